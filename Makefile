@@ -1,0 +1,31 @@
+# One virtual environment in .venv; every target that needs it makes it first.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: install demo test check slow clean
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	touch $(STAMP)
+
+demo: install  ## fit the built-in sales data and write runs/sales
+	$(BIN)/dfdbayes demo --out runs/sales
+
+test: install  ## the tests, under ten minutes on two cores
+	$(BIN)/pytest -n 2 --dist worksteal src tests
+
+check: install  ## style, types, and the direction of imports
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/pytest tests/contract/test_imports.py
+
+slow: install  ## studies that take minutes
+	$(BIN)/pytest -m slow tests
+
+clean:
+	rm -rf .venv runs build dist

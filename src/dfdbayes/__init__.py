@@ -1,0 +1,52 @@
+"""Calibrated generalised Bayesian inference for discrete data with intractable likelihoods."""
+
+import jax
+
+jax.config.update("jax_enable_x64", True)
+
+from . import datasets, errors, losses, models  # noqa: E402
+from . import sampling as samplers  # noqa: E402
+from .calibration import Calibration, calibrate  # noqa: E402
+from .data import Dataset  # noqa: E402
+from .divergence import divergence  # noqa: E402
+from .domain import Binary, Categories, Counts, CountsBelow, Domain, Finite, Integers, Spins  # noqa: E402
+from .fit import fit, sample  # noqa: E402
+from .minimise import Minimum, Outcome, minimise  # noqa: E402
+from .models import ExponentialFamily, Model  # noqa: E402
+from .objective import Objective, objective  # noqa: E402
+from .parameters import Parameter  # noqa: E402
+from .result import Fit, load  # noqa: E402
+
+__all__ = [
+    "Binary",
+    "Calibration",
+    "Categories",
+    "Counts",
+    "CountsBelow",
+    "Dataset",
+    "Domain",
+    "ExponentialFamily",
+    "Finite",
+    "Fit",
+    "Integers",
+    "Minimum",
+    "Model",
+    "Objective",
+    "Outcome",
+    "Parameter",
+    "Spins",
+    "calibrate",
+    "datasets",
+    "divergence",
+    "errors",
+    "fit",
+    "load",
+    "losses",
+    "minimise",
+    "models",
+    "objective",
+    "sample",
+    "samplers",
+]
+
+__version__ = "0.1.0"

@@ -1,0 +1,208 @@
+"""The weight beta that makes the posterior as wide as the estimator really varies.
+
+The bootstrap shows how the minimiser varies. Theorem 3 of the paper picks the beta whose posterior
+is closest, in the score-matching sense, to the bootstrap minimisers. With gradients and Hessians of
+the full data's loss D_n at the bootstrap minimisers, and a matrix S,
+
+    beta = sum_b [grad D . S grad log pi + tr(S Hess D)] / sum_b grad D . S grad D.
+
+S is the identity in the paper (``"score-matching"``) and the bootstrap covariance in
+``"score-matching-invariant"``, which does not change when a parameter is rescaled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from .errors import CalibrationError, SettingError
+from .minimise import Minima, Minimum, Outcome, minimise, minimise_many, require
+from .objective import Objective, in_batches
+from .parameters import Space
+
+METHODS = ("score-matching", "score-matching-invariant", "none")
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The weight, how it came about, and whether to believe it.
+
+    Attributes
+    ----------
+    beta : float
+    error : float
+        Monte-Carlo standard error of ``beta``: the jackknife over bootstrap replicates.
+    condition : bool or None
+        Whether Theorem 3's condition holds (None where the method does not use it).
+    numerator, denominator : float
+        Of the formula above, averaged over replicates. ``from_prior`` and ``from_data`` are the two parts of the
+        numerator.
+    minimisers : (b, p) floats
+        The bootstrap minimisers, one row each, with their ``outcomes``; the formula could use ``used`` of them.
+    names : tuple of str
+        The parameters, in the order of the columns.
+    """
+
+    method: str
+    beta: float
+    error: float
+    condition: bool | None
+    numerator: float
+    denominator: float
+    from_prior: float
+    from_data: float
+    used: int
+    names: tuple[str, ...]
+    minimisers: Float[np.ndarray, "b p"]
+    outcomes: tuple[str, ...]
+
+    @property
+    def tally(self) -> dict[str, int]:
+        """How many bootstrap minimisers ended in which way."""
+        return {outcome: self.outcomes.count(outcome) for outcome in dict.fromkeys(self.outcomes)}
+
+    @property
+    def message(self) -> str:
+        """The calibration as a sentence."""
+        if self.method == "none":
+            return f"beta = {self.beta:g}: the loss was not calibrated"
+        if self.method == "given":
+            return f"beta = {self.beta:g}, given by hand"
+        ended = ", ".join(f"{count} {outcome}" for outcome, count in self.tally.items())
+        return (
+            f"beta = {self.beta:.4g} +- {self.error:.2g} ({self.method}, {len(self.outcomes)} bootstrap fits: {ended}; "
+            f"Theorem 3's condition {'holds' if self.condition else 'fails'})"
+        )
+
+
+def given(beta: float, space: Space, method: str = "given") -> Calibration:
+    """A weight that was chosen by hand."""
+    if not np.isfinite(beta) or beta <= 0:
+        raise SettingError(f"beta is {beta}; it must be a positive number (beta > 0)")
+    nan = float("nan")
+    empty = np.empty((0, space.size))
+    return Calibration(method, float(beta), 0.0, None, nan, nan, nan, nan, 0, space.names, empty, ())
+
+
+@partial(jax.jit, static_argnums=0)
+def _prior_gradients(space: Space, thetas: Array, priors: dict[str, Any]) -> Float[Array, "b p"]:
+    return jax.vmap(jax.grad(space.log_prior), in_axes=(0, None))(thetas, priors)
+
+
+def calibrate(
+    objective: Objective,
+    method: str | float = "score-matching",
+    *,
+    bootstrap: int = 100,
+    seed: int = 0,
+    minimum: Minimum | None = None,
+    advance: Callable[[int], None] = lambda done: None,
+) -> Calibration:
+    """Choose the weight of a loss from bootstrap replicates of its minimiser.
+
+    Parameters
+    ----------
+    objective : Objective
+    method : str or float
+        ``"score-matching"`` (the paper's Theorem 3), ``"score-matching-invariant"``, ``"none"`` for
+        beta = 1, or a number.
+    bootstrap : int
+        How many replicates.
+    seed : int
+    minimum : Minimum, optional
+        The full data's minimum, if already known.
+    advance : callable, optional
+        Called with the number of replicates just finished.
+
+    Raises
+    ------
+    CalibrationError
+        If no positive beta exists; the message says why and what to do.
+    """
+    space = objective.model.space
+    if isinstance(method, (int, float)) and not isinstance(method, bool):
+        return given(float(method), space)
+    if method not in METHODS:
+        raise SettingError(f"there is no calibration '{method}'; known: {', '.join(METHODS)}, or a number")
+    if method == "none":
+        return given(1.0, space, method="none")
+    if bootstrap < 2:
+        raise SettingError(f"bootstrap is {bootstrap}; calibration needs at least 2 replicates, better 100 or more")
+    if minimum is None:
+        minimum = require(minimise(objective), objective.loss)
+    weights = objective.data.resample(np.random.default_rng([seed, 1]), bootstrap)
+    minima = minimise_many(objective, weights, minimum, advance)
+    return _score_matching(objective, minima, method)
+
+
+def _score_matching(objective: Objective, minima: Minima, method: str) -> Calibration:
+    space = objective.model.space
+    used = _enough(minima)
+    thetas = minima.vectors[used]
+    gradients, hessians = objective.derivatives(thetas)
+    (prior,) = in_batches(lambda part: (_prior_gradients(space, part, space.priors),), thetas)
+    matrix = np.eye(space.size) if method == "score-matching" else np.atleast_2d(np.cov(thetas.T))
+    from_prior = np.einsum("bi,ij,bj->b", gradients, matrix, prior)
+    from_data = np.einsum("ij,bij->b", matrix, hessians)
+    squares = np.einsum("bi,ij,bj->b", gradients, matrix, gradients)
+    keep = np.isfinite(from_prior + from_data + squares)  # a prior may have no slope on a boundary
+    if keep.sum() < 2:
+        raise CalibrationError(
+            f"{len(thetas)} bootstrap minimisers lie on the boundary of the parameter space, where the prior has no "
+            "finite slope, so Theorem 3 does not apply. What to do: choose a prior with a finite density and slope "
+            "at the boundary, or give beta by hand."
+        )
+    from_prior, from_data, squares = from_prior[keep], from_data[keep], squares[keep]
+    tops = from_prior + from_data
+    top, bottom = float(tops.mean()), float(squares.mean())
+    holds = bool(bottom > 0 and top > 0)
+    error = _jackknife(tops, squares)
+    if not holds:
+        negative = np.mean(tops < 0)
+        raise CalibrationError(
+            f"no beta > 0 fits: Theorem 3's condition fails. The numerator is {top:.4g} on average over "
+            f"{len(tops)} bootstrap fits (prior {from_prior.mean():.4g}, data {from_data.mean():.4g}; negative in "
+            f"{negative:.0%} of them), so beta would be {top / bottom if bottom else float('nan'):.3g} +- {error:.2g}. "
+            "The prior is probably narrower than the estimator's spread. What to do: widen the prior, use "
+            "calibration='score-matching-invariant', or give beta by hand."
+        )
+    return Calibration(
+        method=method,
+        beta=top / bottom,
+        error=error,
+        condition=holds,
+        numerator=top,
+        denominator=bottom,
+        from_prior=float(from_prior.mean()),
+        from_data=float(from_data.mean()),
+        used=int(keep.sum()),
+        names=space.names,
+        minimisers=minima.vectors,
+        outcomes=tuple(map(str, minima.outcomes)),
+    )
+
+
+def _enough(minima: Minima) -> np.ndarray:
+    used = minima.usable
+    if used.sum() < max(2, len(used) / 2):
+        escaped = sum(outcome is Outcome.ESCAPED for outcome in minima.outcomes)
+        raise CalibrationError(
+            f"only {int(used.sum())} of {len(used)} bootstrap fits have a minimum ({escaped} escaped): the data "
+            "hold too little information to calibrate this loss. What to do: more data, a simpler model, "
+            "loss='ratio' (bounded below), or beta by hand."
+        )
+    return used
+
+
+def _jackknife(tops: np.ndarray, bottoms: np.ndarray) -> float:
+    """Standard error of sum(tops) / sum(bottoms) by leaving each replicate out."""
+    size = len(tops)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left_out = (tops.sum() - tops) / (bottoms.sum() - bottoms)
+    return float(np.sqrt((size - 1) / size * np.sum((left_out - left_out.mean()) ** 2)))

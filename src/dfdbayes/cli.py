@@ -1,0 +1,164 @@
+"""The command line: the same calls as in Python. The only module that prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+_BEGAN = time.perf_counter()
+
+import typer  # noqa: E402
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="Calibrated Bayesian inference for discrete data whose likelihood nobody can compute.\n\n"
+    "Examples:\n\n"
+    "  dfdbayes demo\n\n"
+    "  dfdbayes fit visits.csv --model cmp --out runs/visits\n\n"
+    "  dfdbayes fit table.csv --model cmp --weights count\n\n"
+    "  dfdbayes summary runs/visits/posterior.nc",
+)
+
+Seed = Annotated[int, typer.Option(help="The same seed gives the same draws.")]
+Out = Annotated[Path | None, typer.Option(help="Folder for posterior.nc, summary.csv, summary.json, report.html.")]
+Timings = Annotated[bool, typer.Option("--timings", help="Print where the time went.")]
+
+
+@app.command("fit")
+def fit_command(
+    data: Annotated[str, typer.Argument(help="A CSV, TSV or Parquet file, or the name of built-in data (sales).")],
+    model: Annotated[str, typer.Option(help="A model's name; see 'dfdbayes models'.")],
+    loss: Annotated[str, typer.Option(help="dfd or ratio.")] = "dfd",
+    beta: Annotated[float | None, typer.Option(help="The weight by hand; nothing is calibrated then.")] = None,
+    calibration: Annotated[
+        str, typer.Option(help="score-matching, score-matching-invariant or none.")
+    ] = "score-matching",
+    bootstrap: Annotated[int, typer.Option(help="Bootstrap replicates.")] = 100,
+    sampler: Annotated[str, typer.Option(help="nuts, random-walk or laplace.")] = "nuts",
+    draws: Annotated[int | None, typer.Option(help="Draws a chain.")] = None,
+    warmup: Annotated[int | None, typer.Option(help="Warm-up steps a chain.")] = None,
+    chains: Annotated[int | None, typer.Option(help="Chains.")] = None,
+    seed: Seed = 0,
+    columns: Annotated[str | None, typer.Option(help="Columns to use, separated by commas.")] = None,
+    weights: Annotated[str | None, typer.Option(help="The column that holds frequencies.")] = None,
+    missing: Annotated[str, typer.Option(help="refuse or drop rows with missing values.")] = "refuse",
+    out: Out = None,
+    timings: Timings = False,
+) -> None:
+    """Fit a model to data and print the calibrated posterior."""
+    _fit(
+        data, out, timings, model=model, loss=loss, beta=beta, calibration=calibration, bootstrap=bootstrap,
+        sampler=sampler, draws=draws, warmup=warmup, chains=chains, seed=seed,
+        columns=columns.split(",") if columns else None, weights=weights, missing=missing,
+    )  # fmt: skip
+
+
+@app.command()
+def demo(out: Out = Path("runs/sales"), seed: Seed = 0, timings: Timings = False) -> None:
+    """Fit the Conway-Maxwell-Poisson model to the built-in sales data."""
+    _fit("sales", out, timings, model="cmp", seed=seed)
+
+
+@app.command("models")
+def models_command() -> None:
+    """List the built-in models."""
+    from . import models
+
+    width = max(map(len, models.names()))
+    for name, about in models.names().items():
+        print(f"{name:<{width}}  {about}")
+
+
+@app.command()
+def summary(
+    file: Annotated[Path, typer.Argument(help="A file written by fit: posterior.nc.")],
+    interval: Annotated[float, typer.Option(help="Probability of the interval.")] = 0.95,
+) -> None:
+    """Print the summary of a saved fit."""
+    from .result import load
+
+    _show(load(file), interval)
+
+
+def _fit(source: str, out: Path | None, timings: bool, **settings: Any) -> None:
+    from . import datasets
+    from .files import require_writable
+    from .fit import fit
+
+    imported = time.perf_counter() - _BEGAN
+    folder = require_writable(out) if out is not None else None
+    data = datasets.BY_NAME[source]() if source in datasets.BY_NAME and not Path(source).exists() else source
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they are on the result, and shown with it
+        result = fit(settings.pop("model"), data, **settings)
+    _show(result, 0.95)
+    written = time.perf_counter()
+    if folder is not None:
+        result.save(folder / "posterior.nc")
+        _write(folder / "summary.csv", result.summary().to_csv(index_label="parameter"))
+        _write(folder / "summary.json", json.dumps(result.describe(), indent=2, allow_nan=False))
+        result.report(folder / "report.html")
+        print(f"written to {folder}{os.sep}: posterior.nc, summary.csv, summary.json, report.html")
+    if timings:
+        _show_timings(result, imported, time.perf_counter() - written)
+
+
+def _write(path: Path, text: str) -> None:
+    from .files import write_atomically
+
+    write_atomically(path, lambda scratch: scratch.write_text(text, encoding="utf-8"))
+
+
+def _show(result: Any, interval: float) -> None:
+    data, settings = result.data, result.settings
+    print(f"{settings['model']} fitted to {data.source}: {data.n} observations, {len(data.rows)} distinct rows")
+    print(f"loss {settings['loss']}, {result.calibration.message}")
+    table = result.summary(interval).drop(columns=["mcse_mean", "mcse_sd"])
+    table[["ess_bulk", "ess_tail"]] = table[["ess_bulk", "ess_tail"]].round().astype(int)
+    print()
+    print(table.to_string(float_format=lambda value: f"{value:.4f}"))
+    print()
+    for caution in result.cautions:
+        print(f"warning: {caution}")
+
+
+def _show_timings(result: Any, imported: float, written: float) -> None:
+    print(f"{'stage':<12}{'seconds':>9}{'of these compiling':>21}")
+    print(f"{'import':<12}{imported:>9.2f}{0:>21.2f}")
+    for stage, seconds in result.timings["seconds"].items():
+        print(f"{stage:<12}{seconds:>9.2f}{result.timings['compiling'][stage]:>21.2f}")
+    print(f"{'write':<12}{written:>9.2f}{0:>21.2f}")
+    print(f"{'total':<12}{time.perf_counter() - _BEGAN:>9.2f}")
+
+
+def main() -> None:
+    """Run the command line; a user's mistake ends with one line and exit code 2."""
+    from .errors import DfdbayesError
+
+    try:
+        code = app(standalone_mode=False)
+    except DfdbayesError as problem:
+        _refuse(str(problem))
+    except (KeyboardInterrupt, typer.Abort):
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
+    except Exception as problem:
+        if not hasattr(problem, "format_message"):  # Typer's own errors: a wrong option or argument
+            raise
+        if problem.format_message():
+            _refuse(f"{problem.format_message()} See 'dfdbayes --help'.")
+        code = 0  # no command was given, and the help was shown
+    sys.exit(code)
+
+
+def _refuse(message: str) -> None:
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(2)

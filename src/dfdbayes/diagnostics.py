@@ -1,0 +1,135 @@
+"""What a user should be told about a run that finished: each caution says what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import arviz_stats
+import numpy as np
+import xarray as xr
+
+from .calibration import Calibration
+from .errors import (
+    BoundaryWarning,
+    CalibrationWarning,
+    ConvergenceWarning,
+    DfdbayesWarning,
+    DivergenceWarning,
+    DroppedRowsWarning,
+    EscapedWarning,
+)
+from .minimise import Minimum, Outcome
+from .objective import Objective
+
+R_HAT = 1.02
+FEW = 400.0  # effective draws in all, as Vehtari et al. (2021) advise
+
+
+def cautions_of(
+    objective: Objective,
+    minimum: Minimum,
+    calibration: Calibration,
+    theta: np.ndarray,
+    stats: dict[str, Any],
+    tree: xr.DataTree,
+) -> list[DfdbayesWarning]:
+    """Everything worth a warning, in the order of the road."""
+    found: list[DfdbayesWarning] = []
+    if objective.data.dropped:
+        found.append(DroppedRowsWarning(f"{objective.data.dropped} rows with missing values were left out, as asked."))
+    if minimum.outcome is Outcome.BOUNDARY:
+        found.append(
+            BoundaryWarning(
+                f"the minimiser {minimum.message.removeprefix('converged ')}: intervals next to a boundary are "
+                "one-sided, and the normal approximation behind the calibration is rough there."
+            )
+        )
+    found += _of_calibration(calibration)
+    found += _of_draws(objective, minimum, theta)
+    found += _of_chains(stats, tree)
+    return found
+
+
+def _of_calibration(calibration: Calibration) -> list[DfdbayesWarning]:
+    found: list[DfdbayesWarning] = []
+    bad = {k: v for k, v in calibration.tally.items() if k not in (Outcome.CONVERGED, Outcome.BOUNDARY)}
+    if bad:
+        listed = ", ".join(f"{count} {outcome}" for outcome, count in bad.items())
+        found.append(
+            CalibrationWarning(
+                f"of {len(calibration.outcomes)} bootstrap fits, {listed}; they were left out of the calibration. "
+                "More data, a simpler model or loss='ratio' make this rarer."
+            )
+        )
+    on_edge = sum(calibration.tally.get(o, 0) for o in (Outcome.CONVERGED, Outcome.BOUNDARY)) - calibration.used
+    if on_edge > 0:
+        found.append(
+            CalibrationWarning(
+                f"{on_edge} bootstrap minimisers lie on the boundary, where the prior has no finite slope; they were "
+                "left out of the calibration. A prior with a finite slope there would use them."
+            )
+        )
+    if calibration.error > 0.25 * calibration.beta:
+        found.append(
+            CalibrationWarning(
+                f"beta = {calibration.beta:.3g} has a Monte-Carlo error of {calibration.error:.2g}; "
+                f"raise bootstrap to {4 * len(calibration.outcomes)} or more to halve it."
+            )
+        )
+    return found
+
+
+def _of_draws(objective: Objective, minimum: Minimum, theta: np.ndarray) -> list[DfdbayesWarning]:
+    """The empirical loss may fall without bound far away: no draw may lie below the basin's minimum."""
+    if objective.loss.bounded:
+        return []
+    flat = theta.reshape(-1, theta.shape[-1])
+    values = objective.values(flat[:: max(1, len(flat) // 2000)])
+    below = int(np.sum(values < minimum.value - 1e-6 * max(1.0, abs(minimum.value))))
+    if not below:
+        return []
+    return [
+        EscapedWarning(
+            f"{below} of {len(values)} checked draws have a loss below the minimum they should surround: the loss "
+            "is unbounded below and chains escaped. Do not use these draws; use loss='ratio', which is bounded "
+            "below, or a tighter prior."
+        )
+    ]
+
+
+def _of_chains(stats: dict[str, Any], tree: xr.DataTree) -> list[DfdbayesWarning]:
+    found: list[DfdbayesWarning] = []
+    posterior = tree["posterior"].to_dataset()
+    chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
+    if "diverging" in stats and stats["diverging"].any():
+        found.append(
+            DivergenceWarning(
+                f"{int(stats['diverging'].sum())} of {chains * draws} transitions diverged: the sampler met a sharp "
+                "corner of the posterior. Raise the target: sampler=dfd.samplers.NUTS(target=0.95)."
+            )
+        )
+    table = arviz_stats.summary(tree, kind="diagnostics", round_to="none")
+    if chains > 1 and draws >= 4:
+        rough = table.index[~(table["r_hat"] <= R_HAT)]
+        if len(rough):
+            worst = table["r_hat"].idxmax()
+            found.append(
+                ConvergenceWarning(
+                    f"R-hat of {_listed(rough)} exceeds {R_HAT} (worst {table.loc[worst, 'r_hat']:.3f} for {worst}): "
+                    "the chains disagree. Use more warmup and draws."
+                )
+            )
+    least = table[["ess_bulk", "ess_tail"]].min(axis=1)
+    few = table.index[~(least >= FEW)]
+    if len(few) and chains * draws >= 2 * FEW:
+        found.append(
+            ConvergenceWarning(
+                f"{_listed(few)} has few effective draws (smallest {least.min():.0f}; {FEW:.0f} are wanted). "
+                "Use more draws, or a larger step with the random walk."
+            )
+        )
+    return found
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(str, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

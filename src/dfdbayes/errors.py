@@ -1,0 +1,59 @@
+"""What can go wrong because of what a user gave, and what a user should be told."""
+
+from __future__ import annotations
+
+
+class DfdbayesError(Exception):
+    """Base class of every error that a user can mend."""
+
+
+class DataError(DfdbayesError, ValueError):
+    """The data cannot be read, or do not lie in the model's domain."""
+
+
+class ModelError(DfdbayesError, ValueError):
+    """A model, parameter or prior is declared in a way that cannot work."""
+
+
+class SettingError(DfdbayesError, ValueError):
+    """A setting of a run has a value that makes no sense."""
+
+
+class MinimiserError(DfdbayesError, RuntimeError):
+    """The loss has no minimiser where one is needed."""
+
+
+class CalibrationError(DfdbayesError, RuntimeError):
+    """No weight beta > 0 exists for these data, prior and loss."""
+
+
+class OutputError(DfdbayesError, OSError):
+    """A result cannot be written where the user asked for it."""
+
+
+class DfdbayesWarning(UserWarning):
+    """Base class of every warning; its text ends with what to do."""
+
+
+class DroppedRowsWarning(DfdbayesWarning):
+    """Rows with missing values were left out."""
+
+
+class BoundaryWarning(DfdbayesWarning):
+    """An estimate lies on the boundary of the parameter space."""
+
+
+class CalibrationWarning(DfdbayesWarning):
+    """A calibration that holds, but on weak ground."""
+
+
+class EscapedWarning(DfdbayesWarning):
+    """Draws left the basin of the minimum of an unbounded loss."""
+
+
+class DivergenceWarning(DfdbayesWarning):
+    """Transitions of the sampler diverged."""
+
+
+class ConvergenceWarning(DfdbayesWarning):
+    """Chains that disagree, or too few effective draws."""

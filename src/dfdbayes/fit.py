@@ -1,0 +1,197 @@
+"""`fit`: the road from data to a calibrated posterior."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from . import losses, models, sampling
+from .calibration import Calibration, calibrate, given
+from .data import Dataset
+from .diagnostics import cautions_of
+from .errors import DataError
+from .minimise import Minimum, minimise, require
+from .models.base import AbstractModel
+from .objective import Objective
+from .parameters import Space, describe_prior
+from .posterior import posterior
+from .result import Fit, assemble, versions
+from .sampling import Draws
+from .timing import Clock
+
+
+class Progress(Protocol):
+    """What shows progress: `begin` a stage of so many steps and call what it returns with steps done."""
+
+    def begin(self, stage: str, total: int) -> Callable[[int], None]: ...
+
+
+class Silent:
+    """No progress shown."""
+
+    def begin(self, stage: str, total: int) -> Callable[[int], None]:
+        return lambda done: None
+
+
+def fit(
+    model: AbstractModel | str,
+    data: Any,
+    *,
+    loss: Any = "dfd",
+    prior: Mapping[str, Any] | None = None,
+    calibration: str | float = "score-matching",
+    beta: float | None = None,
+    sampler: Any = "nuts",
+    draws: int | None = None,
+    warmup: int | None = None,
+    chains: int | None = None,
+    bootstrap: int = 100,
+    seed: int = 0,
+    columns: Any = None,
+    weights: Any = None,
+    missing: str = "refuse",
+    progress: bool | Progress = True,
+) -> Fit:
+    """Fit a model to discrete data: a generalised posterior whose width is calibrated by a bootstrap.
+
+    Parameters
+    ----------
+    model : AbstractModel or str
+        For example ``dfd.models.ConwayMaxwellPoisson()``, a `Model` of your own, or a short name such as ``"cmp"``.
+    data
+        Anything `Dataset.of` reads; ``columns``, ``weights`` and ``missing`` are passed to it.
+    loss : str or loss
+        ``"dfd"`` (discrete Fisher divergence) or ``"ratio"`` (its bounded relative).
+    prior : mapping, optional
+        NumPyro distributions by parameter name, in place of the model's own.
+    calibration : str or float
+        See `calibrate`.
+    beta : float, optional
+        A weight by hand; then nothing is calibrated.
+    sampler : str or sampler
+        ``"nuts"``, ``"random-walk"`` (the paper's), ``"laplace"``, or e.g. ``dfd.samplers.RandomWalk(step=0.05)``.
+    draws, warmup, chains : int, optional
+        Lengths of the chains; each sampler has its own defaults.
+    bootstrap : int
+        Bootstrap replicates for the calibration.
+    seed : int
+        The same seed gives the same draws.
+    progress : bool
+        Whether to show progress bars (only on a terminal).
+
+    Returns
+    -------
+    Fit
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd
+    >>> fit = dfd.fit("poisson", [2, 3, 1, 4, 2, 0, 3, 5, 2, 1], bootstrap=1000, progress=False)
+    >>> list(fit.summary().index)
+    ['theta']
+    """
+    clock, shown = Clock(), _progress(progress)
+    chosen = sampling.by_name(sampler, draws, warmup, chains)
+    if isinstance(model, str):
+        model = models.by_name(model)
+    model = model.with_priors(prior)
+    if beta is not None:
+        given(beta, model.space)
+    with clock.stage("read"):
+        dataset = Dataset.of(data, model.domain, columns=columns, weights=weights, missing=missing)
+        _require_variation(dataset)
+    with clock.stage("tabulate"):
+        objective = Objective(model, dataset, losses.by_name(loss))
+        _ = objective.own_weights
+    with clock.stage("minimise"):
+        minimum = require(minimise(objective), objective.loss)
+    with clock.stage("calibrate"):
+        weight = calibrate(
+            objective,
+            calibration if beta is None else beta,
+            bootstrap=bootstrap,
+            seed=seed,
+            minimum=minimum,
+            advance=shown.begin("bootstrap", bootstrap),
+        )
+    with clock.stage("sample"):
+        sampled = sample(
+            objective,
+            weight.beta,
+            minimum,
+            chosen,
+            seed=seed,
+            advance=shown.begin("sampling", chosen.transitions),
+        )
+    with clock.stage("summarise"):
+        theta = model.space.from_z(sampled.z)
+        tree = assemble(named_draws(model, theta), sampled.stats, dataset, _labels(model.space))
+        cautions = cautions_of(objective, minimum, weight, theta, sampled.stats, tree)
+    for caution in cautions:
+        warnings.warn(caution, stacklevel=2)
+    settings = {
+        "model": model.name,
+        "loss": objective.loss.name,
+        "priors": {p.name: describe_prior(p.prior) for p in model.space.parameters},
+        "calibration": weight.method,
+        "bootstrap": bootstrap if len(weight.outcomes) else 0,
+        "sampler": chosen.name,
+        "draws": chosen.draws,
+        "warmup": chosen.warmup,
+        "chains": chosen.chains,
+        "seed": seed,
+    }
+    timings = {"seconds": clock.seconds, "compiling": clock.compiling}
+    return Fit(model, dataset, minimum, weight, tree, settings, tuple(map(str, cautions)), timings, versions())
+
+
+def sample(
+    objective: Objective,
+    beta: float | Calibration,
+    minimum: Minimum | None = None,
+    sampler: Any = "nuts",
+    *,
+    seed: int = 0,
+    advance: Callable[[int], None] = lambda done: None,
+) -> Draws:
+    """Draws from the posterior pi(theta) exp(-beta D_n), in unconstrained coordinates."""
+    if minimum is None:
+        minimum = require(minimise(objective), objective.loss)
+    weight = beta.beta if isinstance(beta, Calibration) else beta
+    chosen = sampling.by_name(sampler)
+    log_density, inputs, start = posterior(objective, weight, minimum)
+    around = sampling.centre(log_density, inputs, start)
+    return chosen.run(log_density, inputs, around, seed, advance)
+
+
+def named_draws(model: AbstractModel, theta: np.ndarray) -> dict[str, np.ndarray]:
+    """Draws by name, with the model's derived quantities after its parameters."""
+    named = model.space.unflatten(theta)
+    return named | (model.derived(named) if model.derived is not None else {})
+
+
+def _labels(space: Space) -> dict[str, tuple[str, ...]]:
+    return {p.name: p.labels for p in space.parameters if p.labels and len(p.shape) == 1}
+
+
+def _require_variation(data: Dataset) -> None:
+    if data.n < 2:
+        raise DataError("the data hold one row; at least two different rows are needed to calibrate a posterior")
+    if len(data.rows) < 2:
+        shown = ", ".join(f"{name} = {value}" for name, value in zip(data.columns, data.rows[0], strict=True))
+        raise DataError(
+            f"the data are constant: all {data.n} rows have {shown}. The minimiser does not exist, and a bootstrap "
+            "of constant data shows no variation. Check that the right column was read; otherwise "
+            "collect data that vary."
+        )
+
+
+def _progress(progress: bool | Progress) -> Progress:
+    if progress is True:
+        from .progress import on_terminal  # only where bars are wanted
+
+        return on_terminal()
+    return Silent() if progress is False else progress

@@ -1,0 +1,177 @@
+"""Models of one count or one binary variable: Bernoulli, Poisson, Conway-Maxwell-Poisson."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from jax.scipy.special import gammaln
+from jaxtyping import Array, Float
+from scipy import special
+
+from ..data import Dataset
+from ..domain import Binary, Counts
+from ..parameters import Parameter
+from .base import ExponentialFamily, Row
+
+# -- Bernoulli ---------------------------------------------------------------------------------
+
+
+def _value(x: Row) -> Float[Array, " 1"]:
+    return x
+
+
+def _logit(theta: dict[str, Array]) -> Float[Array, " 1"]:
+    return jnp.stack([jnp.log(theta["theta"]) - jnp.log1p(-theta["theta"])])
+
+
+def _share_of_ones(data: Dataset) -> dict[str, Any]:
+    return {"theta": np.average(data.rows[:, 0], weights=data.counts)}
+
+
+def Bernoulli() -> ExponentialFamily:
+    """p(1) = theta, for one binary column; uniform prior."""
+    return ExponentialFamily(
+        T=_value,
+        b=None,
+        eta=_logit,
+        domain=Binary(1),
+        parameters=[Parameter("theta", dist.Beta(1.0, 1.0), lower=0.0, upper=1.0)],
+        name="bernoulli",
+        start=_share_of_ones,
+    )
+
+
+# -- Poisson -----------------------------------------------------------------------------------
+
+
+def _log_factorial(x: Row) -> Float[Array, ""]:
+    return -gammaln(x[0] + 1.0)
+
+
+def _log_rate(theta: dict[str, Array]) -> Float[Array, " 1"]:
+    return jnp.stack([jnp.log(theta["theta"])])
+
+
+def _mean_count(data: Dataset) -> dict[str, Any]:
+    return {"theta": np.average(data.rows[:, 0], weights=data.counts)}
+
+
+def Poisson() -> ExponentialFamily:
+    """p(x) proportional to theta^x / x!, for one column of counts; chi-squared(3) prior."""
+    return ExponentialFamily(
+        T=_value,
+        b=_log_factorial,
+        eta=_log_rate,
+        domain=Counts(1),
+        parameters=[Parameter("theta", dist.Chi2(3.0), lower=0.0)],
+        name="poisson",
+        start=_mean_count,
+    )
+
+
+# -- Conway-Maxwell-Poisson --------------------------------------------------------------------
+
+
+def _count_and_log_factorial(x: Row) -> Float[Array, " 2"]:
+    return jnp.stack([x[0], -gammaln(x[0] + 1.0)])
+
+
+def _log_rate_and_dispersion(theta: dict[str, Array]) -> Float[Array, " 2"]:
+    return jnp.stack([jnp.log(theta["theta1"]), theta["theta2"]])
+
+
+def _regression_of_log_ratios(data: Dataset) -> dict[str, Any]:
+    """Fit log p(x-1)/p(x) = theta2 log x - log theta1 to the observed frequencies.
+
+    Weighted least squares with the inverse variances of the log ratios; consistent, because observed
+    frequencies are. Where too few neighbouring values were seen, the first two moments serve.
+    """
+    x, counts = data.rows[:, 0], data.counts
+    below = np.searchsorted(x, x - 1)
+    paired = (below < len(x)) & (x[np.minimum(below, len(x) - 1)] == x - 1) & (x > 0)
+    if paired.sum() >= 2:
+        here, there = counts[paired], counts[below[paired]]
+        weight = here * there / (here + there)
+        design = np.stack([np.ones(paired.sum()), np.log(x[paired])], axis=1)
+        response = np.log(there / here)
+        scaled = design * weight[:, None]
+        intercept, slope = np.linalg.lstsq(scaled.T @ design, scaled.T @ response, rcond=None)[0]
+        shape, rate = np.clip(slope, 0.01, 30.0), np.exp(np.clip(-intercept, -30.0, 30.0))
+        if slope > 0.01:
+            return {"theta1": rate, "theta2": shape}
+    mean = np.average(x, weights=counts)
+    variance = max(np.average((x - mean) ** 2, weights=counts), 1e-3)
+    shape = np.clip(mean / variance, 0.05, 30.0)
+    centre = max(mean + (shape - 1.0) / (2.0 * shape), 0.1)
+    return {"theta1": centre**shape, "theta2": shape}
+
+
+def moments(theta1: np.ndarray, theta2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of Conway-Maxwell-Poisson distributions, one for each pair of parameters.
+
+    Sums of the mass function up to where the remaining tail is below 1e-12 of the total; where the
+    mode theta1^(1/theta2) exceeds 10^4, the first terms of its asymptotic expansion, whose relative
+    error is then below 1e-8.
+    """
+    log_rate, shape = np.log(np.ravel(theta1)), np.ravel(np.asarray(theta2, float))
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        log_mode = np.where(shape > 0, log_rate / np.maximum(shape, 1e-300), np.where(log_rate < 0, -1.0, 700.0))
+    far = log_mode > np.log(1e4)
+    mean, variance = np.empty_like(shape), np.empty_like(shape)
+    if far.any():
+        mode = np.exp(np.minimum(log_mode[far], 700.0))
+        nu = shape[far]
+        mean[far] = mode - (nu - 1) / (2 * nu)
+        variance[far] = mode / nu
+    near = np.flatnonzero(~far)
+    for i in np.array_split(near, max(1, len(near) // 256)):
+        if len(i):
+            mean[i], variance[i] = _summed_moments(log_rate[i], shape[i])
+    return mean.reshape(np.shape(theta1)), variance.reshape(np.shape(theta1))
+
+
+def _summed_moments(log_rate: np.ndarray, shape: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    terms = 64
+    while True:
+        x = np.arange(terms, dtype=float)
+        log_mass = log_rate[:, None] * x - shape[:, None] * special.gammaln(x + 1.0)
+        mass = np.exp(log_mass - log_mass.max(axis=1, keepdims=True))
+        ratio = np.exp(log_rate - shape * np.log(terms))
+        tail = mass[:, -1] * ratio / np.maximum(1.0 - ratio, 1e-300)
+        enough = (ratio < 1.0) & (tail * terms**2 < 1e-12 * mass.sum(axis=1))
+        if enough.all() or terms >= 2**18:
+            break
+        terms *= 2
+    mass /= mass.sum(axis=1, keepdims=True)
+    mean = mass @ x
+    return mean, mass @ x**2 - mean**2
+
+
+def _mean_and_dispersion(theta: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    mean, variance = moments(theta["theta1"], theta["theta2"])
+    return {"mean": mean, "dispersion": variance / mean}
+
+
+def ConwayMaxwellPoisson() -> ExponentialFamily:
+    """p(x) proportional to theta1^x / (x!)^theta2, for one column of counts.
+
+    ``theta2`` < 1 is over-dispersed, 1 is Poisson, > 1 is under-dispersed; ``theta2`` = 0 is geometric.
+    Chi-squared(3) priors, as in the paper. Derived quantities: ``mean`` and ``dispersion`` (the variance
+    divided by the mean).
+    """
+    return ExponentialFamily(
+        T=_count_and_log_factorial,
+        b=None,
+        eta=_log_rate_and_dispersion,
+        domain=Counts(1),
+        parameters=[
+            Parameter("theta1", dist.Chi2(3.0), lower=0.0),
+            Parameter("theta2", dist.Chi2(3.0), lower=0.0, closed=True),
+        ],
+        name="cmp",
+        start=_regression_of_log_ratios,
+        derived=_mean_and_dispersion,
+    )

@@ -1,0 +1,142 @@
+"""D_n(theta; w): a model, a data set and a loss, as a function with gradient and Hessian."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from . import losses
+from .data import Dataset
+from .models.base import AbstractModel
+from .parameters import Theta
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What compiled code depends on: the model's structure and the loss, never the data or the priors."""
+
+    model: AbstractModel
+    loss: Any
+
+    def value(self, theta: Theta, arrays: Any, weights: Any) -> Float[Array, ""]:
+        return self.loss.value(self.model, theta, arrays, weights)
+
+    def value_at_y(self, y: Theta, arrays: Any, weights: Any) -> Float[Array, ""]:
+        """The loss in the minimiser's coordinates."""
+        return self.value(self.model.space.from_y(y), arrays, weights)
+
+
+@partial(jax.jit, static_argnums=0)
+def _value(problem: Problem, theta: Theta, arrays: Any, weights: Any) -> Float[Array, ""]:
+    return problem.value(theta, arrays, weights)
+
+
+@partial(jax.jit, static_argnums=0)
+def _gradient(problem: Problem, theta: Theta, arrays: Any, weights: Any) -> Float[Array, " p"]:
+    return jax.grad(problem.value)(theta, arrays, weights)
+
+
+@partial(jax.jit, static_argnums=0)
+def _hessian(problem: Problem, theta: Theta, arrays: Any, weights: Any) -> Float[Array, "p p"]:
+    return jax.hessian(problem.value)(theta, arrays, weights)
+
+
+@partial(jax.jit, static_argnums=0)
+def _derivatives(problem: Problem, thetas: Array, arrays: Any, weights: Any) -> tuple[Array, Array]:
+    """Gradients and Hessians at many parameters under one set of weights."""
+    return (
+        jax.vmap(jax.grad(problem.value), in_axes=(0, None, None))(thetas, arrays, weights),
+        jax.vmap(jax.hessian(problem.value), in_axes=(0, None, None))(thetas, arrays, weights),
+    )
+
+
+@partial(jax.jit, static_argnums=0)
+def _values(problem: Problem, thetas: Array, arrays: Any, weights: Any) -> Array:
+    return jax.lax.map(lambda theta: problem.value(theta, arrays, weights), thetas)
+
+
+def in_batches(
+    function: Callable[[np.ndarray], tuple[Array, ...]], items: np.ndarray, size: int = 50
+) -> tuple[np.ndarray, ...]:
+    """Apply a compiled function to slices of one size (the last one filled up), so it compiles once."""
+    parts = []
+    for first in range(0, len(items), size):
+        part = items[first : first + size]
+        filled = np.concatenate([part, np.repeat(part[:1], size - len(part), axis=0)])
+        parts.append([np.asarray(out)[: len(part)] for out in function(filled)])
+    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The loss of a model on a data set: call it with parameters to get D_n, a sum over the data.
+
+    Parameters may be a dict by name or a flat vector. ``weights`` (one for each distinct row) replace
+    the data's own, which is how a bootstrap replicate is evaluated.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd
+    >>> objective = dfd.objective(dfd.models.Poisson(), [1, 2, 3])
+    >>> round(objective({"theta": 2.0}), 9)  # sum of (x / theta)^2 - 2 (x + 1) / theta
+    -5.5
+    """
+
+    model: AbstractModel
+    data: Dataset
+    loss: Any
+
+    @cached_property
+    def problem(self) -> Problem:
+        return Problem(self.model, self.loss)
+
+    @cached_property
+    def _table(self) -> Any:
+        return self.loss.prepare(self.model, self.data)
+
+    @property
+    def arrays(self) -> Any:
+        return self._table.arrays
+
+    def weigh(self, weights: np.ndarray | None = None) -> Any:
+        """Weights of the loss's terms from weights of the distinct rows (or a stack of such)."""
+        return self._table.weigh(self.data.counts if weights is None else np.asarray(weights, float))
+
+    @cached_property
+    def own_weights(self) -> Any:
+        return self.weigh()
+
+    def _weights(self, weights: np.ndarray | None) -> Any:
+        return self.own_weights if weights is None else self.weigh(weights)
+
+    def __call__(self, theta: Any, weights: np.ndarray | None = None) -> float:
+        theta = self.model.space.flatten(theta)
+        return float(_value(self.problem, theta, self.arrays, self._weights(weights)))
+
+    def gradient(self, theta: Any, weights: np.ndarray | None = None) -> Float[np.ndarray, " p"]:
+        theta = self.model.space.flatten(theta)
+        return np.asarray(_gradient(self.problem, theta, self.arrays, self._weights(weights)))
+
+    def hessian(self, theta: Any, weights: np.ndarray | None = None) -> Float[np.ndarray, "p p"]:
+        theta = self.model.space.flatten(theta)
+        return np.asarray(_hessian(self.problem, theta, self.arrays, self._weights(weights)))
+
+    def derivatives(self, thetas: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Gradients (b, p) and Hessians (b, p, p) at many parameters, on the full data."""
+        return in_batches(lambda part: _derivatives(self.problem, part, self.arrays, self.own_weights), thetas)
+
+    def values(self, thetas: np.ndarray) -> Float[np.ndarray, " b"]:
+        """D_n at many parameters, on the full data."""
+        (values,) = in_batches(lambda part: (_values(self.problem, part, self.arrays, self.own_weights),), thetas)
+        return values
+
+
+def objective(model: AbstractModel, data: Any, loss: Any = "dfd") -> Objective:
+    """The loss ``loss`` of ``model`` on ``data`` (anything `Dataset.of` reads)."""
+    return Objective(model, Dataset.of(data, model.domain), losses.by_name(loss))

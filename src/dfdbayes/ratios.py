@@ -1,0 +1,167 @@
+"""Log-ratios of a model between neighbouring points of the data: all that the losses need.
+
+For every row x and coordinate j there are two, log r^- = log p(x^{j-}) / p(x) and
+log r^+ = log p(x) / p(x^{j+}). They come from one of two tables:
+
+* `Distinct`, for exponential families: the distinct differences of (T, b), free of the parameters.
+  A row's weight is spread over them, so an evaluation does not depend on the number of observations.
+* `Neighbours`, for any other model: the distinct rows with their neighbours' values; the ratios are
+  differences of the model's log mass.
+
+Tables are padded with entries of weight zero to a few standard sizes, so that data sets of
+similar size share compiled code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+from scipy import sparse
+
+from .data import Dataset
+from .models.base import AbstractModel, ExponentialFamily
+from .parameters import Theta
+
+
+class Distinct(NamedTuple):
+    """Distinct differences of (T, b) to the decrement and to the increment."""
+
+    minus_T: Float[Array, "m k"]
+    minus_b: Float[Array, " m"]
+    plus_T: Float[Array, "q k"]
+    plus_b: Float[Array, " q"]
+
+
+class Neighbours(NamedTuple):
+    """Distinct rows, and in column j the j-th coordinate's decrement and increment."""
+
+    rows: Float[Array, "u d"]
+    down: Float[Array, "u d"]
+    down_exists: Bool[Array, "u d"]
+    up: Float[Array, "u d"]
+
+
+@dataclass(frozen=True)
+class RatioTable:
+    """A table, and how weights of data rows become weights of its entries."""
+
+    arrays: Distinct | Neighbours
+    weigh: Callable[[Float[np.ndarray, "*batch u"]], Any]
+
+
+def padded_size(size: int) -> int:
+    """The standard size at or above ``size``: at most an eighth of it is padding beyond 64."""
+    if size <= 8:
+        return 8
+    step = max(8, 2 ** (int(size - 1).bit_length() - 4))
+    return -(-size // step) * step
+
+
+def pad(array: np.ndarray, size: int, axis: int = 0) -> np.ndarray:
+    """Zeros appended along ``axis`` up to ``size``."""
+    widths = [(0, 0)] * array.ndim
+    widths[axis] = (0, size - array.shape[axis])
+    return np.pad(array, widths)
+
+
+def tabulate(model: AbstractModel, data: Dataset) -> RatioTable:
+    """The table of log-ratios for a model at a data set."""
+    if isinstance(model, ExponentialFamily):
+        return _distinct(model, data)
+    return _neighbours(model, data)
+
+
+def log_ratios(model: AbstractModel, theta: Theta, arrays: Distinct | Neighbours) -> tuple[Array, Array]:
+    """Entries' (log r^-, log r^+) at ``theta``; where r^- does not exist the entry is 0, with weight 0."""
+    named = model.space.unflatten(theta)
+    if isinstance(arrays, Distinct):
+        assert isinstance(model, ExponentialFamily)
+        eta = model.eta(named)
+        return arrays.minus_T @ eta + arrays.minus_b, arrays.plus_T @ eta + arrays.plus_b
+
+    def of_row(x: Array, down: Array, up: Array) -> tuple[Array, Array]:
+        here = model.log_mass_at(named, x)
+        there = jax.vmap(lambda j, value: model.log_mass_at(named, x.at[j].set(value)), in_axes=(0, 0))
+        j = jnp.arange(x.shape[0])
+        return there(j, down) - here, here - there(j, up)
+
+    return jax.vmap(of_row)(arrays.rows, arrays.down, arrays.up)
+
+
+def weighted_total(minus: Array, plus: Array, arrays: Distinct | Neighbours, weights: Any) -> Float[Array, ""]:
+    """Sum of terms ``minus`` and ``plus`` (one for each entry of the table) under the entries' weights."""
+    if isinstance(arrays, Distinct):
+        return jnp.dot(weights[0], minus) + jnp.dot(weights[1], plus)
+    return jnp.dot(weights, jnp.sum(jnp.where(arrays.down_exists, minus, 0.0) + plus, axis=1))
+
+
+# -- building the tables -----------------------------------------------------------------------
+
+
+@partial(jax.jit, static_argnums=0)
+def _statistics(model: ExponentialFamily, rows: Array) -> tuple[Array, Array]:
+    return jax.vmap(lambda x: (jnp.asarray(model.T(x)), model.base(x)))(rows)
+
+
+def _differences(model: ExponentialFamily, rows: np.ndarray, moved: np.ndarray, j: int) -> np.ndarray:
+    """Columns T(x with x_j moved) - T(x), then the same of b."""
+    size = padded_size(len(rows))
+    there = rows.astype(float)
+    there[:, j] = moved
+    T0, b0 = _statistics(model, jnp.asarray(pad(rows.astype(float), size)))
+    T1, b1 = _statistics(model, jnp.asarray(pad(there, size)))
+    return np.column_stack([np.asarray(T1 - T0), np.asarray(b1 - b0)])[: len(rows)]
+
+
+def _distinct(model: ExponentialFamily, data: Dataset) -> RatioTable:
+    rows, units = data.rows, len(data.rows)
+    down, exists = model.domain.decrement(rows)
+    up, _ = model.domain.increment(rows)
+    minus = [_differences(model, rows, down[:, j], j)[exists[:, j]] for j in range(data.d)]
+    plus = [-_differences(model, rows, up[:, j], j) for j in range(data.d)]
+    owner_minus = [np.flatnonzero(exists[:, j]) for j in range(data.d)]
+    owner_plus = [np.arange(units)] * data.d
+    minus_table, minus_map = _fold(np.concatenate(minus), np.concatenate(owner_minus), units)
+    plus_table, plus_map = _fold(np.concatenate(plus), np.concatenate(owner_plus), units)
+
+    def weigh(weights: np.ndarray) -> tuple[Array, Array]:
+        return tuple(
+            jnp.asarray(pad(np.asarray(weights @ incidence), padded_size(incidence.shape[1]), axis=-1))
+            for incidence in (minus_map, plus_map)
+        )  # type: ignore[return-value]
+
+    def padded(table: np.ndarray) -> tuple[Array, Array]:
+        full = pad(table, padded_size(len(table)))
+        return jnp.asarray(full[:, :-1]), jnp.asarray(full[:, -1])
+
+    return RatioTable(Distinct(*padded(minus_table), *padded(plus_table)), weigh)
+
+
+def _fold(table: np.ndarray, owner: np.ndarray, units: int) -> tuple[np.ndarray, sparse.csr_matrix]:
+    """Distinct rows of a table, and the (units x distinct) matrix of how often a unit owns each."""
+    if len(table) == 0:
+        return table, sparse.csr_matrix((units, 0))
+    distinct, inverse = np.unique(table, axis=0, return_inverse=True)
+    ones = np.ones(len(owner))
+    return distinct, sparse.csr_matrix((ones, (owner, inverse.reshape(-1))), shape=(units, len(distinct)))
+
+
+def _neighbours(model: AbstractModel, data: Dataset) -> RatioTable:
+    down, exists = model.domain.decrement(data.rows)
+    up, _ = model.domain.increment(data.rows)
+    size = padded_size(len(data.rows))
+
+    def copied(array: np.ndarray) -> Array:
+        """Pad with copies of the first row, where the mass function is known to be finite."""
+        extra = np.repeat(array[:1], size - len(array), axis=0)
+        return jnp.asarray(np.concatenate([array, extra]), dtype=float)
+
+    arrays = Neighbours(copied(data.rows), copied(down), jnp.asarray(pad(exists, size)), copied(up))
+    return RatioTable(arrays, lambda weights: jnp.asarray(pad(np.asarray(weights, float), size, axis=-1)))

@@ -1,0 +1,274 @@
+"""`Fit`: everything a run produced, with what is needed to understand and repeat it."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import arviz_base
+import arviz_stats
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from . import models
+from .calibration import Calibration
+from .data import Dataset
+from .errors import DataError, ModelError
+from .files import write_atomically
+from .minimise import Minimum, Outcome
+from .models.base import AbstractModel
+
+FORMAT = 1
+
+
+def versions() -> dict[str, str]:
+    """Versions of this package and of those its numbers come from."""
+    found = {"python": platform.python_version()}
+    for name in ("dfdbayes", "jax", "numpyro", "blackjax", "arviz-stats", "numpy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A calibrated posterior and how it came about.
+
+    Attributes
+    ----------
+    model : AbstractModel or None
+        None only for a loaded fit of a user's own model.
+    data : Dataset
+    minimum : Minimum
+        The loss's minimiser on the data.
+    calibration : Calibration
+    tree : xarray.DataTree
+        Groups ``posterior``, ``sample_stats`` and ``observed_data``, as ArviZ has them.
+    settings : dict
+        Everything that was chosen: loss, priors, sampler, seed and so on.
+    cautions : tuple of str
+        Every warning of the run, each with what to do.
+    timings : dict
+        Seconds by stage.
+    """
+
+    model: AbstractModel | None
+    data: Dataset
+    minimum: Minimum
+    calibration: Calibration
+    tree: xr.DataTree
+    settings: dict[str, Any]
+    cautions: tuple[str, ...]
+    timings: dict[str, dict[str, float]]
+    versions: dict[str, str]
+
+    @property
+    def beta(self) -> float:
+        """The weight of the loss."""
+        return self.calibration.beta
+
+    @property
+    def posterior(self) -> xr.Dataset:
+        """The draws by name, with dimensions chain and draw first."""
+        return self.tree["posterior"].to_dataset()
+
+    def summary(self, interval: float = 0.95) -> pd.DataFrame:
+        """Mean, sd, equal-tailed interval and diagnostics of every parameter and derived quantity.
+
+        Column names are ArviZ's: for a 95 % interval ``eti95_lb`` and ``eti95_ub``.
+        """
+        if not 0 < interval < 1:
+            raise ValueError(f"interval is {interval}; it must lie between 0 and 1")
+        return arviz_stats.summary(self.tree, ci_prob=interval, ci_kind="eti", round_to="none")
+
+    def to_arviz(self) -> xr.DataTree:
+        """The draws, sampler statistics and data as ArviZ's data tree."""
+        return self.tree.copy()
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML page about this fit."""
+        from .report import write_report  # a doorway down the road: reports know fits, not the reverse
+
+        return write_report(self, path)
+
+    def save(self, path: str | Path) -> Path:
+        """Write everything to one netCDF file, completely or not at all."""
+        tree = self.tree.copy()
+        tree["calibration"] = xr.DataTree(
+            xr.Dataset(
+                {
+                    "minimisers": (("replicate", "parameter"), self.calibration.minimisers),
+                    "outcomes": (("replicate",), np.array(self.calibration.outcomes, dtype="U16")),
+                },
+                coords={"parameter": list(self.calibration.names)},
+            )
+        )
+        tree.attrs["dfdbayes"] = json.dumps(self._description())
+        return write_atomically(path, lambda scratch: tree.to_netcdf(scratch, engine="h5netcdf"))
+
+    def _description(self) -> dict[str, Any]:
+        """All but the arrays, as JSON can hold it."""
+        c, m = self.calibration, self.minimum
+        return {
+            "format": FORMAT,
+            "settings": self.settings,
+            "cautions": list(self.cautions),
+            "timings": self.timings,
+            "versions": self.versions,
+            "data": {
+                "columns": list(self.data.columns),
+                "dropped": self.data.dropped,
+                "source": self.data.source,
+            },
+            "minimum": {
+                "theta": {name: np.asarray(value).tolist() for name, value in m.theta.items()},
+                "names": list(m.names),
+                "vector": m.vector.tolist(),
+                "value": m.value,
+                "gradient_norm": m.gradient_norm,
+                "outcome": str(m.outcome),
+                "iterations": m.iterations,
+                "edges": [str(edge) for edge in m.edges],
+                "lower": m.lower.tolist(),
+                "upper": m.upper.tolist(),
+            },
+            "calibration": {
+                key: getattr(c, key)
+                for key in (
+                    "method", "beta", "error", "condition", "numerator", "denominator", "from_prior", "from_data",
+                    "used",
+                )
+            },
+        }  # fmt: skip
+
+    def describe(self) -> dict[str, Any]:
+        """The run in plain values, for JSON: estimates, weight, minimum, settings, warnings, versions."""
+        table = self.summary()
+        about = self._description()
+        calibration = {
+            name: (None if isinstance(value, float) and not np.isfinite(value) else value)
+            for name, value in about["calibration"].items()
+        }
+        return {
+            "model": self.settings["model"],
+            "loss": self.settings["loss"],
+            "n": self.data.n,
+            "distinct_rows": len(self.data.rows),
+            "dropped_rows": self.data.dropped,
+            "beta": self.beta,
+            "parameters": {str(name): row.to_dict() for name, row in table.iterrows()},
+            "calibration": calibration | {"outcomes": self.calibration.tally},
+            "minimum": {k: about["minimum"][k] for k in ("theta", "value", "gradient_norm", "outcome")},
+            "settings": self.settings,
+            "warnings": list(self.cautions),
+            "timings": self.timings,
+            "versions": self.versions,
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"Fit of {self.settings['model']} to {self.data.n} observations by {self.settings['loss']}; "
+            f"{self.calibration.message}"
+        )
+
+
+def assemble(
+    named: Mapping[str, np.ndarray],
+    stats: Mapping[str, np.ndarray],
+    data: Dataset,
+    labels: Mapping[str, tuple[str, ...]],
+) -> xr.DataTree:
+    """Draws and sampler statistics as a data tree with the user's names."""
+    dims = {name: [f"{name}_entry"] for name in labels}
+    coords = {f"{name}_entry": list(entries) for name, entries in labels.items()}
+    groups = {"posterior": dict(named), "sample_stats": dict(stats)}
+    tree = arviz_base.from_dict({k: v for k, v in groups.items() if v}, dims=dims, coords=coords)
+    tree["observed_data"] = xr.DataTree(
+        xr.Dataset(
+            {
+                "rows": (("distinct", "column"), data.rows),
+                "counts": (("distinct",), data.counts),
+                "first": (("distinct",), data.first),
+            },
+            coords={"column": list(data.columns)},
+        )
+    )
+    return tree
+
+
+def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
+    """Read a fit written by `Fit.save`. Nothing in the file is executed.
+
+    ``model`` is needed only where a model of one's own should be used further (to predict, say).
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"there is no file '{path}'")
+    try:
+        tree = xr.load_datatree(path, engine="h5netcdf") if hasattr(xr, "load_datatree") else _load(path)
+        about = json.loads(tree.attrs["dfdbayes"])
+    except (OSError, KeyError, ValueError) as problem:
+        raise DataError(f"'{path.name}' is not a fit saved by dfdbayes: {problem}") from problem
+    if about["format"] > FORMAT:
+        raise DataError(f"'{path.name}' was saved by a newer version of dfdbayes; update to read it")
+    settings = about["settings"]
+    if model is None:
+        try:
+            model = models.by_name(settings["model"])
+        except ModelError:
+            model = None
+    observed = tree["observed_data"].to_dataset()
+    data = Dataset(
+        rows=observed["rows"].values.astype(np.int64),
+        counts=observed["counts"].values,
+        columns=tuple(about["data"]["columns"]),
+        first=observed["first"].values,
+        dropped=about["data"]["dropped"],
+        source=about["data"]["source"],
+    )
+    saved = about["minimum"]
+    minimum = Minimum(
+        theta={name: (v if np.ndim(v) == 0 else np.asarray(v)) for name, v in saved["theta"].items()},
+        names=tuple(saved["names"]),
+        vector=np.asarray(saved["vector"]),
+        value=saved["value"],
+        gradient_norm=saved["gradient_norm"],
+        outcome=Outcome(saved["outcome"]),
+        iterations=saved["iterations"],
+        edges=tuple(saved["edges"]),
+        lower=np.asarray(saved["lower"]),
+        upper=np.asarray(saved["upper"]),
+    )
+    kept = tree["calibration"].to_dataset()
+    calibration = Calibration(
+        **about["calibration"],
+        names=minimum.names,
+        minimisers=kept["minimisers"].values,
+        outcomes=tuple(str(outcome) for outcome in kept["outcomes"].values),
+    )
+    del tree["calibration"]
+    del tree.attrs["dfdbayes"]
+    return Fit(
+        model,
+        data,
+        minimum,
+        calibration,
+        tree,
+        settings,
+        tuple(about["cautions"]),
+        about["timings"],
+        about["versions"],
+    )
+
+
+def _load(path: Path) -> xr.DataTree:
+    with xr.open_datatree(path, engine="h5netcdf") as opened:
+        return opened.load()

@@ -1,0 +1,86 @@
+"""What all samplers share. A sampler sees a log density of z and its inputs, never a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..minimise import second_order
+
+LogDensity = Callable[[Array, Any], Array]
+Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Draws of z by chain, and what the sampler has to say about each."""
+
+    z: Float[np.ndarray, "chains draws p"]
+    stats: dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Centre:
+    """The posterior's mode and the Cholesky factor of its normal approximation's covariance."""
+
+    mode: Float[np.ndarray, " p"]
+    factor: Float[np.ndarray, "p p"]
+
+
+@partial(jax.jit, static_argnums=0)
+def _second_order(log_density: LogDensity, z: Array, inputs: Any) -> tuple[Array, Array, Array]:
+    return second_order(lambda z: -log_density(z, inputs), z)
+
+
+def centre(log_density: LogDensity, inputs: Any, start: np.ndarray, steps: int = 50) -> Centre:
+    """The mode, by damped Newton steps from a point near it, and the normal approximation there."""
+
+    def evaluate(z: np.ndarray) -> tuple[np.ndarray, ...]:
+        return tuple(map(np.asarray, _second_order(log_density, z, inputs)))
+
+    mode, (value, gradient, hessian) = start, evaluate(start)
+    for _ in range(steps):
+        factor = np.linalg.cholesky(_covariance(hessian))
+        move = -factor @ (factor.T @ gradient)
+        for shrink in 0.5 ** np.arange(12):
+            trial = evaluate(mode + shrink * move)
+            if trial[0] < value and all(np.isfinite(part).all() for part in trial):
+                break
+        else:
+            break
+        gained, mode, (value, gradient, hessian) = value - trial[0], mode + shrink * move, trial
+        if gained < 1e-4:
+            break
+    return Centre(mode, np.linalg.cholesky(_covariance(hessian)))
+
+
+def _covariance(hessian: np.ndarray) -> np.ndarray:
+    """The inverse of a Hessian; flat or upward directions are given a little curvature first."""
+    if not np.isfinite(hessian).all():
+        return 0.01 * np.eye(len(hessian))
+    values, vectors = np.linalg.eigh(hessian)
+    floor = max(1e-12 * float(values[-1]), 1e-2)
+    covariance = (vectors / np.maximum(values, floor)) @ vectors.T
+    return 0.5 * (covariance + covariance.T)
+
+
+def scattered(
+    log_density: LogDensity, inputs: Any, around: Centre, chains: int, rng: np.random.Generator
+) -> Float[np.ndarray, "chains p"]:
+    """Starting points wider than the normal approximation, each with a finite density."""
+    points = []
+    for noise in rng.standard_normal((chains, len(around.mode))):
+        width = 1.5
+        while width > 1e-6:
+            point = around.mode + width * around.factor @ noise
+            if np.isfinite(_second_order(log_density, point, inputs)[0]):
+                break
+            width /= 2
+        points.append(point)
+    return np.stack(points)

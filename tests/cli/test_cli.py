@@ -1,0 +1,150 @@
+"""The command line as a user meets it: exit codes, one-line errors, files."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dfdbayes as dfd
+from dfdbayes import cli
+
+COMMAND = Path(sys.executable).with_name("dfdbayes")
+
+
+def run(monkeypatch, capsys, *arguments):
+    """The command in this process: (exit code, standard output, standard error)."""
+    monkeypatch.setattr(sys, "argv", ["dfdbayes", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    out, err = capsys.readouterr()
+    return ended.value.code or 0, out, err
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    return lambda *arguments: run(monkeypatch, capsys, *arguments)
+
+
+@pytest.fixture
+def visits(tmp_path):
+    path = tmp_path / "visits.csv"
+    pd.DataFrame({"visits": np.random.default_rng(0).poisson(3.0, 200)}).to_csv(path, index=False)
+    return path
+
+
+def test_a_fit_in_its_own_process_writes_everything(visits, tmp_path):
+    out = tmp_path / "run"
+    ended = subprocess.run(
+        [COMMAND, "fit", visits, "--model", "poisson", "--out", out, "--timings", "--seed", "3"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert sorted(p.name for p in out.iterdir()) == ["posterior.nc", "report.html", "summary.csv", "summary.json"]
+    assert "poisson fitted to visits.csv: 200 observations" in ended.stdout
+    assert "compiling" in ended.stdout and "sample" in ended.stdout
+    assert ended.stderr == ""  # no progress bars when piped
+    again = dfd.fit("poisson", visits, seed=3, progress=False)
+    np.testing.assert_array_equal(dfd.load(out / "posterior.nc").posterior["theta"], again.posterior["theta"])
+    table = pd.read_csv(out / "summary.csv", index_col="parameter")
+    assert table.loc["theta", "mean"] == pytest.approx(again.summary()["mean"]["theta"])
+    assert json.loads((out / "summary.json").read_text())["beta"] == pytest.approx(again.beta)
+
+
+def test_progress_bars_on_a_terminal(visits):
+    """Under a pseudo-terminal, bars appear for work that takes time."""
+    import pty
+
+    leader, follower = pty.openpty()
+    code = (
+        "from dfdbayes.progress import on_terminal; import time\n"
+        "advance = on_terminal().begin('bootstrap', 3)\n"
+        "for _ in range(3): time.sleep(0.4); advance(1)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], stderr=follower, check=True, env=os.environ | {"TERM": "xterm"})
+    os.close(follower)
+    shown = os.read(leader, 100_000).decode()
+    assert "bootstrap" in shown and "3/3" in shown
+
+
+def test_summary_of_a_saved_fit(call, visits, tmp_path):
+    code, first, _ = call("fit", visits, "--model", "poisson", "--out", tmp_path / "run", "--draws", 300)
+    assert code == 0
+    code, out, _ = call("summary", tmp_path / "run" / "posterior.nc")
+    assert code == 0 and "theta" in out and out.strip() in first
+    code, _, err = call("summary", visits)
+    assert code == 2 and "not a fit" in err
+
+
+def test_models_are_listed(call):
+    code, out, _ = call("models")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()] == list(dfd.models.names())
+
+
+def test_a_frequency_table(call, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("sales,stores\n0,50\n1,40\n2,20\n3,9\n4,3\n")
+    code, _, err = call("fit", path, "--model", "poisson")
+    assert code == 2 and "--weights stores" in err
+    code, out, _ = call("fit", path, "--model", "poisson", "--weights", "stores", "--draws", 300)
+    assert code == 0 and "122 observations" in out
+
+
+BAD = {
+    "negative": ("x\n1\n-2\n3\n", (), "row 2, column 'x' is -2"),
+    "fractional": ("x\n1\n2.5\n3\n", (), "row 2, column 'x' is 2.5"),
+    "missing": ("x,y\n1,2\n,3\n", ("--columns", "x"), "1 of 2 rows have missing values (first: row 2, column 'x')"),
+    "empty": ("", (), "is empty"),
+    "no rows": ("x\n", (), "holds no rows"),
+    "one row": ("x\n3\n", (), "one row"),
+    "constant": ("x\n0\n0\n0\n", (), "constant"),
+    "text": ("x\n1\ntwo\n", (), "row 2, column 'x' is the text 'two'"),
+    "columns": ("x,y\n1,2\n3,4\n", (), "needs 1 column, the data have 2 ('x', 'y')"),
+    "no such column": ("x\n1\n2\n", ("--columns", "z"), "no column 'z'; the columns are 'x'"),
+    "model": ("x\n1\n2\n", ("--model", "cpm"), "did you mean 'cmp'"),
+    "beta": ("x\n1\n2\n", ("--beta", "-1"), "beta > 0"),
+    "beta zero": ("x\n1\n2\n", ("--beta", "0"), "beta > 0"),
+    "loss": ("x\n1\n2\n", ("--loss", "dfdd"), "Did you mean 'dfd'"),
+    "sampler": ("x\n1\n2\n", ("--sampler", "nutz"), "no sampler"),
+    "option": ("x\n1\n2\n", ("--sede", "1"), "No such option"),
+    "number": ("x\n1\n2\n", ("--draws", "many"), "draws"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_line_and_exit_code_2(call, tmp_path, name):
+    content, options, message = BAD[name]
+    path, out = tmp_path / "bad.csv", tmp_path / "out"
+    path.write_text(content)
+    if "--model" not in options:
+        options = ("--model", "cmp", *options)
+    code, shown, err = call("fit", path, "--out", out, *options)
+    assert code == 2
+    assert message in err
+    assert err.startswith("error: ") and len(err.strip().splitlines()) == 1
+    assert shown == ""
+    assert not out.exists() or not list(out.iterdir())
+
+
+def test_values_outside_a_finite_set(call, tmp_path):
+    path = tmp_path / "bits.csv"
+    path.write_text("answer\n0\n1\n2\n")
+    code, _, err = call("fit", path, "--model", "bernoulli")
+    assert code == 2 and "row 3, column 'answer' is 2; Binary needs one of 0, 1" in err
+
+
+def test_an_unwritable_folder_is_found_before_the_work(call, visits, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    code, _, err = call("fit", visits, "--model", "poisson", "--out", blocked / "run")
+    assert code == 2 and "cannot write to the folder" in err and "--out" in err
+    assert blocked.read_text() == "in the way"
+
+
+def test_help_without_arguments(call):
+    code, out, err = call()
+    assert code == 0 and "dfdbayes fit visits.csv --model cmp" in out + err

@@ -1,0 +1,66 @@
+"""The road has a direction: a module imports only modules that come before it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "dfdbayes"
+
+ROAD = [
+    "errors", "files", "timing", "domain", "divergence", "data", "datasets", "parameters", "models", "ratios",
+    "losses", "objective", "minimise", "calibration", "posterior", "sampling", "diagnostics", "result", "progress",
+    "fit", "plots", "report", "cli",
+]  # fmt: skip
+
+# Methods of a fit that open onto a later module, and are imported only when called.
+DOORWAYS = {("result", "report")}
+
+
+def _package(path: Path) -> str:
+    relative = path.relative_to(SOURCE)
+    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+
+
+def _imports(path: Path) -> set[tuple[str, bool]]:
+    """(module of the package, whether it is imported inside a function)."""
+    tree = ast.parse(path.read_text())
+    inner = {id(node) for function in ast.walk(tree) if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+             for node in ast.walk(function)}  # fmt: skip
+    depth = len(path.relative_to(SOURCE).parts)
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level == depth:
+            names = [node.module.split(".")[0]] if node.module else [alias.name for alias in node.names]
+            found |= {(name, id(node) in inner) for name in names}
+    return found
+
+
+def _modules() -> list[Path]:
+    return sorted(p for p in SOURCE.rglob("*.py") if p != SOURCE / "__init__.py")
+
+
+def test_every_module_is_on_the_road():
+    assert {_package(path) for path in _modules()} == set(ROAD)
+
+
+@pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_point_backwards(path):
+    here = _package(path)
+    for name, inside in _imports(path):
+        if name == here or (inside and (here, name) in DOORWAYS):
+            continue
+        assert ROAD.index(name) < ROAD.index(here), f"{here} must not import {name}"
+
+
+def test_only_the_command_line_prints():
+    for path in _modules():
+        if _package(path) == "cli":
+            continue
+        calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
+        assert not [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"], path
+
+
+def test_modules_stay_short():
+    for path in _modules():
+        assert len(path.read_text().splitlines()) <= 450, path

@@ -1,0 +1,116 @@
+"""The quantities of the method written the slow, obvious way, straight from their definitions."""
+
+import itertools
+import math
+
+import numpy as np
+
+STAR = None
+
+
+def decrement(coordinate, value):
+    if coordinate.kind == "integers":
+        return value - 1
+    if coordinate.kind == "above":
+        return STAR if value == coordinate.end else value - 1
+    if coordinate.kind == "below":
+        return STAR if value == coordinate.end else value + 1
+    levels = sorted(coordinate.levels)
+    return levels[levels.index(value) - 1]
+
+
+def increment(coordinate, value):
+    if coordinate.kind in ("integers", "above"):
+        return value + 1
+    if coordinate.kind == "below":
+        return value - 1
+    levels = sorted(coordinate.levels)
+    return levels[(levels.index(value) + 1) % len(levels)]
+
+
+def moved(x, j, value):
+    return (*x[:j], value, *x[j + 1 :])
+
+
+def mass(p, x):
+    """A mass function as a dict; zero at star and where nothing is stored."""
+    return 0.0 if STAR in x else p.get(x, 0.0)
+
+
+def divergence(p, q, domain):
+    """Definition: E_q | grad^- p / p - grad^- q / q |^2."""
+    total = 0.0
+    for x, weight in q.items():
+        for j in range(domain.d):
+            before = moved(x, j, decrement(domain.coordinate(j), x[j]))
+            score_p = (p[x] - mass(p, before)) / p[x]
+            score_q = (q[x] - mass(q, before)) / q[x]
+            total += weight * (score_p - score_q) ** 2
+    return total
+
+
+def constant(q, domain):
+    """C(q) of Proposition 1."""
+    total = 0.0
+    for x, weight in q.items():
+        for j in range(domain.d):
+            before = moved(x, j, decrement(domain.coordinate(j), x[j]))
+            total += weight * (1 + (1 - mass(q, before) / q[x]) ** 2)
+    return total
+
+
+def fisher_loss(log_mass, rows, counts, domain):
+    """D_n: sum of (p(x^-)/p(x))^2 - 2 p(x)/p(x^+) over data and coordinates."""
+    total = 0.0
+    for row, count in zip(rows, counts, strict=True):
+        x = tuple(int(v) for v in row)
+        here = log_mass(x)
+        for j in range(domain.d):
+            before = decrement(domain.coordinate(j), x[j])
+            after = moved(x, j, increment(domain.coordinate(j), x[j]))
+            if before is not STAR:
+                total += count * math.exp(2 * (log_mass(moved(x, j, before)) - here))
+            total -= count * 2 * math.exp(here - log_mass(after))
+    return total
+
+
+def ratio_loss(log_mass, rows, counts, domain):
+    """Generalised ratio matching, t(u) = 1 / (1 + u): s(x)^2 + s(x^-)^2 - 2 s(x), s(star) = 0."""
+
+    def s(x, j):
+        after = moved(x, j, increment(domain.coordinate(j), x[j]))
+        return 1 / (1 + math.exp(log_mass(after) - log_mass(x)))
+
+    total = 0.0
+    for row, count in zip(rows, counts, strict=True):
+        x = tuple(int(v) for v in row)
+        for j in range(domain.d):
+            before = decrement(domain.coordinate(j), x[j])
+            below = 0.0 if before is STAR else s(moved(x, j, before), j)
+            total += count * (s(x, j) ** 2 + below**2 - 2 * s(x, j))
+    return total
+
+
+def finite_difference(function, theta, step=1e-6):
+    theta = np.asarray(theta, float)
+    gradient = np.empty_like(theta)
+    for i in range(len(theta)):
+        h = np.zeros_like(theta)
+        h[i] = step * max(1.0, abs(theta[i]))
+        gradient[i] = (function(theta + h) - function(theta - h)) / (2 * h[i])
+    return gradient
+
+
+def window(coordinate, size):
+    """The first values of a coordinate (all of them, if finite), in its own order."""
+    if coordinate.kind == "finite":
+        return sorted(coordinate.levels)
+    if coordinate.kind == "above":
+        return [coordinate.end + i for i in range(size)]
+    if coordinate.kind == "below":
+        return [coordinate.end - i for i in range(size)]
+    return list(range(-size // 2, size - size // 2))
+
+
+def points(domain, size):
+    return list(itertools.product(*[window(domain.coordinate(j), size) for j in range(domain.d)]))

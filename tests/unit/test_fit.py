@@ -1,0 +1,232 @@
+import json
+import subprocess
+import sys
+import warnings
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+
+import dfdbayes as dfd
+
+QUICK = {"draws": 600, "warmup": 200, "bootstrap": 50, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def sales_fit():
+    return dfd.fit(dfd.models.ConwayMaxwellPoisson(), dfd.datasets.sales(), progress=False)
+
+
+def test_summary_has_arviz_columns(sales_fit):
+    table = sales_fit.summary()
+    assert list(table.index) == ["theta1", "theta2", "mean", "dispersion"]
+    for column in ("mean", "sd", "eti95_lb", "eti95_ub", "ess_bulk", "ess_tail", "r_hat"):
+        assert np.isfinite(table[column]).all()
+    assert (table["eti95_lb"] < table["mean"]).all() and (table["mean"] < table["eti95_ub"]).all()
+    assert "eti80_lb" in sales_fit.summary(0.8)
+    assert sales_fit.cautions == ()
+
+
+def test_derived_quantities_are_those_of_the_model(sales_fit):
+    from scipy import special
+
+    posterior = sales_fit.posterior
+    x = np.arange(4000)
+    for i in (0, 50):
+        t1, t2 = (float(posterior[name][0, i]) for name in ("theta1", "theta2"))
+        log = x * np.log(t1) - t2 * special.gammaln(x + 1)
+        p = np.exp(log - special.logsumexp(log))
+        mean = p @ x
+        assert float(posterior["mean"][0, i]) == pytest.approx(mean, rel=1e-9)
+        assert float(posterior["dispersion"][0, i]) == pytest.approx((p @ (x - mean) ** 2) / mean, rel=1e-8)
+
+
+@pytest.mark.parametrize("theta", [(1e3, 0.2), (0.95, 0.0), (0.9999, 0.001), (4.0, 30.0), (1e-6, 2.0), (1.5, 0.01)])
+def test_derived_quantities_are_finite_at_the_extremes(theta):
+    from dfdbayes.models.counts import moments
+
+    mean, variance = moments(np.array([theta[0]]), np.array([theta[1]]))
+    assert np.isfinite(mean).all() and np.isfinite(variance).all() and (variance > 0).all() and (mean > 0).all()
+
+
+def test_asymptotic_moments_meet_the_sums():
+    from dfdbayes.models.counts import moments
+
+    nu = np.array([0.5, 1.0, 2.0])
+    for edge in (0.99e4, 1.01e4):  # on both sides of the switch
+        mean, variance = moments(edge**nu, nu)
+        np.testing.assert_allclose(mean, edge - (nu - 1) / (2 * nu), rtol=1e-7)
+        np.testing.assert_allclose(variance, edge / nu, rtol=1e-6)
+
+
+def test_round_trip_through_a_file(sales_fit, tmp_path):
+    path = sales_fit.save(tmp_path / "deep" / "fit.nc")
+    back = dfd.load(path)
+    pd.testing.assert_frame_equal(back.summary(), sales_fit.summary())
+    assert back.beta == sales_fit.beta
+    assert back.settings == sales_fit.settings and back.timings == sales_fit.timings
+    assert back.calibration.tally == sales_fit.calibration.tally
+    np.testing.assert_array_equal(back.calibration.minimisers, sales_fit.calibration.minimisers)
+    assert back.minimum.theta == sales_fit.minimum.theta and back.minimum.outcome is sales_fit.minimum.outcome
+    np.testing.assert_array_equal(back.data.rows, sales_fit.data.rows)
+    assert back.model == sales_fit.model
+    assert "calibration" not in back.to_arviz().children
+    assert list(tmp_path.rglob("*.part")) == []
+    back.save(path)  # a loaded fit can be saved again, over itself
+    assert dfd.load(path).beta == sales_fit.beta
+
+
+def test_foreign_files_are_refused(tmp_path):
+    path = tmp_path / "no.nc"
+    path.write_bytes(b"not a netCDF file")
+    with pytest.raises(dfd.errors.DataError, match="not a fit"):
+        dfd.load(path)
+    pd.DataFrame({"x": [1]}).to_xarray().to_netcdf(tmp_path / "other.nc", engine="h5netcdf")
+    with pytest.raises(dfd.errors.DataError, match="not a fit"):
+        dfd.load(tmp_path / "other.nc")
+    with pytest.raises(dfd.errors.DataError, match="no file"):
+        dfd.load(tmp_path / "missing.nc")
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    from dfdbayes.files import write_atomically
+
+    path = tmp_path / "kept.txt"
+    path.write_text("old")
+
+    def fail(scratch):
+        scratch.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(dfd.errors.OutputError, match="No space left"):
+        write_atomically(path, fail)
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_arviz_reads_the_tree(sales_fit):
+    import arviz_stats
+
+    tree = sales_fit.to_arviz()
+    assert set(tree.children) >= {"posterior", "sample_stats", "observed_data"}
+    assert float(arviz_stats.rhat(tree)["theta1"]) < 1.02
+    assert int(tree["observed_data"]["counts"].sum()) == 3168
+
+
+def test_describe_is_plain_json(sales_fit):
+    text = json.dumps(sales_fit.describe(), allow_nan=False)
+    assert json.loads(text)["parameters"]["theta1"]["mean"] == pytest.approx(sales_fit.summary()["mean"]["theta1"])
+
+
+def test_priors_by_name_change_the_posterior():
+    x = np.random.default_rng(0).poisson(3.0, 20)
+    wide = dfd.fit("poisson", x, beta=0.5, **QUICK).summary()["mean"]["theta"]
+    tight = dfd.fit("poisson", x, beta=0.5, prior={"theta": dist.Gamma(4000.0, 1000.0)}, **QUICK)
+    assert tight.summary()["mean"]["theta"] == pytest.approx(4.0, abs=0.1) and wide < 3.7
+    assert tight.settings["priors"] == {"theta": "Gamma(concentration=4000, rate=1000)"}
+
+
+def test_a_users_own_model_in_one_call(shared_data):
+    from jax.scipy.special import gammaln
+
+    def log_mass(theta, x):
+        return theta["rate"] * x[0] - theta["shape"] * gammaln(x[0] + 1)
+
+    model = dfd.Model(log_mass, dfd.Counts(1), {"rate": dist.Normal(0.0, 1.0), "shape": dist.HalfNormal(1.0)})
+    fit = dfd.fit(model, shared_data / "cmp_4.0_0.75_n2000.csv", progress=False)
+    assert list(fit.summary().index) == ["rate", "shape"]
+    assert fit.summary()["eti95_lb"]["shape"] < 0.75 < fit.summary()["eti95_ub"]["shape"]
+
+
+def test_constant_data_and_single_rows_are_refused():
+    with pytest.raises(dfd.errors.DataError, match=r"constant: all 30 rows have x = 0.*minimiser does not exist"):
+        dfd.fit("cmp", np.zeros(30, int))
+    with pytest.raises(dfd.errors.DataError, match="one row"):
+        dfd.fit("cmp", [3])
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"beta": 0.0}, "beta > 0"),
+        ({"beta": -2.0}, "beta > 0"),
+        ({"draws": 0}, "draws is 0"),
+        ({"chains": 0}, "chains is 0"),
+        ({"sampler": "gibs"}, "no sampler 'gibs'"),
+        ({"missing": "ignore"}, "'refuse' or 'drop'"),
+    ],
+)
+def test_impossible_settings_are_refused(settings, match):
+    with pytest.raises(dfd.errors.SettingError, match=match):
+        dfd.fit("poisson", [1, 2, 3], progress=False, **settings)
+
+
+def test_dropped_rows_are_on_the_result():
+    values = [2.0, 3.0, None, 1.0, 4.0, 0.0, 2.0, None]
+    with pytest.warns(dfd.errors.DroppedRowsWarning, match="2 rows with missing values"):
+        fit = dfd.fit("poisson", pd.Series(values), beta=1.0, missing="drop", **QUICK)
+    assert fit.data.dropped == 2 and fit.data.n == 6
+    assert fit.describe()["dropped_rows"] == 2
+
+
+def caught(*args, **kwargs):
+    """A fit and its warnings by class."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        fit = dfd.fit(*args, progress=False, **kwargs)
+    return fit, {type(w.message): str(w.message) for w in found}
+
+
+def test_chains_that_disagree_are_named():
+    sampler = dfd.samplers.RandomWalk(step=1e-4, thin=1)
+    fit, found = caught("poisson", [2, 3, 1, 4, 2, 0], beta=1.0, sampler=sampler, draws=500, warmup=0)
+    assert "theta has few effective draws" in found[dfd.errors.ConvergenceWarning]
+    assert any("R-hat of theta exceeds" in c and "Use more warmup" in c for c in fit.cautions)
+
+
+def test_draws_below_the_basin_are_reported():
+    """Twenty-five counts leave the unbounded part of the loss within reach: chains fall into it."""
+    wide = {"theta1": dist.LogNormal(0.0, 5.0), "theta2": dist.LogNormal(0.0, 5.0)}
+    data = dfd.Dataset.of({1: 7, 2: 5, 3: 4, 4: 4, 5: 4, 6: 1})
+    fit, found = caught("cmp", data, beta=1.0, prior=wide)
+    draws = np.stack([fit.posterior[name].values.reshape(-1) for name in ("theta1", "theta2")], axis=1)
+    assert (dfd.objective(fit.model, data).values(draws) < fit.minimum.value - 1).any()
+    assert "chains escaped" in found[dfd.errors.EscapedWarning]
+    assert "loss='ratio'" in found[dfd.errors.EscapedWarning]
+    _, found = caught("cmp", data, loss="ratio", beta=1.0, prior=wide)
+    assert dfd.errors.EscapedWarning not in found
+
+
+def test_a_second_fit_of_the_same_shape_compiles_nothing():
+    compiled = []
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda event, duration_secs, **_: compiled.append(event) if event.endswith("backend_compile_duration") else None
+    )
+    rng = np.random.default_rng(0)
+    made = [rng.permutation(np.repeat([0, 1, 2, 3, 4, 6, 7], [90, 80, 70, 50, 30, 20 + i, 9])) for i in range(3)]
+    dfd.fit("cmp", made[0], **QUICK)
+    before = len(compiled)
+    for x in made[1:]:
+        dfd.fit("cmp", x, prior={"theta1": dist.Chi2(4.0)}, **QUICK)
+    assert len(compiled) == before
+
+
+def test_report_is_one_file_with_every_picture(sales_fit, tmp_path):
+    path = sales_fit.report(tmp_path / "report.html")
+    page = path.read_text()
+    assert page.count("<img ") == page.count("data:image/png;base64,") == 3
+    assert "theta1" in page and "Chi2(df=3)" in page and "<script" not in page and "http" not in page
+
+
+def test_names_in_data_cannot_inject_into_the_report(tmp_path):
+    frame = pd.DataFrame({"<script>alert(1)</script>": [2, 3, 1, 4, 2, 0]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = dfd.fit("poisson", frame, beta=1.0, **QUICK)
+    assert "<script>" not in fit.report(tmp_path / "r.html").read_text()
+
+
+def test_importing_does_not_need_a_display():
+    code = "import dfdbayes, sys; assert 'matplotlib.pyplot' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

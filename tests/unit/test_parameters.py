@@ -1,0 +1,80 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+
+import dfdbayes as dfd
+from dfdbayes.parameters import Parameter, Space, describe_prior
+
+SPACE = Space(
+    (
+        Parameter("real", dist.Normal(0.0, 1.0), shape=(2,)),
+        Parameter("positive", dist.Gamma(2.0, 1.0)),
+        Parameter("share", dist.Beta(2.0, 2.0)),
+        Parameter("below", dist.Normal(0.0, 1.0), upper=3.0),
+        Parameter("inside", dist.Uniform(-1.0, 4.0)),
+        Parameter("edge", dist.HalfNormal(1.0), shape=(2,), labels=("a", "b"), closed=True),
+    )
+)
+THETA = np.array([-1.2, 0.4, 2.5, 0.3, -5.0, 3.1, 0.7, 1.6])
+
+
+def test_coordinates_go_there_and_back():
+    for forward, backward in ((SPACE.from_z, SPACE.to_z), (SPACE.from_y, SPACE.to_y)):
+        np.testing.assert_allclose(forward(backward(THETA)), THETA, rtol=1e-14)
+        np.testing.assert_allclose(np.asarray(forward(jnp.asarray(backward(THETA)))), THETA, rtol=1e-13)
+    assert (SPACE.to_y(THETA)[-2:] == THETA[-2:]).all()  # closed supports are left as they are
+    assert SPACE.edges[0][-1] == 0.0 and SPACE.edges[0][0] == -np.inf
+
+
+def test_log_jacobian_is_the_determinant():
+    z = jnp.asarray(SPACE.to_z(THETA))
+    determinant = np.linalg.slogdet(np.asarray(jax.jacobian(SPACE.from_z)(z)))[1]
+    assert float(SPACE.log_jacobian(z)) == pytest.approx(determinant, rel=1e-12)
+
+
+def test_log_prior_sums_over_entries():
+    expected = sum(
+        float(jnp.sum(prior.log_prob(value)))
+        for prior, value in [
+            (dist.Normal(0.0, 1.0), THETA[:2]), (dist.Gamma(2.0, 1.0), THETA[2]), (dist.Beta(2.0, 2.0), THETA[3]),
+            (dist.Normal(0.0, 1.0), THETA[4]), (dist.Uniform(-1.0, 4.0), THETA[5]), (dist.HalfNormal(1.0), THETA[6:]),
+        ]
+    )  # fmt: skip
+    assert float(SPACE.log_prior(jnp.asarray(THETA), SPACE.priors)) == pytest.approx(expected)
+
+
+def test_names_of_entries():
+    assert SPACE.names == ("real[0]", "real[1]", "positive", "share", "below", "inside", "edge[a]", "edge[b]")
+
+
+def test_priors_are_replaced_by_name_and_supports_follow():
+    model = dfd.models.ConwayMaxwellPoisson().with_priors({"theta2": dist.Uniform(0.1, 2.0)})
+    assert model.space.upper.tolist() == [np.inf, 2.0]
+    assert model.with_priors({"theta2": dist.Normal(1.0, 1.0)}).space.lower.tolist() == [0.0, 0.0]
+    assert describe_prior(model.space.priors["theta1"]) == "Chi2(df=3)"
+    with pytest.raises(dfd.errors.ModelError, match="no parameter 'theta3'"):
+        model.with_priors({"theta3": dist.Normal(0.0, 1.0)})
+
+
+@pytest.mark.parametrize(
+    ("prior", "match"),
+    [
+        (3.0, "NumPyro distribution"),
+        (dist.Poisson(3.0), "discrete"),
+        (dist.Dirichlet(jnp.ones(3)), "lives on"),
+        (dist.Uniform(-3.0, -1.0), "no mass"),
+        (dist.Normal(jnp.zeros(3), 1.0), "shape"),
+    ],
+)
+def test_impossible_priors_are_refused(prior, match):
+    with pytest.raises(dfd.errors.ModelError, match=match):
+        dfd.models.Poisson().with_priors({"theta": prior})
+
+
+def test_a_slip_in_a_mass_function_is_reported_where_the_model_is_made():
+    with pytest.raises(dfd.errors.ModelError, match="cannot be evaluated"):
+        dfd.Model(lambda theta, x: theta["rate"] * x[0], dfd.Counts(1), {"speed": dist.Normal(0.0, 1.0)})
+    with pytest.raises(dfd.errors.ModelError, match="one number"):
+        dfd.Model(lambda theta, x: theta["a"] * x, dfd.Counts(2), {"a": dist.Normal(0.0, 1.0)})
