@@ -99,7 +99,7 @@ def calibrate(
     objective: Objective,
     method: str | float = "score-matching",
     *,
-    bootstrap: int = 100,
+    bootstrap: int = 400,
     seed: int = 0,
     minimum: Minimum | None = None,
     advance: Callable[[int], None] = lambda done: None,

@@ -48,7 +48,7 @@ def fit(
     draws: int | None = None,
     warmup: int | None = None,
     chains: int | None = None,
-    bootstrap: int = 100,
+    bootstrap: int = 400,
     seed: int = 0,
     columns: Any = None,
     weights: Any = None,
@@ -89,7 +89,7 @@ def fit(
     Examples
     --------
     >>> import dfdbayes as dfd
-    >>> fit = dfd.fit("poisson", [2, 3, 1, 4, 2, 0, 3, 5, 2, 1], bootstrap=1000, progress=False)
+    >>> fit = dfd.fit("poisson", [2, 3, 1, 4, 2, 0, 3, 5, 2, 1] * 10, progress=False)
     >>> list(fit.summary().index)
     ['theta']
     """

@@ -147,3 +147,11 @@ def test_bad_arrays_are_refused():
     with pytest.raises(dfd.errors.ModelError, match="axes"):
         dfd.divergence([0.5, 0.5], [0.5, 0.5], dfd.Binary(2))
     assert dfd.divergence([0.0, 1.0], [0.5, 0.5]) == np.inf
+
+
+def test_half_lines_do_not_wrap():
+    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])
+    as_dict = [dict(zip([(0,), (1,), (2,)], mass, strict=True)) for mass in (p, q)]
+    on_counts = dfd.divergence(p, q, dfd.Counts(1))
+    assert on_counts == pytest.approx(oracles.divergence(*as_dict, dfd.Counts(1)), rel=1e-12)
+    assert abs(on_counts - dfd.divergence(p, q)) > 0.1
