@@ -19,7 +19,7 @@ STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;color:#22303c;max-width:60rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.5rem;margin-bottom:.2rem} h2{font-size:1.1rem;margin-top:2rem;border-bottom:1px solid #dde3e8}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums} td,th{padding:.2rem .7rem;text-align:right}
-th{border-bottom:1px solid #8a9aa5} td:first-child,th:first-child{text-align:left}
+thead th{border-bottom:1px solid #8a9aa5} tbody th,th:first-child,.facts td{text-align:left;font-weight:400}
 .wide{overflow-x:auto} img{max-width:100%;height:auto} figcaption{color:#5a6a75;font-size:.9rem}
 .caution{background:#fdf1f2;border-left:4px solid #d1495b;padding:.5rem .8rem;margin:.5rem 0}
 figure{margin:1rem 0} .quiet{color:#5a6a75}
@@ -51,7 +51,7 @@ def render(fit: Fit) -> str:
         caption = "Where the loss is smallest on bootstrap data, over draws of the posterior: calibrated means alike."
         parts.append(_figure(cloud, caption))
     parts += ["<h2>Chains</h2>", _figure(plots.trace(fit), "Draws in order, one colour a chain.")]
-    parts += ["<h2>What was done</h2>", _table(_facts(fit))]
+    parts += ["<h2>What was done</h2>", _table(_facts(fit), "wide facts")]
     body = "\n".join(parts)
     return (
         f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{escape(s['model'])}: "
@@ -77,12 +77,12 @@ def _facts(fit: Fit) -> pd.DataFrame:
     return pd.DataFrame({"": facts})
 
 
-def _table(frame: pd.DataFrame) -> str:
+def _table(frame: pd.DataFrame, kind: str = "wide") -> str:
     def cell(value: Any) -> str:
         return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)
 
     text = frame.map(cell).to_html(border=0, escape=True)
-    return f"<div class=wide>{text}</div>"
+    return f"<div class='{kind}'>{text}</div>"
 
 
 def _figure(figure: Any, caption: str) -> str:
