@@ -4,7 +4,7 @@ import jax
 
 jax.config.update("jax_enable_x64", True)
 
-from . import datasets, errors, losses, models  # noqa: E402
+from . import datasets, errors, graphs, losses, models  # noqa: E402
 from . import sampling as samplers  # noqa: E402
 from .calibration import Calibration, calibrate  # noqa: E402
 from .data import Dataset  # noqa: E402
@@ -16,6 +16,7 @@ from .models import ExponentialFamily, Model  # noqa: E402
 from .objective import Objective, objective  # noqa: E402
 from .parameters import Parameter  # noqa: E402
 from .result import Fit, load  # noqa: E402
+from .simulate import simulate  # noqa: E402
 
 __all__ = [
     "Binary",
@@ -40,6 +41,7 @@ __all__ = [
     "divergence",
     "errors",
     "fit",
+    "graphs",
     "load",
     "losses",
     "minimise",
@@ -47,6 +49,7 @@ __all__ = [
     "objective",
     "sample",
     "samplers",
+    "simulate",
 ]
 
 __version__ = "0.1.0"

@@ -81,18 +81,35 @@ class Calibration:
         )
 
 
-def given(beta: float, space: Space, method: str = "given") -> Calibration:
-    """A weight that was chosen by hand."""
+def require_positive(beta: float) -> None:
+    """Refuse a weight that is not a positive number."""
     if not np.isfinite(beta) or beta <= 0:
         raise SettingError(f"beta is {beta}; it must be a positive number (beta > 0)")
+
+
+def given(beta: float, space: Space, method: str = "given") -> Calibration:
+    """A weight that was chosen by hand."""
+    require_positive(beta)
     nan = float("nan")
     empty = np.empty((0, space.size))
     return Calibration(method, float(beta), 0.0, None, nan, nan, nan, nan, 0, space.names, empty, ())
 
 
 @partial(jax.jit, static_argnums=0)
-def _prior_gradients(space: Space, thetas: Array, priors: dict[str, Any]) -> Float[Array, "b p"]:
-    return jax.vmap(jax.grad(space.log_prior), in_axes=(0, None))(thetas, priors)
+def _prior_gradients(space: Space, v: Array, priors: dict[str, Any]) -> Float[Array, "b p"]:
+    return jax.vmap(jax.grad(space.log_prior), in_axes=(0, None))(v, priors)
+
+
+def _in_own_coordinates(
+    space: Space, thetas: np.ndarray, gradients: np.ndarray, hessians: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Points, gradients and Hessians in the coordinates v of the priors (roots, where theta = v^2)."""
+    v = space.to_v(thetas)
+    slope = np.where(space.square, 2.0 * v, 1.0)
+    curved = slope[:, :, None] * hessians * slope[:, None, :]
+    i = np.flatnonzero(space.square)
+    curved[:, i, i] += 2.0 * gradients[:, i]
+    return v, slope * gradients, curved
 
 
 def calibrate(
@@ -136,7 +153,7 @@ def calibrate(
         raise SettingError(f"bootstrap is {bootstrap}; calibration needs at least 2 replicates, better 100 or more")
     if minimum is None:
         minimum = require(minimise(objective), objective.loss)
-    weights = objective.data.resample(np.random.default_rng([seed, 1]), bootstrap)
+    weights = objective.resample(np.random.default_rng([seed, 1]), bootstrap)
     minima = minimise_many(objective, weights, minimum, advance)
     return _score_matching(objective, minima, method)
 
@@ -145,9 +162,9 @@ def _score_matching(objective: Objective, minima: Minima, method: str) -> Calibr
     space = objective.model.space
     used = _enough(minima)
     thetas = minima.vectors[used]
-    gradients, hessians = objective.derivatives(thetas)
-    (prior,) = in_batches(lambda part: (_prior_gradients(space, part, space.priors),), thetas)
-    matrix = np.eye(space.size) if method == "score-matching" else np.atleast_2d(np.cov(thetas.T))
+    points, gradients, hessians = _in_own_coordinates(space, thetas, *objective.derivatives(thetas))
+    (prior,) = in_batches(lambda part: (_prior_gradients(space, part, space.priors),), points)
+    matrix = np.eye(space.size) if method == "score-matching" else np.atleast_2d(np.cov(points.T))
     from_prior = np.einsum("bi,ij,bj->b", gradients, matrix, prior)
     from_data = np.einsum("ij,bij->b", matrix, hessians)
     squares = np.einsum("bi,ij,bj->b", gradients, matrix, gradients)

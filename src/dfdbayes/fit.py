@@ -9,10 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from . import losses, models, sampling
-from .calibration import Calibration, calibrate, given
+from .calibration import Calibration, calibrate, require_positive
 from .data import Dataset
 from .diagnostics import cautions_of
 from .errors import DataError
+from .graphs import Graph
+from .graphs import blocks as cut_into_blocks
 from .minimise import Minimum, minimise, require
 from .models.base import AbstractModel
 from .objective import Objective
@@ -53,6 +55,7 @@ def fit(
     columns: Any = None,
     weights: Any = None,
     missing: str = "refuse",
+    options: Mapping[str, Any] | None = None,
     progress: bool | Progress = True,
 ) -> Fit:
     """Fit a model to discrete data: a generalised posterior whose width is calibrated by a bootstrap.
@@ -79,6 +82,8 @@ def fit(
         Bootstrap replicates for the calibration.
     seed : int
         The same seed gives the same draws.
+    options : mapping, optional
+        With a model given by name, what its function takes: ``{"graph": dfd.graphs.grid(6, 6)}``.
     progress : bool
         Whether to show progress bars (only on a terminal).
 
@@ -95,16 +100,19 @@ def fit(
     """
     clock, shown = Clock(), _progress(progress)
     chosen = sampling.by_name(sampler, draws, warmup, chains)
-    if isinstance(model, str):
-        model = models.by_name(model)
-    model = model.with_priors(prior)
     if beta is not None:
-        given(beta, model.space)
+        require_positive(beta)
     with clock.stage("read"):
-        dataset = Dataset.of(data, model.domain, columns=columns, weights=weights, missing=missing)
-        _require_variation(dataset)
+        if isinstance(model, str):
+            dataset = Dataset.of(data, columns=columns, weights=weights, missing=missing)
+            model = models.by_name(model, dataset.d, options)
+            dataset.check(model.domain)
+        else:
+            dataset = Dataset.of(data, model.domain, columns=columns, weights=weights, missing=missing)
+        model = model.with_priors(prior).labelled(dataset.columns)
+        blocks = _blocks(model, dataset)
     with clock.stage("tabulate"):
-        objective = Objective(model, dataset, losses.by_name(loss))
+        objective = Objective(model, dataset, losses.by_name(loss), blocks)
         _ = objective.own_weights
     with clock.stage("minimise"):
         minimum = require(minimise(objective), objective.loss)
@@ -134,6 +142,8 @@ def fit(
         warnings.warn(caution, stacklevel=2)
     settings = {
         "model": model.name,
+        "options": models.plain_options(model),
+        "resampling": "rows" if blocks is None else f"{len(objective.units)} blocks of sites of one observation",
         "loss": objective.loss.name,
         "priors": {p.name: describe_prior(p.prior) for p in model.space.parameters},
         "calibration": weight.method,
@@ -177,16 +187,20 @@ def _labels(space: Space) -> dict[str, tuple[str, ...]]:
     return {p.name: p.labels for p in space.parameters if p.labels and len(p.shape) == 1}
 
 
-def _require_variation(data: Dataset) -> None:
+def _blocks(model: AbstractModel, data: Dataset) -> np.ndarray | None:
+    """What is resampled: rows (None), or blocks of sites if there is one observation of a lattice."""
+    if data.n < 2 and isinstance(model.options.get("graph"), Graph) and data.d > 1:
+        return cut_into_blocks(model.options["graph"])
     if data.n < 2:
         raise DataError("the data hold one row; at least two different rows are needed to calibrate a posterior")
     if len(data.rows) < 2:
-        shown = ", ".join(f"{name} = {value}" for name, value in zip(data.columns, data.rows[0], strict=True))
+        shown = ", ".join(f"{name} = {value}" for name, value in zip(data.columns[:5], data.rows[0], strict=False))
         raise DataError(
             f"the data are constant: all {data.n} rows have {shown}. The minimiser does not exist, and a bootstrap "
             "of constant data shows no variation. Check that the right column was read; otherwise "
             "collect data that vary."
         )
+    return None
 
 
 def _progress(progress: bool | Progress) -> Progress:

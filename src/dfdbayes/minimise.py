@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
@@ -119,20 +119,13 @@ class _State(NamedTuple):
     done: Array
 
 
-def second_order(function: Callable, y: Array, *args: Any) -> tuple[Array, Array, Array]:
-    """Value, gradient and Hessian in one forward pass over the gradient."""
-    along = partial(jax.jvp, jax.value_and_grad(lambda point: function(point, *args)), (y,))
-    (value, gradient), (_, hessian) = jax.vmap(lambda v: along((v,)), out_axes=(None, 0))(jnp.eye(len(y)))
-    return value, gradient, hessian
-
-
 def _free(y: Array, gradient: Array, lower: Array, upper: Array) -> Array:
     """Coordinates that are not held at a bound by the gradient."""
     return ~(((y <= lower) & (gradient > 0)) | ((y >= upper) & (gradient < 0)))
 
 
-def newton(function: Callable, y: Array, lower: Array, upper: Array, slope: Callable, aim: Array, *args: Any) -> _State:
-    """Minimise ``function(y, *args)`` over a box. ``slope(y)`` is d theta / d y, for the stopping rule."""
+def _newton(evaluate: Callable, y: Array, lower: Array, upper: Array, slope: Callable, aim: Array) -> _State:
+    """Minimise over a box. ``evaluate(y)`` gives value, gradient and Hessian, ``slope(y)`` is d theta / d y."""
 
     def projected(y: Array, gradient: Array) -> Array:
         return jnp.where(_free(y, gradient, lower, upper), gradient, 0.0) / slope(y)
@@ -151,7 +144,7 @@ def newton(function: Callable, y: Array, lower: Array, upper: Array, slope: Call
         y = jnp.clip(state.y + move, lower, upper)
         move = y - state.y
         expected = -(jnp.dot(state.gradient, move) + 0.5 * move @ state.hessian @ move)
-        value, gradient, hessian = second_order(function, y, *args)
+        value, gradient, hessian = evaluate(y)
         gained = state.value - value
         noise = 1e-13 * (jnp.abs(state.value) + 1.0)
         smaller = jnp.max(jnp.abs(projected(y, gradient))) < jnp.max(jnp.abs(projected(state.y, state.gradient)))
@@ -174,7 +167,7 @@ def newton(function: Callable, y: Array, lower: Array, upper: Array, slope: Call
         done = small | (damping > 1e14)
         return _State(y, value, gradient, hessian, damping, state.iterations + 1, done)
 
-    value, gradient, hessian = second_order(function, y, *args)
+    value, gradient, hessian = evaluate(y)
     begin = _State(y, value, gradient, hessian, jnp.asarray(1e-3), jnp.asarray(0), ~jnp.isfinite(value))
     return jax.lax.while_loop(lambda s: ~s.done & (s.iterations < MAX_ITERATIONS), step, begin)
 
@@ -189,7 +182,7 @@ def _minimise_batch(
         def slope(y: Array) -> Array:
             return jnp.abs(jax.jvp(space.from_y, (y,), (jnp.ones_like(y),))[1])
 
-        end = newton(problem.value_at_y, y, lower, upper, slope, aim, arrays, weights)
+        end = _newton(lambda y: problem.second_order_at_y(y, arrays, weights), y, lower, upper, slope, aim)
         free = _free(end.y, end.gradient, lower, upper)
         gradient = jnp.where(free, end.gradient, 0.0) / slope(end.y)
         inner = jnp.where(free[:, None] & free[None, :], end.hessian, 0.0) + jnp.diag(jnp.where(free, 0.0, 1.0))
@@ -224,7 +217,7 @@ def interior(space: Space, theta: Any, open_only: bool = False) -> np.ndarray:
     With ``open_only`` the edges of closed supports, where a minimum may lie, are left alone.
     """
     width = np.where(np.isfinite(space.upper - space.lower), space.upper - space.lower, 1.0)
-    margin = np.where(space.closed & open_only, 0.0, 1e-3 * width)
+    margin = np.where(space.square | (space.closed & open_only), 0.0, 1e-3 * width)
     return np.clip(np.asarray(theta), space.lower + margin, space.upper - margin)
 
 
@@ -239,11 +232,11 @@ def first_guess(objective: Objective) -> np.ndarray:
             for p in space.parameters
         ]
     )
-    centre = interior(space, centre)
+    centre = interior(space, space.from_v(centre))
     if objective.loss == RATIO:
         return centre
-    bounded = Objective(objective.model, objective.data, RATIO)
-    found = _search(bounded, bounded.data.counts[None], centre, *box(space, centre))
+    bounded = replace(objective, loss=RATIO)
+    found = _search(bounded, bounded.units[None], centre, *box(space, centre))
     usable = found.outcomes[0] in (Outcome.CONVERGED, Outcome.BOUNDARY)
     return found.vectors[0] if usable else centre
 
@@ -278,7 +271,7 @@ def _search(
         parts.append([end[: len(chunk)] for end in ends])
         advance(len(chunk))
     y, values, norms, iterations, convex = (np.concatenate(part) for part in zip(*parts, strict=True))
-    small = norms <= ENOUGH * float(objective.data.counts.sum())
+    small = norms <= ENOUGH * objective.size
     natural_low, natural_high = space.edges
     wall = ((y <= lower + 1e-9) & (lower > natural_low)) | ((y >= upper - 1e-9) & (upper < natural_high))
     edge = (y <= natural_low) | (y >= natural_high)
@@ -294,7 +287,7 @@ def _descend(
     objective: Objective, weights: np.ndarray, y: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> tuple[np.ndarray, ...]:
     """Run one batch; what ends on a saddle point is pushed off it and run again."""
-    n = float(objective.data.counts.sum())
+    n = objective.size
     term_weights = objective.weigh(weights)
     for _ in range(4):
         *ends, hessians = map(
@@ -329,7 +322,7 @@ def minimise(objective: Objective, start: Any = None) -> Minimum:
     space = objective.model.space
     begin = first_guess(objective) if start is None else interior(space, space.flatten(start), open_only=True)
     lower, upper = box(space, begin)
-    found = _search(objective, objective.data.counts[None], begin, lower, upper)
+    found = _search(objective, objective.units[None], begin, lower, upper)
     y, names = found.y[0], np.array(space.names)
     touching = (y <= lower + 1e-9) | (y >= upper - 1e-9)
     ends = space.from_y(np.stack([lower, upper]))
@@ -342,7 +335,7 @@ def minimise(objective: Objective, start: Any = None) -> Minimum:
         gradient_norm=float(found.gradient_norms[0]),
         outcome=found.outcomes[0],
         iterations=int(found.iterations[0]),
-        edges=tuple(names[touching]),
+        edges=tuple(str(name) for name in names[touching]),
         lower=np.minimum(*ends),
         upper=np.maximum(*ends),
     )

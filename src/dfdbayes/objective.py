@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -27,9 +28,28 @@ class Problem:
     def value(self, theta: Theta, arrays: Any, weights: Any) -> Float[Array, ""]:
         return self.loss.value(self.model, theta, arrays, weights)
 
-    def value_at_y(self, y: Theta, arrays: Any, weights: Any) -> Float[Array, ""]:
-        """The loss in the minimiser's coordinates."""
-        return self.value(self.model.space.from_y(y), arrays, weights)
+    def second_order(self, theta: Theta, arrays: Any, weights: Any) -> tuple[Array, Array, Array]:
+        """Value, gradient and Hessian: by the loss's own formula for this table, or by differentiation."""
+        own = self.loss.second_order(self.model, theta, arrays, weights)
+        return own if own is not None else second_order(lambda t: self.value(t, arrays, weights), theta)
+
+    def second_order_at_y(self, y: Theta, arrays: Any, weights: Any) -> tuple[Array, Array, Array]:
+        """The same in the minimiser's coordinates, each of which is a function of one parameter."""
+        space, ones = self.model.space, jnp.ones_like(y)
+
+        def slope(y: Array) -> Array:
+            return jax.jvp(space.from_y, (y,), (ones,))[1]
+
+        first, second = jax.jvp(slope, (y,), (ones,))
+        value, gradient, hessian = self.second_order(space.from_y(y), arrays, weights)
+        return value, first * gradient, first[:, None] * hessian * first[None, :] + jnp.diag(second * gradient)
+
+
+def second_order(function: Callable[[Array], Array], point: Array) -> tuple[Array, Array, Array]:
+    """Value, gradient and Hessian by one forward pass over the gradient."""
+    along = partial(jax.jvp, jax.value_and_grad(function), (point,))
+    (value, gradient), (_, hessian) = jax.vmap(lambda v: along((v,)), out_axes=(None, 0))(jnp.eye(len(point)))
+    return value, gradient, hessian
 
 
 @partial(jax.jit, static_argnums=0)
@@ -44,16 +64,13 @@ def _gradient(problem: Problem, theta: Theta, arrays: Any, weights: Any) -> Floa
 
 @partial(jax.jit, static_argnums=0)
 def _hessian(problem: Problem, theta: Theta, arrays: Any, weights: Any) -> Float[Array, "p p"]:
-    return jax.hessian(problem.value)(theta, arrays, weights)
+    return problem.second_order(theta, arrays, weights)[2]
 
 
 @partial(jax.jit, static_argnums=0)
 def _derivatives(problem: Problem, thetas: Array, arrays: Any, weights: Any) -> tuple[Array, Array]:
     """Gradients and Hessians at many parameters under one set of weights."""
-    return (
-        jax.vmap(jax.grad(problem.value), in_axes=(0, None, None))(thetas, arrays, weights),
-        jax.vmap(jax.hessian(problem.value), in_axes=(0, None, None))(thetas, arrays, weights),
-    )
+    return jax.vmap(lambda theta: problem.second_order(theta, arrays, weights)[1:])(thetas)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -91,6 +108,8 @@ class Objective:
     model: AbstractModel
     data: Dataset
     loss: Any
+    blocks: np.ndarray | None = None
+    """For a single observation on a lattice: the block of each site. Weights and resamples are then of blocks."""
 
     @cached_property
     def problem(self) -> Problem:
@@ -98,19 +117,36 @@ class Objective:
 
     @cached_property
     def _table(self) -> Any:
-        return self.loss.prepare(self.model, self.data)
+        return self.loss.prepare(self.model, self.data, self.blocks)
 
     @property
     def arrays(self) -> Any:
         return self._table.arrays
 
-    def weigh(self, weights: np.ndarray | None = None) -> Any:
-        """Weights of the loss's terms from weights of the distinct rows (or a stack of such)."""
-        return self._table.weigh(self.data.counts if weights is None else np.asarray(weights, float))
+    @cached_property
+    def units(self) -> Float[np.ndarray, " u"]:
+        """The data's own weight of each resampling unit: a distinct row, or a block of sites."""
+        return self.data.counts if self.blocks is None else np.ones(int(self.blocks.max()) + 1)
+
+    @property
+    def size(self) -> float:
+        """How many observations (or sites, of a single observation) the loss sums over."""
+        return float(self.data.counts.sum()) * (1 if self.blocks is None else self.data.d)
+
+    def resample(self, rng: np.random.Generator, size: int) -> Float[np.ndarray, "size u"]:
+        """Weights of bootstrap replicates of the units."""
+        if self.blocks is None:
+            return self.data.resample(rng, size)
+        count = len(self.units)
+        return rng.multinomial(count, np.full(count, 1.0 / count), size=size).astype(float)
+
+    def weigh(self, weights: np.ndarray) -> Any:
+        """Weights of the loss's terms from weights of the units (or a stack of such)."""
+        return self._table.weigh(np.asarray(weights, float))
 
     @cached_property
     def own_weights(self) -> Any:
-        return self.weigh()
+        return self.weigh(self.units)
 
     def _weights(self, weights: np.ndarray | None) -> Any:
         return self.own_weights if weights is None else self.weigh(weights)
@@ -139,4 +175,5 @@ class Objective:
 
 def objective(model: AbstractModel, data: Any, loss: Any = "dfd") -> Objective:
     """The loss ``loss`` of ``model`` on ``data`` (anything `Dataset.of` reads)."""
-    return Objective(model, Dataset.of(data, model.domain), losses.by_name(loss))
+    dataset = Dataset.of(data, model.domain)
+    return Objective(model.labelled(dataset.columns), dataset, losses.by_name(loss))

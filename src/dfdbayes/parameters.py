@@ -1,11 +1,14 @@
 """Named parameters: their priors, their supports, and the coordinates the algorithms work in.
 
-Three letters stand for the same three things in every file:
+Four letters stand for the same four things in every file:
 
 ``theta``
     the parameters as the model writes them, flat or by name;
+``v``
+    the coordinates of the priors and of the calibration: theta itself, but the root of a parameter that is declared
+    as a square (then theta = v^2, and the prior is the root's);
 ``z``
-    unconstrained coordinates, in which posteriors are sampled;
+    unconstrained coordinates of v, in which posteriors are sampled;
 ``y``
     the minimiser's coordinates: like ``z``, but a parameter that may lie *on* the edge of its
     support (an interaction that may be exactly zero) is left as it is and bounded instead.
@@ -45,6 +48,8 @@ class Parameter:
         What the model allows; the support is that part of it where the prior lives.
     closed : bool
         Whether the ends of the support are themselves allowed values.
+    square : bool
+        Whether the prior is that of a root, the parameter being its square.
     labels : tuple of str
         Names of the entries of an array parameter, in row-major order.
     """
@@ -55,8 +60,9 @@ class Parameter:
     lower: float = -math.inf
     upper: float = math.inf
     closed: bool = False
-    labels: tuple[str, ...] = ()
-    support: tuple[float, float] = field(init=False)
+    square: bool = False
+    labels: tuple[str, ...] = field(default=(), compare=False)
+    support: tuple[float, float] = field(init=False)  # of v
 
     def __post_init__(self) -> None:
         if not isinstance(self.prior, dist.Distribution):
@@ -67,7 +73,9 @@ class Parameter:
         if self.prior.is_discrete:
             raise ModelError(f"the prior of '{self.name}' is discrete; parameters need continuous priors")
         lower, upper = _support(self.prior, self.name)
-        object.__setattr__(self, "support", (max(self.lower, lower), min(self.upper, upper)))
+        if not self.square:
+            lower, upper = max(self.lower, lower), min(self.upper, upper)
+        object.__setattr__(self, "support", (lower, upper))
         if not self.support[0] < self.support[1]:
             raise ModelError(f"the prior of '{self.name}' has no mass where the model allows the parameter")
         given = tuple(self.prior.batch_shape + self.prior.event_shape)
@@ -139,21 +147,39 @@ class Space:
         """One name an entry, in the order of the flat vector."""
         return tuple(entry for p in self.parameters for entry in p.entries)
 
+    def _each(self, value: Any) -> np.ndarray:
+        """One value an entry, from a function of its parameter."""
+        return np.concatenate([np.full(p.size, value(p)) for p in self.parameters])
+
     @cached_property
     def lower(self) -> np.ndarray:
-        return np.concatenate([np.full(p.size, p.support[0]) for p in self.parameters])
+        """Lower ends of the support of theta."""
+        return self._each(lambda p: 0.0 if p.square else p.support[0])
 
     @cached_property
     def upper(self) -> np.ndarray:
-        return np.concatenate([np.full(p.size, p.support[1]) for p in self.parameters])
+        return self._each(lambda p: p.upper if p.square else p.support[1])
+
+    @cached_property
+    def _ends_of_v(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._each(lambda p: p.support[0]), self._each(lambda p: p.support[1])
+
+    @cached_property
+    def square(self) -> np.ndarray:
+        return self._each(lambda p: p.square)
 
     @cached_property
     def closed(self) -> np.ndarray:
-        return np.concatenate([np.full(p.size, p.closed) for p in self.parameters])
+        """Entries whose support includes its ends."""
+        return self._each(lambda p: p.closed or p.square)
 
     @property
     def priors(self) -> dict[str, Any]:
         return {p.name: p.prior for p in self.parameters}
+
+    def labelled(self, labels: Mapping[str, tuple[str, ...]]) -> Space:
+        """The same parameters with names for their entries."""
+        return Space(tuple(replace(p, labels=labels.get(p.name, p.labels)) for p in self.parameters))
 
     def with_priors(self, priors: Mapping[str, Any] | None) -> Space:
         """The same parameters, some under other priors."""
@@ -196,54 +222,78 @@ class Space:
             first += p.size
         return named
 
-    def log_prior(self, theta: Theta, priors: Mapping[str, Any]) -> Float[Array, ""]:
-        named = self.unflatten(theta)
+    def log_prior(self, v: Theta, priors: Mapping[str, Any]) -> Float[Array, ""]:
+        """Log density of the priors in their own coordinates."""
+        named = self.unflatten(v)
         return sum((jnp.sum(priors[name].log_prob(value)) for name, value in named.items()), jnp.zeros(()))
 
-    # -- coordinates: traced vectors, or NumPy arrays of any leading shape ------------------------
+    # -- coordinates: of traced vectors, or of NumPy arrays of any leading shape -------------------
 
-    def _ends(self, bounded: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Masks of (both ends, lower only, upper only) and safe ends, for entries to be transformed."""
-        has_lower, has_upper = np.isfinite(self.lower) & ~bounded, np.isfinite(self.upper) & ~bounded
-        low, high = np.where(has_lower, self.lower, 0.0), np.where(has_upper, self.upper, 1.0)
-        return has_lower & has_upper, has_lower & ~has_upper, ~has_lower & has_upper, low, high
-
-    def _forward(self, z: Any, bounded: np.ndarray) -> Any:
-        xp = _arrays(z)
-        both, above, below, low, high = self._ends(bounded)
-        growth = xp.exp(xp.where(above | below, z, 0.0))
-        inside = 1.0 / (1.0 + xp.exp(-xp.where(both, z, 0.0)))
-        theta = xp.where(above, low + growth, xp.where(below, high - growth, z))
-        return xp.where(both, low + (high - low) * inside, theta)
-
-    def _backward(self, theta: Any, bounded: np.ndarray) -> Any:
+    def to_v(self, theta: Any) -> Any:
         xp = _arrays(theta)
-        both, above, below, low, high = self._ends(bounded)
-        share = xp.where(both, (theta - low) / (high - low), 0.5)
-        gap = xp.where(above, theta - low, xp.where(below, high - theta, 1.0))
-        z = xp.where(above | below, xp.log(gap), theta)
-        return xp.where(both, xp.log(share) - xp.log1p(-share), z)
+        return xp.where(self.square, xp.sqrt(xp.where(self.square, theta, 1.0)), theta) if self.square.any() else theta
+
+    def from_v(self, v: Any) -> Any:
+        return _arrays(v).where(self.square, v**2, v) if self.square.any() else v
 
     def from_z(self, z: Any) -> Any:
-        return self._forward(z, np.zeros(self.size, bool))
+        """Theta of z."""
+        return self.from_v(self.v_of_z(z))
+
+    def v_of_z(self, z: Any) -> Any:
+        return _forward(z, *self._ends_of_v)
 
     def to_z(self, theta: Any) -> Any:
-        return self._backward(theta, np.zeros(self.size, bool))
+        return _backward(self.to_v(theta), *self._ends_of_v)
+
+    def fold(self, z: Any) -> Any:
+        """The point of z-space with the same theta whose roots are not negative."""
+        return _arrays(z).where(self.square, abs(z), z) if self.square.any() else z
 
     def log_jacobian(self, z: Theta) -> Float[Array, ""]:
-        """Log |d theta / d z|."""
-        both, above, below, low, high = self._ends(np.zeros(self.size, bool))
+        """Log |d v / d z|."""
+        both, above, below, low, high = _kinds(*self._ends_of_v)
         masked = jnp.where(both, z, 0.0)
         inside = np.log(high - low) - jnp.abs(masked) - 2.0 * jnp.log1p(jnp.exp(-jnp.abs(masked)))
         return jnp.sum(jnp.where(both, inside, jnp.where(above | below, z, 0.0)))
 
+    @cached_property
+    def _ends_of_y(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.where(self.closed, -np.inf, self.lower), np.where(self.closed, np.inf, self.upper)
+
     def from_y(self, y: Any) -> Any:
-        return self._forward(y, self.closed)
+        return _forward(y, *self._ends_of_y)
 
     def to_y(self, theta: Any) -> Any:
-        return self._backward(theta, self.closed)
+        return _backward(theta, *self._ends_of_y)
 
     @cached_property
     def edges(self) -> tuple[np.ndarray, np.ndarray]:
         """The natural bounds of ``y``: the ends of closed supports, otherwise infinite."""
         return np.where(self.closed, self.lower, -np.inf), np.where(self.closed, self.upper, np.inf)
+
+
+def _kinds(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Masks of (both ends, lower only, upper only), and ends that are safe to compute with."""
+    has_lower, has_upper = np.isfinite(lower), np.isfinite(upper)
+    low, high = np.where(has_lower, lower, 0.0), np.where(has_upper, upper, 1.0)
+    return has_lower & has_upper, has_lower & ~has_upper, ~has_lower & has_upper, low, high
+
+
+def _forward(z: Any, lower: np.ndarray, upper: np.ndarray) -> Any:
+    """From the real line to a support: exponential for a half-line, logistic for an interval."""
+    xp = _arrays(z)
+    both, above, below, low, high = _kinds(lower, upper)
+    growth = xp.exp(xp.where(above | below, z, 0.0))
+    inside = 1.0 / (1.0 + xp.exp(-xp.where(both, z, 0.0)))
+    value = xp.where(above, low + growth, xp.where(below, high - growth, z))
+    return xp.where(both, low + (high - low) * inside, value)
+
+
+def _backward(value: Any, lower: np.ndarray, upper: np.ndarray) -> Any:
+    xp = _arrays(value)
+    both, above, below, low, high = _kinds(lower, upper)
+    share = xp.where(both, (value - low) / (high - low), 0.5)
+    gap = xp.where(above, value - low, xp.where(below, high - value, 1.0))
+    z = xp.where(above | below, xp.log(gap), value)
+    return xp.where(both, xp.log(share) - xp.log1p(-share), z)

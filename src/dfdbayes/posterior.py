@@ -26,17 +26,21 @@ class Inputs(NamedTuple):
 
 @dataclass(frozen=True)
 class LogPosterior:
-    """log pi(theta(z)) + log |d theta / d z| - beta D_n(theta(z)); minus infinity outside the limits."""
+    """log pi(v(z)) + log |d v / d z| - beta D_n(theta(z)); minus infinity outside the limits."""
 
     problem: Problem
 
+    def fold(self, z: np.ndarray) -> np.ndarray:
+        """One of the points with the same density: the signs of roots mean nothing."""
+        return self.problem.model.space.fold(z)
+
     def __call__(self, z: Float[Array, " p"], inputs: Inputs) -> Float[Array, ""]:
         space = self.problem.model.space
-        theta = space.from_z(z)
+        v = space.v_of_z(z)
         log_density = (
-            space.log_prior(theta, inputs.priors)
+            space.log_prior(v, inputs.priors)
             + space.log_jacobian(z)
-            - inputs.beta * self.problem.value(theta, inputs.arrays, inputs.weights)
+            - inputs.beta * self.problem.value(space.from_v(v), inputs.arrays, inputs.weights)
         )
         inside = jnp.all((z > inputs.lower) & (z < inputs.upper)) & jnp.isfinite(log_density)
         return jnp.where(inside, log_density, -jnp.inf)
@@ -51,6 +55,7 @@ def posterior(objective: Objective, beta: float, minimum: Minimum) -> tuple[LogP
     space = objective.model.space
     with np.errstate(divide="ignore"):
         ends = np.sort(space.to_z(np.stack([minimum.lower, minimum.upper])), axis=0)
+        ends[0] = np.where(space.square, -ends[1], ends[0])  # a root may have either sign
     inputs = Inputs(
         objective.arrays,
         objective.own_weights,

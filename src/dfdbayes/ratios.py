@@ -1,10 +1,12 @@
 """Log-ratios of a model between neighbouring points of the data: all that the losses need.
 
 For every row x and coordinate j there are two, log r^- = log p(x^{j-}) / p(x) and
-log r^+ = log p(x) / p(x^{j+}). They come from one of two tables:
+log r^+ = log p(x) / p(x^{j+}). They come from one of three tables:
 
 * `Distinct`, for exponential families: the distinct differences of (T, b), free of the parameters.
   A row's weight is spread over them, so an evaluation does not depend on the number of observations.
+* `PairwiseRows`, for models with a parameter a node and an edge: the distinct rows themselves. The ratios of all
+  coordinates are one matrix product.
 * `Neighbours`, for any other model: the distinct rows with their neighbours' values; the ratios are
   differences of the model's log mass.
 
@@ -26,7 +28,9 @@ from jaxtyping import Array, Bool, Float
 from scipy import sparse
 
 from .data import Dataset
+from .errors import ModelError
 from .models.base import AbstractModel, ExponentialFamily
+from .models.pairwise import Pairwise
 from .parameters import Theta
 
 
@@ -39,6 +43,17 @@ class Distinct(NamedTuple):
     plus_b: Float[Array, " q"]
 
 
+class PairwiseRows(NamedTuple):
+    """Distinct rows; x_j^- - x_j and the change of -log x_j! with it; the same from x_j^+ to x_j."""
+
+    rows: Float[Array, "u d"]
+    down: Float[Array, "u d"]
+    down_curve: Float[Array, "u d"]
+    down_exists: Bool[Array, "u d"]
+    up: Float[Array, "u d"]
+    up_curve: Float[Array, "u d"]
+
+
 class Neighbours(NamedTuple):
     """Distinct rows, and in column j the j-th coordinate's decrement and increment."""
 
@@ -48,11 +63,14 @@ class Neighbours(NamedTuple):
     up: Float[Array, "u d"]
 
 
+Table = Distinct | PairwiseRows | Neighbours
+
+
 @dataclass(frozen=True)
 class RatioTable:
     """A table, and how weights of data rows become weights of its entries."""
 
-    arrays: Distinct | Neighbours
+    arrays: Table
     weigh: Callable[[Float[np.ndarray, "*batch u"]], Any]
 
 
@@ -71,20 +89,37 @@ def pad(array: np.ndarray, size: int, axis: int = 0) -> np.ndarray:
     return np.pad(array, widths)
 
 
-def tabulate(model: AbstractModel, data: Dataset) -> RatioTable:
-    """The table of log-ratios for a model at a data set."""
+def tabulate(model: AbstractModel, data: Dataset, blocks: np.ndarray | None = None) -> RatioTable:
+    """The table of log-ratios for a model at a data set.
+
+    With ``blocks`` (a block for each coordinate of a single row) the weights are those of the blocks, not of rows.
+    """
     if isinstance(model, ExponentialFamily):
-        return _distinct(model, data)
+        return _distinct(model, data, blocks)
+    if blocks is not None:
+        raise ModelError("one observation can be calibrated by blocks of sites only for lattice models (Ising, Potts)")
+    if isinstance(model, Pairwise):
+        return _pairwise(model, data)
     return _neighbours(model, data)
 
 
-def log_ratios(model: AbstractModel, theta: Theta, arrays: Distinct | Neighbours) -> tuple[Array, Array]:
+def log_ratios(model: AbstractModel, theta: Theta, arrays: Table) -> tuple[Array, Array]:
     """Entries' (log r^-, log r^+) at ``theta``; where r^- does not exist the entry is 0, with weight 0."""
     named = model.space.unflatten(theta)
     if isinstance(arrays, Distinct):
         assert isinstance(model, ExponentialFamily)
         eta = model.eta(named)
         return arrays.minus_T @ eta + arrays.minus_b, arrays.plus_T @ eta + arrays.plus_b
+
+    if isinstance(arrays, PairwiseRows):
+        assert isinstance(model, Pairwise)
+        node, edge, curve = model.parts(named)
+        local = node[None, :] + arrays.rows @ model.matrix(edge)
+        power = 1.0 if curve is None else curve[None, :]
+        return (
+            arrays.down * local + power * arrays.down_curve,
+            arrays.up * local + power * arrays.up_curve,
+        )
 
     def of_row(x: Array, down: Array, up: Array) -> tuple[Array, Array]:
         here = model.log_mass_at(named, x)
@@ -95,7 +130,7 @@ def log_ratios(model: AbstractModel, theta: Theta, arrays: Distinct | Neighbours
     return jax.vmap(of_row)(arrays.rows, arrays.down, arrays.up)
 
 
-def weighted_total(minus: Array, plus: Array, arrays: Distinct | Neighbours, weights: Any) -> Float[Array, ""]:
+def weighted_total(minus: Array, plus: Array, arrays: Table, weights: Any) -> Float[Array, ""]:
     """Sum of terms ``minus`` and ``plus`` (one for each entry of the table) under the entries' weights."""
     if isinstance(arrays, Distinct):
         return jnp.dot(weights[0], minus) + jnp.dot(weights[1], plus)
@@ -120,22 +155,30 @@ def _differences(model: ExponentialFamily, rows: np.ndarray, moved: np.ndarray, 
     return np.column_stack([np.asarray(T1 - T0), np.asarray(b1 - b0)])[: len(rows)]
 
 
-def _distinct(model: ExponentialFamily, data: Dataset) -> RatioTable:
-    rows, units = data.rows, len(data.rows)
+def _all_differences(model: ExponentialFamily, rows: np.ndarray, moved: np.ndarray) -> np.ndarray:
+    """(rows x coordinates) lines of differences of T and b."""
+    if model.differences is not None:
+        T, b = model.differences(rows, moved)
+        return np.concatenate([T, b[..., None]], axis=-1).reshape(rows.size, -1)
+    parts = [_differences(model, rows, moved[:, j], j) for j in range(rows.shape[1])]
+    return np.stack(parts, axis=1).reshape(rows.size, -1)
+
+
+def _distinct(model: ExponentialFamily, data: Dataset, blocks: np.ndarray | None) -> RatioTable:
+    rows = data.rows
     down, exists = model.domain.decrement(rows)
     up, _ = model.domain.increment(rows)
-    minus = [_differences(model, rows, down[:, j], j)[exists[:, j]] for j in range(data.d)]
-    plus = [-_differences(model, rows, up[:, j], j) for j in range(data.d)]
-    owner_minus = [np.flatnonzero(exists[:, j]) for j in range(data.d)]
-    owner_plus = [np.arange(units)] * data.d
-    minus_table, minus_map = _fold(np.concatenate(minus), np.concatenate(owner_minus), units)
-    plus_table, plus_map = _fold(np.concatenate(plus), np.concatenate(owner_plus), units)
+    owner = np.repeat(np.arange(len(rows)), data.d) if blocks is None else blocks
+    units = int(owner.max()) + 1
+    seen = exists.reshape(-1)
+    minus_table, minus_map = _fold(_all_differences(model, rows, down)[seen], owner[seen], units)
+    plus_table, plus_map = _fold(-_all_differences(model, rows, up), owner, units)
 
-    def weigh(weights: np.ndarray) -> tuple[Array, Array]:
+    def weigh(weights: np.ndarray) -> tuple[Array, ...]:
         return tuple(
             jnp.asarray(pad(np.asarray(weights @ incidence), padded_size(incidence.shape[1]), axis=-1))
             for incidence in (minus_map, plus_map)
-        )  # type: ignore[return-value]
+        )
 
     def padded(table: np.ndarray) -> tuple[Array, Array]:
         full = pad(table, padded_size(len(table)))
@@ -148,9 +191,39 @@ def _fold(table: np.ndarray, owner: np.ndarray, units: int) -> tuple[np.ndarray,
     """Distinct rows of a table, and the (units x distinct) matrix of how often a unit owns each."""
     if len(table) == 0:
         return table, sparse.csr_matrix((units, 0))
-    distinct, inverse = np.unique(table, axis=0, return_inverse=True)
+    key = np.zeros(len(table), dtype=np.int64)
+    for column in table.T:  # one integer a row: sorting integers is much faster than sorting rows
+        values, code = np.unique(column + 0.0, return_inverse=True)
+        if len(values) > 1:
+            _, key = np.unique(key * len(values) + code, return_inverse=True)
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
     ones = np.ones(len(owner))
-    return distinct, sparse.csr_matrix((ones, (owner, inverse.reshape(-1))), shape=(units, len(distinct)))
+    incidence = sparse.csr_matrix((ones, (owner, inverse)), shape=(units, len(first)))
+    return table[first], incidence
+
+
+def _pairwise(model: Pairwise, data: Dataset) -> RatioTable:
+    rows = data.rows
+    down, exists = model.domain.decrement(rows)
+    up, _ = model.domain.increment(rows)
+    size = padded_size(len(rows))
+
+    def filled(array: np.ndarray) -> Array:
+        return jnp.asarray(pad(np.asarray(array, float), size))
+
+    if model.counts:
+        down_curve, up_curve = np.where(exists, np.log(np.maximum(rows, 1)), 0.0), np.log(rows + 1.0)
+    else:
+        down_curve = up_curve = np.zeros(rows.shape)
+    arrays = PairwiseRows(
+        filled(rows),
+        filled(np.where(exists, down - rows, 0)),
+        filled(down_curve),
+        jnp.asarray(pad(exists, size)),
+        filled(rows - up),
+        filled(up_curve),
+    )
+    return RatioTable(arrays, lambda weights: jnp.asarray(pad(np.asarray(weights, float), size, axis=-1)))
 
 
 def _neighbours(model: AbstractModel, data: Dataset) -> RatioTable:

@@ -136,7 +136,7 @@ class Fit:
                 "gradient_norm": m.gradient_norm,
                 "outcome": str(m.outcome),
                 "iterations": m.iterations,
-                "edges": [str(edge) for edge in m.edges],
+                "edges": list(m.edges),
                 "lower": m.lower.tolist(),
                 "upper": m.upper.tolist(),
             },
@@ -220,11 +220,6 @@ def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
     if about["format"] > FORMAT:
         raise DataError(f"'{path.name}' was saved by a newer version of dfdbayes; update to read it")
     settings = about["settings"]
-    if model is None:
-        try:
-            model = models.by_name(settings["model"])
-        except ModelError:
-            model = None
     observed = tree["observed_data"].to_dataset()
     data = Dataset(
         rows=observed["rows"].values.astype(np.int64),
@@ -234,6 +229,11 @@ def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
         dropped=about["data"]["dropped"],
         source=about["data"]["source"],
     )
+    if model is None:
+        try:
+            model = models.by_name(settings["model"], data.d, settings["options"]).labelled(data.columns)
+        except ModelError:
+            model = None
     saved = about["minimum"]
     minimum = Minimum(
         theta={name: (v if np.ndim(v) == 0 else np.asarray(v)) for name, v in saved["theta"].items()},

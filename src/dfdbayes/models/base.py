@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from ..data import Dataset
 from ..domain import Domain
 from ..errors import ModelError
+from ..graphs import Graph
 from ..parameters import Parameter, Space
 
 Row = Float[Array, " d"]
@@ -28,6 +29,8 @@ class AbstractModel(ABC):
     space: Space
     start: Callable[[Dataset], dict[str, Any]] | None
     derived: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None
+    interactions: Callable[[dict[str, np.ndarray]], Interactions] | None
+    options: Mapping[str, Any]
 
     @abstractmethod
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
@@ -36,6 +39,29 @@ class AbstractModel(ABC):
     @abstractmethod
     def with_priors(self, priors: Mapping[str, Any] | None) -> Self:
         """The same model under other priors, given by parameter name."""
+
+    @abstractmethod
+    def labelled(self, columns: Sequence[str]) -> Self:
+        """The same model with its parameters' entries named after the columns of the data."""
+
+
+@dataclass(frozen=True)
+class Interactions:
+    """A model at given parameters as simulators see it: a field a node, a weight an edge.
+
+    Leading axes of the arrays stand for different parameters. ``kind`` says what an edge weighs: the product of
+    its two values (``"product"``) or whether they are equal (``"match"``). ``dispersion`` is there for counts, whose
+    mass has a factor (x!)^-dispersion.
+    """
+
+    graph: Graph
+    kind: str
+    field: Float[np.ndarray, "*batch d"]
+    weights: Float[np.ndarray, "*batch e"]
+    dispersion: Float[np.ndarray, "*batch d"] | None = None
+
+
+Differences = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 def _space(parameters: Mapping[str, Any] | Sequence[Parameter] | Space) -> Space:
@@ -74,6 +100,10 @@ class Model(AbstractModel):
         from the ratio-matching estimate.
     derived : callable, optional
         ``derived(theta)`` of named draws gives further quantities to summarise.
+    interactions : callable, optional
+        ``interactions(theta)`` gives the `Interactions` for fast simulation.
+    options : mapping, optional
+        What the model was made with, in values JSON can hold.
 
     Examples
     --------
@@ -96,6 +126,8 @@ class Model(AbstractModel):
     name: str = "custom"
     start: Callable[[Dataset], dict[str, Any]] | None = field(default=None, compare=False)
     derived: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None = field(default=None, compare=False)
+    interactions: Callable[[dict[str, np.ndarray]], Interactions] | None = field(default=None, compare=False)
+    options: Mapping[str, Any] = field(default_factory=dict, compare=False)
     space: Space = field(init=False)
 
     def __post_init__(self) -> None:
@@ -107,6 +139,9 @@ class Model(AbstractModel):
 
     def with_priors(self, priors: Mapping[str, Any] | None) -> Model:
         return replace(self, parameters=self.space.with_priors(priors)) if priors else self
+
+    def labelled(self, columns: Sequence[str]) -> Model:
+        return self
 
 
 @dataclass(frozen=True)
@@ -126,6 +161,9 @@ class ExponentialFamily(AbstractModel):
         ``eta(theta)`` of a dict of named parameters, a vector of k natural parameters.
     domain, parameters, name, start, derived
         As for `Model`.
+    differences : callable, optional
+        ``differences(rows, moved)`` gives T(x with x_j moved) - T(x) for all rows and coordinates at once, an array
+        (rows, coordinates, k), and the same of b, (rows, coordinates): where it is much faster than T.
     """
 
     T: Callable[[Row], Float[Array, " k"]]
@@ -136,6 +174,9 @@ class ExponentialFamily(AbstractModel):
     name: str = "custom"
     start: Callable[[Dataset], dict[str, Any]] | None = field(default=None, compare=False)
     derived: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None = field(default=None, compare=False)
+    differences: Differences | None = field(default=None, compare=False)
+    interactions: Callable[[dict[str, np.ndarray]], Interactions] | None = field(default=None, compare=False)
+    options: Mapping[str, Any] = field(default_factory=dict, compare=False)
     space: Space = field(init=False)
 
     def __post_init__(self) -> None:
@@ -150,6 +191,9 @@ class ExponentialFamily(AbstractModel):
 
     def with_priors(self, priors: Mapping[str, Any] | None) -> ExponentialFamily:
         return replace(self, parameters=self.space.with_priors(priors)) if priors else self
+
+    def labelled(self, columns: Sequence[str]) -> ExponentialFamily:
+        return self
 
 
 def _try_once(model: AbstractModel, function: Callable) -> None:

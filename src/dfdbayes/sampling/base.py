@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..minimise import second_order
+from ..objective import second_order
 
-LogDensity = Callable[[Array, Any], Array]
+
+class LogDensity(Protocol):
+    """A log density of z given its inputs; `fold` maps z to one chosen point among those of equal density."""
+
+    def __call__(self, z: Array, inputs: Any) -> Array: ...
+
+    def fold(self, z: np.ndarray) -> np.ndarray: ...
+
+
 Advance = Callable[[int], None]
 
 

@@ -99,7 +99,8 @@ class NUTS:
                     jnp.asarray(True), mode, factor, inputs,
                 )  # fmt: skip
                 tuning = _plain(tuning)
-                gathered.append(np.asarray(seen["z"]))
+                z = jnp.asarray(log_density.fold(np.asarray(z)))
+                gathered.append(log_density.fold(np.asarray(seen["z"])))
                 block += 1
                 advance(BLOCK)
             if refine:

@@ -1,0 +1,166 @@
+"""Simulators against enumeration: chi-squared tests of whole distributions.
+
+Each test draws with a fixed seed and fails where the p-value is below FALSE_ALARM, so a correct simulator
+fails one test in 10^5.
+"""
+
+import networkx as nx
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+from scipy import special, stats
+
+import dfdbayes as dfd
+from dfdbayes.simulate import probabilities
+
+FALSE_ALARM = 1e-5
+N = 20_000
+
+ISING = {
+    "open": dfd.models.Ising(dfd.graphs.grid(3, 3)),
+    "torus": dfd.models.Ising(dfd.graphs.grid(3, 3, periodic=True)),
+    "binary with field": dfd.models.Ising(nx.cycle_graph(5), states="binary", field=True),
+    "network": dfd.models.IsingNetwork(4),
+    "spin network": dfd.models.IsingNetwork(4, states="spins"),
+    "potts": dfd.models.Potts(dfd.graphs.grid(2, 2), states=3),
+}
+
+
+def parameters(model):
+    rng = np.random.default_rng(5)
+    values = {"theta": 2.5, "field": -0.4}
+    return {
+        p.name: values[p.name] if not p.shape else 0.6 * rng.standard_normal(p.shape) for p in model.space.parameters
+    }
+
+
+def p_value(rows, points, chance):
+    """Pearson's test; cells expected fewer than five times are pooled."""
+    index = {tuple(p): i for i, p in enumerate(points.tolist())}
+    seen = np.bincount([index[tuple(r)] for r in rows.tolist()], minlength=len(points))
+    expected = chance * len(rows)
+    small = expected < 5
+    if small.any():
+        seen, expected = np.append(seen[~small], seen[small].sum()), np.append(expected[~small], expected[small].sum())
+    return stats.chisquare(seen, expected).pvalue
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [(name, "enumeration") for name in ISING]
+    + [(name, "gibbs") for name in ISING]
+    + [(name, "perfect") for name in ("open", "torus", "binary with field")]
+    + [(name, "swendsen-wang") for name in ("open", "torus", "potts")]
+    + [(name, "metropolis") for name in ("open", "binary with field", "network")],
+)
+def test_finite_models(name, method):
+    model = ISING[name]
+    theta = parameters(model)
+    sweeps = 2000 if method == "metropolis" else 60 if method == "gibbs" else None
+    sample = dfd.simulate(model, theta, N, method=method, seed=1, sweeps=sweeps)
+    assert sample.exact == (method in ("enumeration", "perfect"))
+    assert (sample.mixing is None) == sample.exact
+    assert p_value(sample.rows, *probabilities(model, theta)) > FALSE_ALARM
+
+
+def test_a_wrong_temperature_is_noticed():
+    """The test can fail: five per cent off in theta is seen."""
+    model = ISING["open"]
+    sample = dfd.simulate(model, {"theta": 2.625}, N, method="gibbs", seed=1, sweeps=60)
+    assert p_value(sample.rows, *probabilities(model, {"theta": 2.5})) < FALSE_ALARM
+
+
+def test_general_gibbs_needs_only_a_log_mass():
+    model = ISING["network"]
+    bare = dfd.Model(model.log_mass_at, model.domain, model.space.parameters)
+    theta = parameters(model)
+    sample = dfd.simulate(bare, theta, N, method="gibbs", sweeps=30)
+    assert p_value(sample.rows, *probabilities(model, theta)) > FALSE_ALARM
+
+
+COUNT_GRAPHS = {
+    "poisson": (dfd.models.PoissonGraphical(2), {"intercept": [0.8, 0.3], "interaction": [0.15]}),
+    "cmp": (
+        dfd.models.ConwayMaxwellPoissonGraphical(2),
+        {"intercept": [0.8, 0.3], "interaction": [0.15], "dispersion": [0.7, 1.5]},
+    ),
+}
+
+
+@pytest.mark.parametrize("general", [False, True])
+@pytest.mark.parametrize("name", COUNT_GRAPHS)
+def test_count_graphs(name, general):
+    model, theta = COUNT_GRAPHS[name]
+    a, (w,) = theta["intercept"], theta["interaction"]
+    c = theta.get("dispersion", [1.0, 1.0])
+    x = np.arange(40)
+    log = (
+        a[0] * x[:, None] + a[1] * x - w * np.outer(x, x)
+        - c[0] * special.gammaln(x + 1)[:, None] - c[1] * special.gammaln(x + 1)
+    )  # fmt: skip
+    chance = np.exp(log - special.logsumexp(log)).reshape(-1)
+    points = np.stack(np.meshgrid(x, x, indexing="ij"), -1).reshape(-1, 2)
+    simulated = dfd.Model(model.log_mass_at, model.domain, model.space.parameters) if general else model
+    sample = dfd.simulate(simulated, {k: np.array(v) for k, v in theta.items()}, N, seed=2, sweeps=40)
+    assert sample.method == "gibbs"
+    assert p_value(sample.rows, points, chance) > FALSE_ALARM
+
+
+@pytest.mark.parametrize(
+    ("model", "theta", "mass"),
+    [
+        (dfd.models.Poisson(), {"theta": 3.3}, stats.poisson(3.3).pmf),
+        (dfd.models.ConwayMaxwellPoisson(), {"theta1": 3.3, "theta2": 1.0}, stats.poisson(3.3).pmf),
+        (dfd.models.ConwayMaxwellPoisson(), {"theta1": 0.8, "theta2": 0.0}, lambda x: 0.2 * 0.8**x),
+        (
+            dfd.models.PoissonMixture((2.0, 9.0)),
+            {"theta": 0.3},
+            lambda x: 0.3 * stats.poisson(2.0).pmf(x) + 0.7 * stats.poisson(9.0).pmf(x),
+        ),
+    ],
+)
+def test_inversion(model, theta, mass):
+    sample = dfd.simulate(model, theta, N)
+    assert sample.method == "inversion" and sample.exact
+    points = np.arange(max(200, sample.rows.max() + 1))
+    assert p_value(sample.rows, points[:, None], mass(points)) > FALSE_ALARM
+
+
+def test_seeds_and_refusals():
+    model = ISING["open"]
+    a, b, c = (dfd.simulate(model, {"theta": 2.5}, 50, method="gibbs", seed=s).rows for s in (1, 1, 2))
+    assert (a == b).all() and (a != c).any()
+    with pytest.raises(dfd.errors.SettingError, match="no simulation method"):
+        dfd.simulate(model, {"theta": 2.5}, 5, method="magic")
+    with pytest.raises(dfd.errors.ModelError, match="Swendsen-Wang needs"):
+        dfd.simulate(ISING["network"], parameters(ISING["network"]), 5, method="swendsen-wang")
+    with pytest.raises(dfd.errors.ModelError, match="attractive"):
+        dfd.simulate(ISING["potts"], {"theta": 2.0}, 5, method="perfect")
+    with pytest.raises(dfd.errors.ModelError, match="tail is too heavy"):
+        dfd.simulate(dfd.models.ConwayMaxwellPoisson(), {"theta1": 1.5, "theta2": 0.0}, 5)
+    with pytest.raises(dfd.errors.ModelError, match="did not meet"):
+        from dfdbayes.simulate.perfect import by_coupling_from_the_past
+
+        cold = dfd.models.Ising(dfd.graphs.grid(8, 8)).interactions({"theta": np.array([0.5])})
+        by_coupling_from_the_past(cold, dfd.Spins(64), 2, np.random.default_rng(0), most=16)
+
+
+def test_bad_mixing_is_reported():
+    """Single-site updates far below the critical temperature: the chains still remember their start."""
+    model = dfd.models.Ising(dfd.graphs.grid(12, 12))
+    cold = dfd.simulate(model, {"theta": 0.9}, 200, method="gibbs", sweeps=40)
+    warm = dfd.simulate(model, {"theta": 8.0}, 200, method="gibbs", sweeps=200)
+    assert not cold.mixing.good
+    assert warm.mixing.good
+
+
+def test_a_model_of_ones_own_on_a_mixed_domain():
+    model = dfd.Model(
+        lambda t, x: t["a"] * x[0] * x[1] - 0.3 * x[0] ** 2, dfd.Counts(1) * dfd.Binary(1), {"a": dist.Normal(0.0, 1.0)}
+    )
+    x = np.arange(30)
+    log = np.stack([-0.3 * x**2, 0.5 * x - 0.3 * x**2], axis=1)
+    chance = np.exp(log - special.logsumexp(log)).reshape(-1)
+    points = np.stack(np.meshgrid(x, [0, 1], indexing="ij"), -1).reshape(-1, 2)
+    sample = dfd.simulate(model, {"a": 0.5}, N, sweeps=40)
+    assert p_value(sample.rows, points, chance) > FALSE_ALARM
