@@ -152,7 +152,7 @@ def calibrate(
     if bootstrap < 2:
         raise SettingError(f"bootstrap is {bootstrap}; calibration needs at least 2 replicates, better 100 or more")
     if minimum is None:
-        minimum = require(minimise(objective), objective.loss)
+        minimum = require(minimise(objective), objective)
     weights = objective.resample(np.random.default_rng([seed, 1]), bootstrap)
     minima = minimise_many(objective, weights, minimum, advance)
     return _score_matching(objective, minima, method)

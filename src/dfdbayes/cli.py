@@ -50,6 +50,11 @@ def fit_command(
     columns: Annotated[str | None, typer.Option(help="Columns to use, separated by commas.")] = None,
     weights: Annotated[str | None, typer.Option(help="The column that holds frequencies.")] = None,
     missing: Annotated[str, typer.Option(help="refuse or drop rows with missing values.")] = "refuse",
+    graph: Annotated[str | None, typer.Option(help="grid:6x6, torus:6x6 or complete:8, for models on graphs.")] = None,
+    states: Annotated[str | None, typer.Option(help="spins or binary; for potts, how many.")] = None,
+    rates: Annotated[
+        str | None, typer.Option(help="Two known rates, separated by a comma, for poisson-mixture.")
+    ] = None,
     out: Out = None,
     timings: Timings = False,
 ) -> None:
@@ -58,6 +63,7 @@ def fit_command(
         data, out, timings, model=model, loss=loss, beta=beta, calibration=calibration, bootstrap=bootstrap,
         sampler=sampler, draws=draws, warmup=warmup, chains=chains, seed=seed,
         columns=columns.split(",") if columns else None, weights=weights, missing=missing,
+        options={"graph": graph, "states": states, "rates": _numbers(rates)},
     )  # fmt: skip
 
 
@@ -109,6 +115,17 @@ def _fit(source: str, out: Path | None, timings: bool, **settings: Any) -> None:
         print(f"written to {folder}{os.sep}: posterior.nc, summary.csv, summary.json, report.html")
     if timings:
         _show_timings(result, imported, time.perf_counter() - written)
+
+
+def _numbers(text: str | None) -> list[float] | None:
+    from .errors import SettingError
+
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise SettingError(f"'{text}' must be numbers separated by commas") from None
 
 
 def _write(path: Path, text: str) -> None:

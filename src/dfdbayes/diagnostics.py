@@ -17,8 +17,9 @@ from .errors import (
     DivergenceWarning,
     DroppedRowsWarning,
     EscapedWarning,
+    IdentificationWarning,
 )
-from .minimise import Minimum, Outcome
+from .minimise import Minimum, Outcome, flat_parameters, flatness
 from .objective import Objective
 
 R_HAT = 1.02
@@ -44,6 +45,9 @@ def cautions_of(
                 "one-sided, and the normal approximation behind the calibration is rough there."
             )
         )
+    flat = flat_parameters(objective, minimum)
+    if flat:
+        found.append(IdentificationWarning(flatness(flat)))
     found += _of_calibration(calibration)
     found += _of_draws(objective, minimum, theta)
     found += _of_chains(stats, tree)

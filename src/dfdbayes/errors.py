@@ -43,6 +43,10 @@ class BoundaryWarning(DfdbayesWarning):
     """An estimate lies on the boundary of the parameter space."""
 
 
+class IdentificationWarning(DfdbayesWarning):
+    """The loss hardly depends on a parameter."""
+
+
 class CalibrationWarning(DfdbayesWarning):
     """A calibration that holds, but on weak ground."""
 

@@ -115,7 +115,7 @@ def fit(
         objective = Objective(model, dataset, losses.by_name(loss), blocks)
         _ = objective.own_weights
     with clock.stage("minimise"):
-        minimum = require(minimise(objective), objective.loss)
+        minimum = require(minimise(objective), objective)
     with clock.stage("calibrate"):
         weight = calibrate(
             objective,
@@ -169,7 +169,7 @@ def sample(
 ) -> Draws:
     """Draws from the posterior pi(theta) exp(-beta D_n), in unconstrained coordinates."""
     if minimum is None:
-        minimum = require(minimise(objective), objective.loss)
+        minimum = require(minimise(objective), objective)
     weight = beta.beta if isinstance(beta, Calibration) else beta
     chosen = sampling.by_name(sampler)
     log_density, inputs, start = posterior(objective, weight, minimum)

@@ -226,13 +226,7 @@ def first_guess(objective: Objective) -> np.ndarray:
     space = objective.model.space
     if objective.model.start is not None:
         return interior(space, space.flatten(objective.model.start(objective.data)), open_only=True)
-    centre = np.concatenate(
-        [
-            np.broadcast_to(np.median(p.prior.sample(jax.random.key(0), (501,)), axis=0), p.shape).reshape(-1)
-            for p in space.parameters
-        ]
-    )
-    centre = interior(space, space.from_v(centre))
+    centre = interior(space, space.prior_quantiles([0.5])[0])
     if objective.loss == RATIO:
         return centre
     bounded = replace(objective, loss=RATIO)
@@ -355,14 +349,42 @@ def minimise_many(
     return Minima(found.vectors, found.values, found.gradient_norms, found.outcomes)
 
 
-def require(minimum: Minimum, loss: Any) -> Minimum:
+def require(minimum: Minimum, objective: Objective) -> Minimum:
     """The same minimum if it is one; otherwise an error that explains."""
     if minimum.outcome in (Outcome.CONVERGED, Outcome.BOUNDARY):
         return minimum
+    flat = flat_parameters(objective, minimum)
+    if flat:
+        raise MinimiserError(f"the loss has no usable minimum: {flatness(flat)}")
     remedy = "check the data for too few distinct values"
-    if not loss.bounded:
+    if not objective.loss.bounded:
         remedy += "; or use loss='ratio', which is bounded below"
     raise MinimiserError(f"the loss has no usable minimum: {minimum.message}. What to do: {remedy}.")
+
+
+def flat_parameters(objective: Objective, minimum: Minimum, least: float = 0.1) -> tuple[str, ...]:
+    """Parameters that can move over the middle 90 % of their prior with the loss changing by less than ``least``."""
+    space = objective.model.space
+    theta = interior(space, minimum.vector)
+    grid = space.prior_quantiles(np.linspace(0.05, 0.95, 9))
+    curvature = np.abs(np.diagonal(objective.derivatives(theta[None])[1][0]))
+    suspects = np.flatnonzero(curvature * (grid[-1] - grid[0]) ** 2 < 100 * least)
+    flat = []
+    for i in suspects[:200]:
+        moved = np.repeat(theta[None], len(grid), axis=0)
+        moved[:, i] = interior(space, grid)[:, i]
+        values = objective.values(moved)
+        if np.isfinite(values).all() and np.ptp(values) < least:
+            flat.append(space.names[i])
+    return tuple(flat)
+
+
+def flatness(names: tuple[str, ...]) -> str:
+    """What to say about parameters that the loss hardly depends on."""
+    return (
+        f"the loss hardly depends on {_listed(names)}, so the data say nothing about it through this loss. "
+        "Use another loss, fix the parameter, or gather data where it matters."
+    )
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -190,6 +190,15 @@ class Space:
                 raise ModelError(f"there is no parameter '{name}'; the model has {', '.join(known)}")
         return Space(tuple(replace(p, prior=given[p.name]) if p.name in given else p for p in self.parameters))
 
+    def prior_quantiles(self, levels: Any) -> Float[np.ndarray, "q p"]:
+        """Quantiles of the priors, entry by entry, as values of theta (from 2001 fixed draws)."""
+        parts = []
+        for p in self.parameters:
+            draws = np.asarray(p.prior.sample(jax.random.key(0), (2001,)))
+            draws = np.broadcast_to(draws.reshape(2001, -1), (2001, p.size))
+            parts.append(np.quantile(draws**2 if p.square else draws, levels, axis=0))
+        return np.clip(np.concatenate(parts, axis=1), self.lower, self.upper)
+
     # -- flat and named --------------------------------------------------------------------------
 
     def flatten(self, theta: Any) -> Theta:

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 from scipy import stats
 
+from .predictive import Predictive
 from .result import Fit
 
 INK, BLUE, ORANGE, GREY = "#22303c", "#2a6f97", "#d1495b", "#8a9aa5"
@@ -131,6 +132,26 @@ def _region(cloud: np.ndarray, color: str) -> Ellipse:
     width, height = 2 * np.sqrt(np.maximum(values, 0) * stats.chi2.ppf(0.95, 2))
     angle = np.degrees(np.arctan2(vectors[1, 0], vectors[0, 0]))
     return Ellipse(tuple(cloud.mean(axis=1)), width, height, angle=angle, fill=False, color=color, lw=1.5)
+
+
+def predictive(checked: Predictive, most: int = 12) -> Figure:
+    """Observed shares of each value as bars, predicted ones as points with one standard deviation, by column."""
+    shown = min(most, checked.data.d)
+    columns = min(4, shown)
+    rows = -(-shown // columns)
+    figure = Figure(figsize=(3.4 * columns, 2.4 * rows), layout="constrained")
+    for j, axes in enumerate(figure.subplots(rows, columns, squeeze=False).flat):
+        if j >= shown:
+            axes.set_visible(False)
+            continue
+        table = checked.marginal(j)
+        axes.bar(table.index, table["observed"], color=GREY, alpha=0.5, width=0.85, label="data")
+        axes.errorbar(table.index, table["predicted"], table["sd"], fmt="o", ms=3, color=ORANGE, lw=1, label="model")
+        axes.set_title(checked.data.columns[j], fontsize=9, color=INK)
+        axes.set_ylim(bottom=0)
+        _clean(axes)
+    figure.axes[0].legend(frameon=False, fontsize=8)
+    return figure
 
 
 def trace(fit: Fit) -> Figure:

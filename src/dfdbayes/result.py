@@ -23,6 +23,7 @@ from .errors import DataError, ModelError
 from .files import write_atomically
 from .minimise import Minimum, Outcome
 from .models.base import AbstractModel
+from .predictive import Predictive, parameters_of, predict
 
 FORMAT = 1
 
@@ -92,6 +93,26 @@ class Fit:
     def to_arviz(self) -> xr.DataTree:
         """The draws, sampler statistics and data as ArviZ's data tree."""
         return self.tree.copy()
+
+    def predict(
+        self, draws: int = 100, size: int | None = None, method: str | None = None, seed: int = 0
+    ) -> Predictive:
+        """Replicated data from the posterior predictive distribution, with checks against the observed data.
+
+        Parameters
+        ----------
+        draws : int
+            How many posterior draws to simulate a data set from.
+        size : int, optional
+            Observations in each; by default as many as in the data, at most 500.
+        method : str, optional
+            The simulator; see `simulate`.
+        seed : int
+        """
+        model = self.model
+        names = [] if model is None else [p.name for p in model.space.parameters]
+        thetas = parameters_of(self.posterior, names) if names else np.empty((0, 0))
+        return predict(model, thetas, self.data, draws, size, method, seed)
 
     def report(self, path: str | Path) -> Path:
         """Write one self-contained HTML page about this fit."""

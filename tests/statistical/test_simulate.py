@@ -12,6 +12,7 @@ from scipy import special, stats
 
 import dfdbayes as dfd
 from dfdbayes.simulate import probabilities
+from dfdbayes.simulate.perfect import by_coupling_from_the_past
 
 FALSE_ALARM = 1e-5
 N = 20_000
@@ -138,10 +139,8 @@ def test_seeds_and_refusals():
         dfd.simulate(ISING["potts"], {"theta": 2.0}, 5, method="perfect")
     with pytest.raises(dfd.errors.ModelError, match="tail is too heavy"):
         dfd.simulate(dfd.models.ConwayMaxwellPoisson(), {"theta1": 1.5, "theta2": 0.0}, 5)
+    cold = dfd.models.Ising(dfd.graphs.grid(8, 8)).interactions({"theta": np.array([0.5])})
     with pytest.raises(dfd.errors.ModelError, match="did not meet"):
-        from dfdbayes.simulate.perfect import by_coupling_from_the_past
-
-        cold = dfd.models.Ising(dfd.graphs.grid(8, 8)).interactions({"theta": np.array([0.5])})
         by_coupling_from_the_past(cold, dfd.Spins(64), 2, np.random.default_rng(0), most=16)
 
 

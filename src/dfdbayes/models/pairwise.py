@@ -53,12 +53,13 @@ class Pairwise(AbstractModel):
     @property
     def curved(self) -> bool:
         """Whether the powers of x! are parameters."""
-        return len(self.space.parameters) == 3
+        return len(self.space.parameters) == (3 if self.graph.pairs else 2)
 
     def parts(self, theta: dict[str, Any]) -> tuple[Any, Any, Any]:
-        """(node, edge, curve) values in order; curve is None without such a parameter."""
+        """(node, edge, curve) values in order; no edges without such a parameter, and no curve."""
         values = [theta[p.name] for p in self.space.parameters]
-        return values[0], values[1], values[2] if self.curved else None
+        node, curve = values[0], values[-1] if self.curved else None
+        return node, values[1] if self.graph.pairs else node[..., :0], curve
 
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
         node, edge, curve = self.parts(theta)
@@ -102,7 +103,9 @@ class Pairwise(AbstractModel):
 
     def labelled(self, columns: Sequence[str]) -> Pairwise:
         names = [p.name for p in self.space.parameters]
-        labels = dict.fromkeys(names, tuple(columns)) | {names[1]: edge_labels(self.graph, columns)}
+        labels = dict.fromkeys(names, tuple(columns))
+        if self.graph.pairs:
+            labels[names[1]] = edge_labels(self.graph, columns)
         return replace(self, space=self.space.labelled(labels))
 
 
@@ -152,6 +155,10 @@ def IsingNetwork(graph: Any, states: str = "binary") -> Pairwise:
     return model.labelled([str(j) for j in range(graph.size)])
 
 
+def _weak(graph: Graph) -> dict[str, Any]:
+    return {"interaction": np.full(len(graph.pairs), 1e-3)} if graph.pairs else {}
+
+
 def _means(data: Dataset) -> np.ndarray:
     return np.log(np.maximum(np.average(data.rows, axis=0, weights=data.counts), 0.05))
 
@@ -170,7 +177,7 @@ def PoissonGraphical(graph: Any, prior: str = "squared") -> Pairwise:
     graph = _graph_of(graph, "a graphical model")
 
     def independent(data: Dataset) -> dict[str, Any]:
-        return {"intercept": _means(data), "interaction": np.full(len(graph.pairs), 1e-3)}
+        return {"intercept": _means(data)} | _weak(graph)
 
     return _count_graph(graph, prior, "poisson-graphical", independent, ())
 
@@ -190,11 +197,8 @@ def ConwayMaxwellPoissonGraphical(graph: Any, prior: str = "squared") -> Pairwis
             counts = np.bincount(inverse, weights=data.counts)
             column = Dataset(values[:, None], counts, (data.columns[j],), np.arange(len(values)))
             alone.append(_regression_of_log_ratios(column))
-        return {
-            "intercept": np.log([found["theta1"] for found in alone]),
-            "interaction": np.full(len(graph.pairs), 1e-3),
-            "dispersion": np.array([found["theta2"] for found in alone]),
-        }
+        rates, powers = (np.array([found[name] for found in alone]) for name in ("theta1", "theta2"))
+        return {"intercept": np.log(rates), "dispersion": powers} | _weak(graph)
 
     shape = (graph.size,)
     if prior == "squared":
@@ -218,7 +222,7 @@ def _count_graph(
     else:
         raise ModelError(f"prior must be 'squared' or 'half-normal', not {prior!r}")
     intercept = Parameter("intercept", dist.Normal(0.0, 1.0), shape=(graph.size,))
-    space = Space((intercept, interaction, *more))
+    space = Space((intercept, *((interaction,) if edges else ()), *more))
     options = {"graph": graph, "prior": prior}
     model = Pairwise(graph, Counts(graph.size), space, name, -1.0, start, options)
     return model.labelled([str(j) for j in range(graph.size)])

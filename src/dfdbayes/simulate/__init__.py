@@ -22,6 +22,7 @@ __all__ = ["METHODS", "Mixing", "Sample", "draw", "probabilities", "simulate"]
 METHODS = ("enumeration", "inversion", "perfect", "swendsen-wang", "gibbs", "metropolis")
 EXACT = ("enumeration", "inversion", "perfect")
 SWEEPS = {"gibbs": 200, "swendsen-wang": 60, "metropolis": 100_000}
+COUNT_SWEEPS = 40  # count graphs interact weakly, and a sweep of theirs costs more
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,8 @@ def draw(
         return by_enumeration(model, thetas, per, rng), chosen, None
     if chosen == "inversion":
         return by_inversion(model, thetas, per, rng), chosen, None
-    count = SWEEPS.get(chosen, 0) if sweeps is None else sweeps
+    usual = COUNT_SWEEPS if chosen == "gibbs" and not model.domain.is_finite else SWEEPS.get(chosen, 0)
+    count = usual if sweeps is None else sweeps
     if model.interactions is None:
         if chosen != "gibbs":
             raise ModelError(f"'{chosen}' needs a model with interactions; use method='gibbs'")

@@ -44,6 +44,8 @@ class Conditional(NamedTuple):
 
 def _local(x: Array, weights: Weights, graph: Graph, nodes: np.ndarray, level: int | None) -> Array:
     """Field at the nodes from their neighbours (or from those neighbours that equal ``level``)."""
+    if not graph.pairs:
+        return jnp.broadcast_to(weights.field[:, None, nodes], (*x.shape[:2], len(nodes)))
     around, edges, present = (part[nodes] for part in graph.neighbours)
     seen = x[:, :, around] if level is None else jnp.where(x[:, :, around] == level, 1.0, 0.0)
     pull = jnp.sum(seen * (weights.edges[:, edges] * present[None])[:, None], axis=-1)
@@ -105,19 +107,19 @@ def by_gibbs(
 
 
 def conditional(model: Interactions, domain: Any) -> Conditional:
-    """The values a site can take. Counts are listed up to where the heaviest possible tail is below 1e-12."""
+    """The values a site can take. Counts are listed up to where the heaviest possible tail is below 1e-10."""
     if model.dispersion is None:
         return Conditional(model.kind, domain.coordinate(0).levels, counts=False)
     if np.any(np.asarray(model.weights) > 0):
         raise ModelError("counts with positive interactions have no finite sum: nothing can be drawn")
-    log_rate, power = np.max(model.field), np.min(model.dispersion)
-    largest = 64
-    while largest <= 2**14:
-        x = np.arange(largest)
-        log = log_rate * x - power * special.gammaln(x + 1.0)
-        mass = np.exp(log - log.max())
+    log_rate, power = np.ravel(model.field), np.ravel(model.dispersion)
+    largest = 32
+    while largest <= 2**14:  # the last listed mass against the mode's bounds the tail by a geometric series
+        mode = np.exp(np.minimum(log_rate / np.maximum(power, 1e-9), np.log(largest)))
+        peak = log_rate * mode - power * special.gammaln(mode + 1.0)
+        last = log_rate * largest - power * special.gammaln(largest + 1.0)
         ratio = np.exp(log_rate - power * np.log(largest))
-        if ratio < 1 and mass[-1] * ratio < 1e-12 * (1 - ratio) * mass.sum():
+        if np.all((ratio < 1) & (last - np.maximum(peak, 0.0) < np.log(1e-10 * np.maximum(1 - ratio, 1e-300)))):
             return Conditional("product", tuple(range(largest)), counts=True)
-        largest *= 2
+        largest += largest // 2
     raise ModelError("at these parameters counts above 10,000 are likely: the model cannot be simulated")
