@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: install demo test check slow clean
+.PHONY: install demo test check slow bench clean
 
 install: $(STAMP)
 
@@ -24,8 +24,12 @@ check: install  ## style, types, and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/pytest tests/contract/test_imports.py
 
-slow: install  ## studies that take minutes
+slow: install  ## studies that take minutes, on real data among others
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev,slow]"
 	$(BIN)/pytest -m slow tests
+
+bench: install  ## measured times and memory, written to benchmarks/results
+	$(BIN)/python benchmarks/lattice.py
 
 clean:
 	rm -rf .venv runs build dist

@@ -148,3 +148,20 @@ def test_an_unwritable_folder_is_found_before_the_work(call, visits, tmp_path):
 def test_help_without_arguments(call):
     code, out, err = call()
     assert code == 0 and "dfdbayes fit visits.csv --model cmp" in out + err
+
+
+def test_models_on_graphs_by_name(call, tmp_path):
+    model = dfd.models.Ising(dfd.graphs.grid(3, 3))
+    rows = dfd.simulate(model, {"theta": 4.0}, 300).rows
+    path = tmp_path / "spins.csv"
+    pd.DataFrame(rows, columns=[f"s{j}" for j in range(9)]).to_csv(path, index=False)
+    code, out, _ = call("fit", path, "--model", "ising", "--graph", "grid:3x3", "--sampler", "laplace")
+    assert code == 0 and "theta" in out
+    code, _, err = call("fit", path, "--model", "ising")
+    assert code == 2 and "--graph grid:6x6" in err
+    code, _, err = call("fit", path, "--model", "ising", "--graph", "grid:3x4")
+    assert code == 2 and "needs 12 columns, the data have 9" in err
+    code, out, _ = call("fit", path, "--model", "ising-network", "--states", "spins", "--sampler", "laplace")
+    assert code == 0 and "coupling[s0,s1]" in out
+    code, _, err = call("fit", path, "--model", "poisson-mixture", "--columns", "s0", "--rates", "5,x")
+    assert code == 2 and "numbers separated by commas" in err
