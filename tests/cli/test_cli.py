@@ -161,7 +161,9 @@ def test_models_on_graphs_by_name(call, tmp_path):
     assert code == 2 and "--graph grid:6x6" in err
     code, _, err = call("fit", path, "--model", "ising", "--graph", "grid:3x4")
     assert code == 2 and "needs 12 columns, the data have 9" in err
-    code, out, _ = call("fit", path, "--model", "ising-network", "--states", "spins", "--sampler", "laplace")
+    code, out, _ = call(
+        "fit", path, "--model", "ising-network", "--states", "spins", "--sampler", "laplace", "--loss", "ratio"
+    )
     assert code == 0 and "coupling[s0,s1]" in out
     code, _, err = call("fit", path, "--model", "poisson-mixture", "--columns", "s0", "--rates", "5,x")
     assert code == 2 and "numbers separated by commas" in err
