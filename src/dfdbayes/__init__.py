@@ -4,7 +4,7 @@ import jax
 
 jax.config.update("jax_enable_x64", True)
 
-from . import datasets, errors, graphs, losses, models  # noqa: E402
+from . import datasets, errors, graphs, kernels, losses, models  # noqa: E402
 from . import sampling as samplers  # noqa: E402
 from .calibration import Calibration, calibrate  # noqa: E402
 from .data import Dataset  # noqa: E402
@@ -42,6 +42,7 @@ __all__ = [
     "errors",
     "fit",
     "graphs",
+    "kernels",
     "load",
     "losses",
     "minimise",

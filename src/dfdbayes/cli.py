@@ -36,11 +36,9 @@ Timings = Annotated[bool, typer.Option("--timings", help="Print where the time w
 def fit_command(
     data: Annotated[str, typer.Argument(help="A CSV, TSV or Parquet file, or the name of built-in data (sales).")],
     model: Annotated[str, typer.Option(help="A model's name; see 'dfdbayes models'.")],
-    loss: Annotated[str, typer.Option(help="dfd or ratio.")] = "dfd",
+    loss: Annotated[str, typer.Option(help="dfd, ratio, ksd, pseudo or likelihood.")] = "dfd",
     beta: Annotated[float | None, typer.Option(help="The weight by hand; nothing is calibrated then.")] = None,
-    calibration: Annotated[
-        str, typer.Option(help="score-matching, score-matching-invariant or none.")
-    ] = "score-matching",
+    calibration: Annotated[str | None, typer.Option(help="score-matching, score-matching-invariant or none.")] = None,
     bootstrap: Annotated[int, typer.Option(help="Bootstrap replicates.")] = 400,
     sampler: Annotated[str, typer.Option(help="nuts, random-walk or laplace.")] = "nuts",
     draws: Annotated[int | None, typer.Option(help="Draws a chain.")] = None,

@@ -44,7 +44,7 @@ def fit(
     *,
     loss: Any = "dfd",
     prior: Mapping[str, Any] | None = None,
-    calibration: str | float = "score-matching",
+    calibration: str | float | None = None,
     beta: float | None = None,
     sampler: Any = "nuts",
     draws: int | None = None,
@@ -67,11 +67,13 @@ def fit(
     data
         Anything `Dataset.of` reads; ``columns``, ``weights`` and ``missing`` are passed to it.
     loss : str or loss
-        ``"dfd"`` (discrete Fisher divergence) or ``"ratio"`` (its bounded relative).
+        ``"dfd"`` (discrete Fisher divergence), ``"ratio"`` (its bounded relative), ``"ksd"`` (kernel Stein
+        discrepancy), ``"pseudo"`` (pseudo-likelihood), ``"likelihood"`` (standard Bayes), or an object such as
+        ``dfd.losses.KernelStein(kernel=dfd.kernels.Robust(dfd.kernels.below(90)))``.
     prior : mapping, optional
         NumPyro distributions by parameter name, in place of the model's own.
-    calibration : str or float
-        See `calibrate`.
+    calibration : str or float, optional
+        See `calibrate`. By default ``"score-matching"``, and ``"none"`` (beta = 1) for the likelihood.
     beta : float, optional
         A weight by hand; then nothing is calibrated.
     sampler : str or sampler
@@ -119,7 +121,7 @@ def fit(
     with clock.stage("calibrate"):
         weight = calibrate(
             objective,
-            calibration if beta is None else beta,
+            beta if beta is not None else objective.loss.calibration if calibration is None else calibration,
             bootstrap=bootstrap,
             seed=seed,
             minimum=minimum,

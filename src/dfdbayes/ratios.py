@@ -67,10 +67,10 @@ Table = Distinct | PairwiseRows | Neighbours
 
 
 @dataclass(frozen=True)
-class RatioTable:
-    """A table, and how weights of data rows become weights of its entries."""
+class Prepared:
+    """All that a loss needs of the data: arrays free of the parameters, and how weights of rows enter."""
 
-    arrays: Table
+    arrays: Any
     weigh: Callable[[Float[np.ndarray, "*batch u"]], Any]
 
 
@@ -89,7 +89,7 @@ def pad(array: np.ndarray, size: int, axis: int = 0) -> np.ndarray:
     return np.pad(array, widths)
 
 
-def tabulate(model: AbstractModel, data: Dataset, blocks: np.ndarray | None = None) -> RatioTable:
+def tabulate(model: AbstractModel, data: Dataset, blocks: np.ndarray | None = None) -> Prepared:
     """The table of log-ratios for a model at a data set.
 
     With ``blocks`` (a block for each coordinate of a single row) the weights are those of the blocks, not of rows.
@@ -145,17 +145,22 @@ def _statistics(model: ExponentialFamily, rows: Array) -> tuple[Array, Array]:
     return jax.vmap(lambda x: (jnp.asarray(model.T(x)), model.base(x)))(rows)
 
 
+def statistics(model: ExponentialFamily, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """T and b of every row."""
+    size = padded_size(len(rows))
+    T, b = _statistics(model, jnp.asarray(pad(rows.astype(float), size)))
+    return np.asarray(T)[: len(rows)], np.asarray(b)[: len(rows)]
+
+
 def _differences(model: ExponentialFamily, rows: np.ndarray, moved: np.ndarray, j: int) -> np.ndarray:
     """Columns T(x with x_j moved) - T(x), then the same of b."""
-    size = padded_size(len(rows))
     there = rows.astype(float)
     there[:, j] = moved
-    T0, b0 = _statistics(model, jnp.asarray(pad(rows.astype(float), size)))
-    T1, b1 = _statistics(model, jnp.asarray(pad(there, size)))
-    return np.column_stack([np.asarray(T1 - T0), np.asarray(b1 - b0)])[: len(rows)]
+    (T0, b0), (T1, b1) = statistics(model, rows), statistics(model, there)
+    return np.column_stack([T1 - T0, b1 - b0])
 
 
-def _all_differences(model: ExponentialFamily, rows: np.ndarray, moved: np.ndarray) -> np.ndarray:
+def all_differences(model: ExponentialFamily, rows: np.ndarray, moved: np.ndarray) -> np.ndarray:
     """(rows x coordinates) lines of differences of T and b."""
     if model.differences is not None:
         T, b = model.differences(rows, moved)
@@ -164,15 +169,11 @@ def _all_differences(model: ExponentialFamily, rows: np.ndarray, moved: np.ndarr
     return np.stack(parts, axis=1).reshape(rows.size, -1)
 
 
-def _distinct(model: ExponentialFamily, data: Dataset, blocks: np.ndarray | None) -> RatioTable:
-    rows = data.rows
-    down, exists = model.domain.decrement(rows)
-    up, _ = model.domain.increment(rows)
-    owner = np.repeat(np.arange(len(rows)), data.d) if blocks is None else blocks
-    units = int(owner.max()) + 1
-    seen = exists.reshape(-1)
-    minus_table, minus_map = _fold(_all_differences(model, rows, down)[seen], owner[seen], units)
-    plus_table, plus_map = _fold(-_all_differences(model, rows, up), owner, units)
+def _distinct(model: ExponentialFamily, data: Dataset, blocks: np.ndarray | None) -> Prepared:
+    down, exists = model.domain.decrement(data.rows)
+    up, _ = model.domain.increment(data.rows)
+    minus_table, minus_map = fold_owned(all_differences(model, data.rows, down), data, blocks, exists)
+    plus_table, plus_map = fold_owned(-all_differences(model, data.rows, up), data, blocks)
 
     def weigh(weights: np.ndarray) -> tuple[Array, ...]:
         return tuple(
@@ -184,25 +185,45 @@ def _distinct(model: ExponentialFamily, data: Dataset, blocks: np.ndarray | None
         full = pad(table, padded_size(len(table)))
         return jnp.asarray(full[:, :-1]), jnp.asarray(full[:, -1])
 
-    return RatioTable(Distinct(*padded(minus_table), *padded(plus_table)), weigh)
+    return Prepared(Distinct(*padded(minus_table), *padded(plus_table)), weigh)
 
 
-def _fold(table: np.ndarray, owner: np.ndarray, units: int) -> tuple[np.ndarray, sparse.csr_matrix]:
-    """Distinct rows of a table, and the (units x distinct) matrix of how often a unit owns each."""
-    if len(table) == 0:
-        return table, sparse.csr_matrix((units, 0))
+def distinct_decrements(model: ExponentialFamily, data: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Distinct differences to decrements, which of them each row and coordinate has, and where there is one."""
+    down, exists = model.domain.decrement(data.rows)
+    table, inverse, _ = fold(all_differences(model, data.rows, down)[exists.reshape(-1)])
+    index = np.zeros(exists.shape, dtype=np.int64)
+    index[exists] = inverse
+    return table, index, exists
+
+
+def fold(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Distinct rows of a table, which one each row is, and where each first stands."""
     key = np.zeros(len(table), dtype=np.int64)
     for column in table.T:  # one integer a row: sorting integers is much faster than sorting rows
         values, code = np.unique(column + 0.0, return_inverse=True)
         if len(values) > 1:
             _, key = np.unique(key * len(values) + code, return_inverse=True)
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    return table[first], inverse, first
+
+
+def fold_owned(
+    table: np.ndarray, data: Dataset, blocks: np.ndarray | None, exists: np.ndarray | None = None
+) -> tuple[np.ndarray, sparse.csr_matrix]:
+    """Distinct lines of a (rows x coordinates) table, and how often each unit (row or block) owns each of them."""
+    owner = np.repeat(np.arange(len(data.rows)), data.d) if blocks is None else blocks
+    units = int(owner.max()) + 1
+    if exists is not None:
+        table, owner = table[exists.reshape(-1)], owner[exists.reshape(-1)]
+    if len(table) == 0:
+        return table, sparse.csr_matrix((units, 0))
+    distinct, inverse, _ = fold(table)
     ones = np.ones(len(owner))
-    incidence = sparse.csr_matrix((ones, (owner, inverse)), shape=(units, len(first)))
-    return table[first], incidence
+    return distinct, sparse.csr_matrix((ones, (owner, inverse)), shape=(units, len(distinct)))
 
 
-def _pairwise(model: Pairwise, data: Dataset) -> RatioTable:
+def _pairwise(model: Pairwise, data: Dataset) -> Prepared:
     rows = data.rows
     down, exists = model.domain.decrement(rows)
     up, _ = model.domain.increment(rows)
@@ -223,10 +244,10 @@ def _pairwise(model: Pairwise, data: Dataset) -> RatioTable:
         filled(rows - up),
         filled(up_curve),
     )
-    return RatioTable(arrays, lambda weights: jnp.asarray(pad(np.asarray(weights, float), size, axis=-1)))
+    return Prepared(arrays, lambda weights: jnp.asarray(pad(np.asarray(weights, float), size, axis=-1)))
 
 
-def _neighbours(model: AbstractModel, data: Dataset) -> RatioTable:
+def _neighbours(model: AbstractModel, data: Dataset) -> Prepared:
     down, exists = model.domain.decrement(data.rows)
     up, _ = model.domain.increment(data.rows)
     size = padded_size(len(data.rows))
@@ -237,4 +258,4 @@ def _neighbours(model: AbstractModel, data: Dataset) -> RatioTable:
         return jnp.asarray(np.concatenate([array, extra]), dtype=float)
 
     arrays = Neighbours(copied(data.rows), copied(down), jnp.asarray(pad(exists, size)), copied(up))
-    return RatioTable(arrays, lambda weights: jnp.asarray(pad(np.asarray(weights, float), size, axis=-1)))
+    return Prepared(arrays, lambda weights: jnp.asarray(pad(np.asarray(weights, float), size, axis=-1)))

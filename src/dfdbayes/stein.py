@@ -1,7 +1,7 @@
 """The kernel Stein discrepancy between a model and data, for goodness of fit.
 
 The Stein operator of the paper's appendix, S h(x) = sum_j h_j(x^{j+}) - r_j^-(x) h_j(x), applied to both arguments of
-a kernel k(x, x') = exp(-(number of differing coordinates) / d).
+a kernel.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .data import Dataset
+from .kernels import HAMMING, neighbour_kernels
 from .models.base import AbstractModel
 
 
@@ -29,26 +30,17 @@ def _ratios(model: AbstractModel, theta: Array, rows: Array, down: Array, exists
     return jnp.where(exists, jnp.exp(jax.vmap(of_row)(rows, down)), 0.0)
 
 
-def stein_matrix(model: AbstractModel, theta: Any, data: Dataset) -> Float[np.ndarray, "u u"]:
+def stein_matrix(model: AbstractModel, theta: Any, data: Dataset, kernel: Any = HAMMING) -> Float[np.ndarray, "u u"]:
     """The Stein kernel between all distinct rows; its mean under the data is the squared discrepancy."""
-    rows, d = data.rows, data.d
+    rows = data.rows
     down, exists = model.domain.decrement(rows)
-    up, _ = model.domain.increment(rows)
-    flat = model.space.flatten(theta)
     parts = (jnp.asarray(rows, float), jnp.asarray(down, float), jnp.asarray(exists))
-    ratio = np.asarray(_ratios(model, flat, *parts))
-    differ = np.zeros((len(rows), len(rows)))
-    for j in range(d):
-        differ += rows[:, j, None] != rows[None, :, j]
-    total = np.zeros_like(differ)
-    for j in range(d):
-        x, y = rows[:, j], up[:, j]
-        rest = differ - (x[:, None] != x[None, :])
-        here = np.exp(-(rest + (x[:, None] != x[None, :])) / d)
-        both = np.exp(-(rest + (y[:, None] != y[None, :])) / d)
-        one = np.exp(-(rest + (x[:, None] != y[None, :])) / d)  # row at x, column at x^+
-        r = ratio[:, j]
-        total += both - r[:, None] * one - (r[:, None] * one).T + r[:, None] * here * r[None, :]
+    ratio = np.asarray(_ratios(model, model.space.flatten(theta), *parts))
+    here = kernel.between(rows, rows)
+    total = np.zeros_like(here)
+    for r, (one, both) in zip(ratio.T, neighbour_kernels(kernel, model.domain, rows), strict=True):
+        crossed = r[:, None] * one
+        total += both - crossed - crossed.T + r[:, None] * here * r[None, :]
     return total
 
 

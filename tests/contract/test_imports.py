@@ -8,7 +8,8 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "dfdbayes"
 
 ROAD = [
-    "errors", "files", "timing", "domain", "graphs", "divergence", "data", "datasets", "parameters", "models", "ratios",
+    "errors", "files", "timing", "domain", "graphs", "kernels", "normaliser", "divergence",
+    "data", "datasets", "parameters", "models", "ratios",
     "losses", "objective", "minimise", "calibration", "posterior", "sampling", "simulate", "stein",
     "predictive", "diagnostics", "result", "progress", "fit", "plots", "report", "cli",
 ]  # fmt: skip

@@ -6,11 +6,21 @@ import difflib
 from typing import Any
 
 from ..errors import SettingError
+from .likelihood import Likelihood
 from .local import FISHER, RATIO, LocalLoss
+from .pseudo import PseudoLikelihood
+from .stein import KernelStein
 
-__all__ = ["FISHER", "RATIO", "LocalLoss", "by_name"]
+__all__ = ["FISHER", "RATIO", "KernelStein", "Likelihood", "LocalLoss", "PseudoLikelihood", "by_name", "names"]
 
-_BY_NAME = {loss.name: loss for loss in (FISHER, RATIO)}
+_BY_NAME: dict[str, Any] = {
+    loss.name: loss for loss in (FISHER, RATIO, KernelStein(), PseudoLikelihood(), Likelihood())
+}
+
+
+def names() -> tuple[str, ...]:
+    """The words that name a loss."""
+    return tuple(_BY_NAME)
 
 
 def by_name(loss: Any) -> Any:

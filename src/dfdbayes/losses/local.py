@@ -19,7 +19,7 @@ from ..data import Dataset
 from ..models.base import AbstractModel
 from ..models.pairwise import Pairwise
 from ..parameters import Theta
-from ..ratios import PairwiseRows, RatioTable, Table, log_ratios, tabulate, weighted_total
+from ..ratios import PairwiseRows, Prepared, Table, log_ratios, tabulate, weighted_total
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class LocalLoss:
         Its name in plots and reports.
     bounded : bool
         Whether the loss is bounded below, so that every posterior it gives is proper.
+    calibration : str
+        How its weight is chosen by default.
     """
 
     name: str
@@ -41,8 +43,9 @@ class LocalLoss:
     minus: Callable[[Array], Array]
     plus: Callable[[Array], Array]
     bounded: bool
+    calibration: str = "score-matching"
 
-    def prepare(self, model: AbstractModel, data: Dataset, blocks: np.ndarray | None = None) -> RatioTable:
+    def prepare(self, model: AbstractModel, data: Dataset, blocks: np.ndarray | None = None) -> Prepared:
         """Everything the loss needs of the data, free of the parameters."""
         return tabulate(model, data, blocks)
 

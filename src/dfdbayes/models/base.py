@@ -30,6 +30,7 @@ class AbstractModel(ABC):
     start: Callable[[Dataset], dict[str, Any]] | None
     derived: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None
     interactions: Callable[[dict[str, np.ndarray]], Interactions] | None
+    log_normaliser: Callable[[dict[str, Array]], Array] | None
     options: Mapping[str, Any]
 
     @abstractmethod
@@ -102,6 +103,8 @@ class Model(AbstractModel):
         ``derived(theta)`` of named draws gives further quantities to summarise.
     interactions : callable, optional
         ``interactions(theta)`` gives the `Interactions` for fast simulation.
+    log_normaliser : callable, optional
+        ``log_normaliser(theta)``, the log of the sum of all masses, where it is known; the likelihood needs it.
     options : mapping, optional
         What the model was made with, in values JSON can hold.
 
@@ -127,6 +130,7 @@ class Model(AbstractModel):
     start: Callable[[Dataset], dict[str, Any]] | None = field(default=None, compare=False)
     derived: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None = field(default=None, compare=False)
     interactions: Callable[[dict[str, np.ndarray]], Interactions] | None = field(default=None, compare=False)
+    log_normaliser: Callable[[dict[str, Array]], Array] | None = None
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
     space: Space = field(init=False)
 
@@ -176,6 +180,7 @@ class ExponentialFamily(AbstractModel):
     derived: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None = field(default=None, compare=False)
     differences: Differences | None = field(default=None, compare=False)
     interactions: Callable[[dict[str, np.ndarray]], Interactions] | None = field(default=None, compare=False)
+    log_normaliser: Callable[[dict[str, Array]], Array] | None = None
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
     space: Space = field(init=False)
 

@@ -13,6 +13,7 @@ from scipy import special
 
 from ..data import Dataset
 from ..domain import Binary, Counts
+from ..normaliser import log_normaliser
 from ..parameters import Parameter
 from .base import ExponentialFamily, Row
 
@@ -55,6 +56,10 @@ def _log_rate(theta: dict[str, Array]) -> Float[Array, " 1"]:
     return jnp.stack([jnp.log(theta["theta"])])
 
 
+def _rate(theta: dict[str, Array]) -> Array:
+    return theta["theta"]
+
+
 def _mean_count(data: Dataset) -> dict[str, Any]:
     return {"theta": np.average(data.rows[:, 0], weights=data.counts)}
 
@@ -69,6 +74,7 @@ def Poisson() -> ExponentialFamily:
         parameters=[Parameter("theta", dist.Chi2(3.0), lower=0.0)],
         name="poisson",
         start=_mean_count,
+        log_normaliser=_rate,
     )
 
 
@@ -81,6 +87,10 @@ def _count_and_log_factorial(x: Row) -> Float[Array, " 2"]:
 
 def _log_rate_and_dispersion(theta: dict[str, Array]) -> Float[Array, " 2"]:
     return jnp.stack([jnp.log(theta["theta1"]), theta["theta2"]])
+
+
+def _log_constant(theta: dict[str, Array]) -> Array:
+    return log_normaliser(jnp.log(theta["theta1"]), theta["theta2"])
 
 
 def _regression_of_log_ratios(data: Dataset) -> dict[str, Any]:
@@ -174,4 +184,5 @@ def ConwayMaxwellPoisson() -> ExponentialFamily:
         name="cmp",
         start=_regression_of_log_ratios,
         derived=_mean_and_dispersion,
+        log_normaliser=_log_constant,
     )

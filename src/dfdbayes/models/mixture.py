@@ -35,6 +35,10 @@ class _LogMixture:
         return jnp.logaddexp(jnp.log(theta["theta"]) + first, jnp.log1p(-theta["theta"]) + second) - gammaln(x[0] + 1.0)
 
 
+def _nothing(theta: dict[str, Array]) -> Array:
+    return jnp.zeros(())  # the mass function is normalised as it stands
+
+
 def PoissonMixture(rates: Sequence[float]) -> Model:
     """Theta Poisson(rates[0]) + (1 - theta) Poisson(rates[1]) for one column of counts; uniform prior on theta.
 
@@ -55,5 +59,6 @@ def PoissonMixture(rates: Sequence[float]) -> Model:
         parameters=[Parameter("theta", dist.Beta(1.0, 1.0), lower=0.0, upper=1.0)],
         name="poisson-mixture",
         start=moments,
+        log_normaliser=_nothing,
         options={"rates": [low, high]},
     )

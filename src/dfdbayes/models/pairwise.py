@@ -23,6 +23,7 @@ from ..data import Dataset
 from ..domain import Counts, Domain
 from ..errors import ModelError
 from ..graphs import Graph, complete, edge_labels, of
+from ..normaliser import log_normaliser
 from ..parameters import Parameter, Space
 from .base import AbstractModel, Interactions, Row
 from .counts import _regression_of_log_ratios
@@ -45,6 +46,15 @@ class Pairwise(AbstractModel):
     start: Callable[[Dataset], dict[str, Any]] | None = field(compare=False)
     options: Mapping[str, Any] = field(compare=False)
     derived: None = None
+
+    @property
+    def log_normaliser(self) -> Callable[[dict[str, Array]], Array] | None:  # type: ignore[override]
+        """Known for counts that do not interact: each is Conway-Maxwell-Poisson alone."""
+        return self._independent if self.counts and not self.graph.pairs else None
+
+    def _independent(self, theta: dict[str, Array]) -> Array:
+        node, _, curve = self.parts(theta)
+        return jnp.sum(log_normaliser(node, jnp.ones_like(node) if curve is None else curve))
 
     @property
     def counts(self) -> bool:

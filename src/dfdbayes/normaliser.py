@@ -1,0 +1,99 @@
+"""The constant of the Conway-Maxwell-Poisson distribution, log sum over x of exp(eta x - nu log x!).
+
+Terms are added until a geometric series bounds the rest below a tolerance; where the mode exp(eta / nu) is so large
+that the sum would be long, its asymptotic expansion takes over (Gaunt, Iyengar, Olde Daalhuis and Simsek, 2019), whose
+error there is below 1e-12. First and second derivatives come from moments, so nothing differentiates the loop.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import gammaln
+from jaxtyping import Array, Float
+
+TOLERANCE = 1e-13
+CHUNK = 128
+MOST_TERMS = 2**22
+FAR = 400.0  # nu times the mode, from where the expansion is used
+
+
+def log_normaliser(eta: Any, nu: Any) -> Float[Array, ...]:
+    """Log Z for every pair of ``eta`` = log rate and ``nu`` = dispersion >= 0; infinite where the sum is."""
+    eta, nu = jnp.broadcast_arrays(jnp.asarray(eta, float), jnp.asarray(nu, float))
+    safe = jnp.maximum(nu, 1e-3)
+    log_far = eta / safe + jnp.log(safe)
+    far = (log_far > jnp.log(FAR)) & (nu > 1e-3)
+    near = _summed(jnp.where(far, 0.0, eta), jnp.where(far, 1.0, nu))
+    # nu times the mode must not overflow even where the expansion is not used
+    return jnp.where(far, _expansion(jnp.where(far, eta, safe * jnp.log(FAR / safe)), safe), near)
+
+
+def _expansion(eta: Array, nu: Array) -> Array:
+    mode = jnp.exp(jnp.minimum(eta / nu, 690.0))  # finite, however absurd the rate
+    t = nu * mode
+    square = nu**2
+    first = (square - 1) / 24
+    second = (square - 1) / 1152 * (square + 23)
+    third = (square - 1) / 414720 * (5 * square**2 - 298 * square + 11237)
+    series = jnp.log1p(first / t + second / t**2 + third / t**3)
+    return t - (nu - 1) / (2 * nu) * eta - 0.5 * (nu - 1) * jnp.log(2 * jnp.pi) - 0.5 * jnp.log(nu) + series
+
+
+def _moments(eta: Array, nu: Array) -> tuple[Array, ...]:
+    """Log Z, means of x and log x!, and their variances and covariance, by summation."""
+    zero = jnp.zeros_like(eta)
+
+    def unfinished(state: Any) -> Array:
+        return jnp.any(~state[2]) & (state[0] < MOST_TERMS)
+
+    def add(state: Any) -> Any:
+        start, peak, _, *sums = state
+        x = start + jnp.arange(CHUNK, dtype=float)
+        g = gammaln(x + 1.0)
+        shape = (1,) * eta.ndim + (CHUNK,)
+        xs, gs = x.reshape(shape), g.reshape(shape)
+        log = eta[..., None] * xs - nu[..., None] * gs
+        new_peak = jnp.maximum(peak, jnp.max(log, axis=-1))
+        shrink = jnp.exp(peak - new_peak)
+        mass = jnp.exp(log - new_peak[..., None])
+        parts = [jnp.ones_like(xs), xs, gs, xs * xs, xs * gs, gs * gs]
+        sums = [s * shrink + jnp.sum(mass * part, axis=-1) for s, part in zip(sums, parts, strict=True)]
+        end = start + CHUNK
+        log_ratio = eta - nu * jnp.log(end)
+        ratio = jnp.exp(jnp.minimum(log_ratio, 0.0))
+        # the second moments' tails weigh more than the mass's: x^2 log(x!)^0 and log(x!)^2 grow slower than end^4
+        tail = mass[..., -1] * ratio / jnp.maximum(1.0 - ratio, 1e-300) * end**4
+        return (end, new_peak, (log_ratio < 0) & (tail < TOLERANCE * sums[0]), *sums)
+
+    begin = (jnp.asarray(0.0), zero, jnp.zeros(eta.shape, bool), *(zero,) * 6)
+    _, peak, done, total, x, g, xx, xg, gg = jax.lax.while_loop(unfinished, add, begin)
+    mean_x, mean_g = x / total, g / total
+    log = jnp.where(done, peak + jnp.log(total), jnp.inf)
+    return log, mean_x, mean_g, xx / total - mean_x**2, xg / total - mean_x * mean_g, gg / total - mean_g**2
+
+
+@jax.custom_jvp
+def _means(eta: Array, nu: Array) -> tuple[Array, Array]:
+    _, x, g, *_ = _moments(eta, nu)
+    return x, g
+
+
+@_means.defjvp
+def _means_jvp(primals: tuple, tangents: tuple) -> tuple:
+    _, x, g, xx, xg, gg = _moments(*primals)
+    d_eta, d_nu = tangents
+    return (x, g), (xx * d_eta - xg * d_nu, xg * d_eta - gg * d_nu)
+
+
+@jax.custom_jvp
+def _summed(eta: Array, nu: Array) -> Array:
+    return _moments(eta, nu)[0]
+
+
+@_summed.defjvp
+def _summed_jvp(primals: tuple, tangents: tuple) -> tuple:
+    x, g = _means(*primals)
+    return _summed(*primals), x * tangents[0] - g * tangents[1]

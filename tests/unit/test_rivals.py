@@ -1,0 +1,312 @@
+"""Kernel Stein discrepancy, pseudo-likelihood and likelihood against their definitions."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+from jax.scipy.special import gammaln
+from scipy import special
+
+import dfdbayes as dfd
+import oracles
+from dfdbayes.kernels import EQUALITY, HAMMING, OVERLAP, Custom, Robust, below
+from dfdbayes.normaliser import log_normaliser
+from dfdbayes.simulate import probabilities
+from dfdbayes.stein import stein_matrix
+
+RNG = np.random.default_rng(4)
+NETWORK = dfd.models.IsingNetwork(4, states="spins")
+NETWORK_THETA = {"field": 0.3 * RNG.standard_normal(4), "coupling": 0.4 * RNG.standard_normal(6)}
+POTTS = dfd.models.Potts(dfd.graphs.grid(2, 2), states=3)
+CMP = dfd.models.ConwayMaxwellPoisson()
+GRAPH = dfd.models.ConwayMaxwellPoissonGraphical(2)
+GRAPH_THETA = {
+    "intercept": np.array([0.8, 0.3]),
+    "interaction": np.array([0.15]),
+    "dispersion": np.array([0.7, 1.5]),
+}
+MIXED = dfd.Model(
+    lambda t, x: t["a"] * x[0] * x[1] - gammaln(x[0] + 1.0) + t["b"] * x[1],
+    dfd.Counts(1) * dfd.Binary(1),
+    {"a": dist.Normal(0.0, 1.0), "b": dist.Normal(0.0, 1.0)},
+)
+CASES = {
+    "cmp": (CMP, {"theta1": 2.0, "theta2": 0.7}),
+    "ising": (dfd.models.Ising(dfd.graphs.grid(2, 3)), {"theta": 2.0}),
+    "potts": (POTTS, {"theta": 1.5}),
+    "network": (NETWORK, NETWORK_THETA),
+    "count graph": (GRAPH, GRAPH_THETA),
+    "mixed": (MIXED, {"a": 0.4, "b": -0.5}),
+}
+
+
+def slow_log_mass(model, theta):
+    named = {k: jnp.asarray(v) for k, v in theta.items()}
+    function = jax.jit(lambda x: model.log_mass_at(named, x))
+    return lambda x: float(function(jnp.asarray(x, float)))
+
+
+def data_of(name, n=40):
+    model, theta = CASES[name]
+    return dfd.Dataset.of(dfd.simulate(model, theta, n, seed=2, sweeps=20).rows)
+
+
+# -- kernel Stein discrepancy --------------------------------------------------------------------
+
+
+def slow_ksd(model, theta, rows, kernel):
+    """n KSD^2 as a double sum over all pairs of observations, straight from the operator."""
+    log_mass, domain = slow_log_mass(model, theta), model.domain
+
+    def ratio(x, j):
+        before = oracles.decrement(domain.coordinate(j), x[j])
+        return 0.0 if before is oracles.STAR else np.exp(log_mass(oracles.moved(x, j, before)) - log_mass(x))
+
+    points = [tuple(int(v) for v in row) for row in rows]
+    ups = [
+        [oracles.moved(x, j, oracles.increment(domain.coordinate(j), x[j])) for j in range(domain.d)] for x in points
+    ]
+    ratios = [[ratio(x, j) for j in range(domain.d)] for x in points]
+
+    def k(a, b):
+        return float(kernel.between(np.array([a]), np.array([b]))[0, 0])
+
+    total = 0.0
+    for (x, xu, xr), (y, yu, yr) in itertools.product(zip(points, ups, ratios, strict=True), repeat=2):
+        for j in range(domain.d):
+            total += k(xu[j], yu[j]) - xr[j] * k(x, yu[j]) - yr[j] * k(xu[j], y) + xr[j] * yr[j] * k(x, y)
+    return total / len(points)
+
+
+KERNELS = {
+    "hamming": HAMMING,
+    "overlap": OVERLAP,
+    "equality": EQUALITY,
+    "robust": Robust(below(3.0)),
+    "custom": Custom(lambda a, b: np.exp(-0.1 * np.abs(a[:, None] - b[None]).sum(-1))),
+}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", CASES)
+def test_ksd_is_the_double_sum(name, kernel):
+    model, theta = CASES[name]
+    data = data_of(name, 12)
+    rows = np.repeat(data.rows, data.counts.astype(int), axis=0)
+    objective = dfd.objective(model, data, dfd.losses.KernelStein(KERNELS[kernel]))
+    assert objective(theta) == pytest.approx(slow_ksd(model, theta, rows, KERNELS[kernel]), rel=1e-9, abs=1e-10)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_weighted_ksd_is_that_of_the_resampled_data(name):
+    model, theta = CASES[name]
+    objective = dfd.objective(model, data_of(name), "ksd")
+    for w in objective.resample(np.random.default_rng(0), 3):
+        copied = np.repeat(objective.data.rows, w.astype(int), axis=0)
+        assert objective(theta, weights=w) == pytest.approx(dfd.objective(model, copied, "ksd")(theta), rel=1e-10)
+
+
+@pytest.mark.parametrize("name", ["ising", "potts", "network"])
+def test_stein_identity(name):
+    """E_p of the Stein kernel in one argument is zero for the other one fixed."""
+    model, theta = CASES[name]
+    points, chance = probabilities(model, theta)
+    data = dfd.Dataset.of(points)
+    matrix = stein_matrix(model, theta, data)
+    assert (data.rows == points).all()
+    assert np.abs(chance @ matrix).max() < 1e-12
+
+
+@pytest.mark.parametrize("kernel", ["hamming", "overlap", "equality"])
+def test_ksd_is_dominated_by_dfd(kernel):
+    """KSD^2 <= DFD for kernels with k(x, x) <= 1, over random pairs of distributions on enumerable domains."""
+    rng = np.random.default_rng(1)
+    for domain in (dfd.Finite(1, 5), dfd.Binary(3), dfd.Finite(2, 3)):
+        points = domain.points()
+        for _ in range(5):
+            p, q = rng.dirichlet(np.ones(len(points)), 2)
+            table = jnp.asarray(np.log(p))
+            keys = {tuple(x): i for i, x in enumerate(points.tolist())}
+            strides = np.array([keys[tuple(np.eye(domain.d, dtype=int)[j])] for j in range(domain.d)], float)
+            model = dfd.Model(
+                lambda t, x, table=table, strides=strides: t["one"] * table[jnp.dot(x, strides).astype(int)],
+                domain,
+                {"one": dist.Normal(0.0, 1.0)},
+            )
+            data = dfd.Dataset.of(points, weights=q)
+            squared = dfd.objective(model, data, dfd.losses.KernelStein(KERNELS[kernel]))({"one": 1.0})
+            shape = [len(domain.coordinate(j).levels) for j in range(domain.d)]
+            assert squared + 1e-12 >= 0
+            assert squared <= dfd.divergence(p.reshape(shape), q.reshape(shape), domain) + 1e-12
+
+
+def test_bernoulli_curvature_of_ksd():
+    """16 with the equality kernel at one half; the paper prints 32.
+
+    With k = 1 for equal points, n KSD^2 / n = (1/4) sum_x [(1 - r)^2 + ...]; the exact second derivative is 16.
+    """
+    data = dfd.Dataset.of({0: 1, 1: 1})
+    loss = dfd.losses.KernelStein(EQUALITY)
+    assert dfd.objective(dfd.models.Bernoulli(), data, loss).hessian([0.5])[0, 0] / 2 == pytest.approx(16, rel=1e-12)
+
+
+def test_ksd_refuses_what_would_not_fit_in_memory():
+    rows = np.random.default_rng(0).integers(0, 50, (7000, 3))
+    with pytest.raises(dfd.errors.ModelError, match="loss='dfd'"):
+        dfd.objective(dfd.models.PoissonGraphical(3), rows, "ksd")({"intercept": np.ones(3), "interaction": np.ones(3)})
+
+
+# -- pseudo-likelihood ---------------------------------------------------------------------------
+
+
+def slow_pseudo(model, theta, rows, width=120):
+    log_mass, domain = slow_log_mass(model, theta), model.domain
+    total = 0.0
+    for row in rows:
+        x = tuple(int(v) for v in row)
+        for j in range(domain.d):
+            values = oracles.window(domain.coordinate(j), width)
+            logs = [log_mass(oracles.moved(x, j, v)) for v in values]
+            total += special.logsumexp(logs) - log_mass(x)
+    return total
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_pseudo_likelihood_is_the_product_of_conditionals(name):
+    model, theta = CASES[name]
+    data = data_of(name, 8)
+    rows = np.repeat(data.rows, data.counts.astype(int), axis=0)
+    assert dfd.objective(model, data, "pseudo")(theta) == pytest.approx(slow_pseudo(model, theta, rows), rel=1e-10)
+
+
+@pytest.mark.parametrize("loss", ["pseudo", "likelihood", "ksd"])
+@pytest.mark.parametrize("name", CASES)
+def test_gradients(name, loss):
+    model, theta = CASES[name]
+    if loss == "likelihood" and name in ("count graph", "mixed"):
+        with pytest.raises(dfd.errors.ModelError, match="need no such sum"):
+            dfd.objective(model, data_of(name), loss)(theta)
+        return
+    objective = dfd.objective(model, data_of(name), loss)
+    flat = np.asarray(model.space.flatten(theta))
+    np.testing.assert_allclose(
+        objective.gradient(flat), oracles.finite_difference(objective, flat), rtol=2e-6, atol=2e-6
+    )
+    for i in range(len(flat)):
+        row = oracles.finite_difference(lambda t, i=i: objective.gradient(t)[i], flat)
+        np.testing.assert_allclose(objective.hessian(flat)[i], row, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["ising", "potts", "network"])
+def test_the_score_of_the_pseudo_likelihood_has_mean_zero(name):
+    model, theta = CASES[name]
+    points, chance = probabilities(model, theta)
+    objective = dfd.objective(model, dfd.Dataset.of(points, weights=chance), "pseudo")
+    assert np.abs(objective.gradient(theta)).max() < 1e-12
+
+
+@pytest.mark.parametrize("name", ["ising", "potts", "network"])
+def test_the_score_of_the_likelihood_has_mean_zero(name):
+    model, theta = CASES[name]
+    points, chance = probabilities(model, theta)
+    objective = dfd.objective(model, dfd.Dataset.of(points, weights=chance), "likelihood")
+    assert np.abs(objective.gradient(theta)).max() < 1e-12
+
+
+def test_pseudo_likelihood_is_the_likelihood_for_one_coordinate_and_for_independent_ones():
+    for model, x, theta in [
+        (dfd.models.Bernoulli(), [0, 1, 1], {"theta": 0.3}),
+        (dfd.models.Poisson(), [0, 3, 1], {"theta": 2.0}),
+        (CMP, [0, 3, 1, 7], {"theta1": 2.0, "theta2": 0.7}),
+        (
+            dfd.models.PoissonGraphical(dfd.graphs.empty(2)),
+            [[0, 3], [2, 1]],
+            {"intercept": np.array([0.3, 1.0])},
+        ),
+        (
+            dfd.models.ConwayMaxwellPoissonGraphical(dfd.graphs.empty(2)),
+            [[0, 3], [2, 1]],
+            {"intercept": np.array([0.3, 1.0]), "dispersion": np.array([0.5, 1.5])},
+        ),
+    ]:
+        values = [dfd.objective(model, x, loss)(theta) for loss in ("pseudo", "likelihood")]
+        assert values[0] == pytest.approx(values[1], rel=1e-12)
+
+
+def test_likelihoods_are_those_of_known_distributions():
+    from scipy import stats
+
+    x = np.array([0, 2, 5, 1, 3])
+    expected = -stats.poisson(2.5).logpmf(x).sum() - special.gammaln(x + 1).sum() * 0
+    assert dfd.objective(dfd.models.Poisson(), x, "likelihood")(2.5) == pytest.approx(expected, rel=1e-12)
+    value = dfd.objective(CMP, x, "likelihood")({"theta1": 2.5, "theta2": 1.0})
+    assert value == pytest.approx(expected, rel=1e-12)
+    bits = np.array([0, 1, 1, 1])
+    value = dfd.objective(dfd.models.Bernoulli(), bits, "likelihood")(0.3)
+    assert value == pytest.approx(-stats.bernoulli(0.3).logpmf(bits).sum(), rel=1e-12)
+
+
+def test_likelihood_by_enumeration():
+    model, theta = CASES["network"]
+    points, chance = probabilities(model, theta)
+    data = data_of("network")
+    index = {tuple(p): i for i, p in enumerate(points.tolist())}
+    expected = -sum(c * np.log(chance[index[tuple(r)]]) for r, c in zip(data.rows.tolist(), data.counts, strict=True))
+    assert dfd.objective(model, data, "likelihood")(theta) == pytest.approx(expected, rel=1e-12)
+
+
+# -- the Conway-Maxwell-Poisson constant -----------------------------------------------------------
+
+
+def reference_constant(rate, power, terms=10**6):
+    """The sum in 40 digits, up to 10^6 terms or until nothing more is added."""
+    with mpmath.workdps(40):
+        total, term, rate, power = mpmath.mpf(0), mpmath.mpf(1), mpmath.mpf(rate), mpmath.mpf(power)
+        for x in range(terms):
+            total += term
+            term *= rate / mpmath.mpf(x + 1) ** power
+            if term < total * mpmath.mpf(10) ** -30 and rate < mpmath.mpf(x + 2) ** power:
+                return total
+        raise AssertionError("10^6 terms do not suffice")
+
+
+@pytest.mark.parametrize(
+    ("rate", "power"),
+    [(4.0, 0.75), (0.98, 0.13), (0.9, 0.01), (1.02, 0.01), (1.04, 0.01), (20.0, 30.0), (1e9, 30.0), (390.0, 1.0),
+     (420.0, 1.0), (1e5, 2.0), (0.5, 0.0), (1e-8, 3.0), (3.0, 0.2)],
+)  # fmt: skip
+def test_the_constant_to_twelve_digits(rate, power):
+    with mpmath.workdps(40):
+        exact = reference_constant(rate, power)
+        found = mpmath.exp(mpmath.mpf(float(log_normaliser(jnp.log(rate), power))))
+        assert abs(found / exact - 1) < 2e-12
+
+
+def test_the_constant_where_no_sum_can_reach():
+    """rate 1000, dispersion 0.2: the mode is 10^15, so 10^6 terms (or 10^12) say nothing.
+
+    The reference is the asymptotic expansion in 40 digits, with its relative remainder of order 10^-28.
+    """
+    with mpmath.workdps(40):
+        nu, mode = mpmath.mpf("0.2"), mpmath.mpf(1000) ** 5
+        t = nu * mode
+        exact = (
+            t - (nu - 1) / (2 * nu) * mpmath.log(1000) - (nu - 1) / 2 * mpmath.log(2 * mpmath.pi)
+            - mpmath.log(nu) / 2 + mpmath.log(1 + (nu**2 - 1) / 24 / t)
+        )  # fmt: skip
+        found = float(log_normaliser(jnp.log(1000.0), 0.2))
+        assert abs(mpmath.mpf(found) / exact - 1) < 1e-13
+
+
+def test_the_constant_is_never_nan():
+    rng = np.random.default_rng(0)
+    eta, nu = rng.uniform(-20, 10, 300), np.exp(rng.uniform(-4, 4, 300))
+    values = np.asarray(log_normaliser(eta, nu))
+    assert np.isfinite(values).all()
+    gradient = jax.vmap(jax.grad(log_normaliser, argnums=(0, 1)))(jnp.asarray(eta), jnp.asarray(nu))
+    assert not any(np.isnan(g).any() for g in gradient)
+    assert np.isinf(float(log_normaliser(jnp.log(1.5), 0.0)))  # that sum is infinite
