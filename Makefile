@@ -30,6 +30,7 @@ slow: install  ## studies that take minutes, on real data among others
 
 bench: install  ## measured times and memory, written to benchmarks/results
 	$(BIN)/python benchmarks/lattice.py
+	$(BIN)/python benchmarks/stein.py
 
 clean:
 	rm -rf .venv runs build dist

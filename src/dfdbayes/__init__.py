@@ -7,6 +7,7 @@ jax.config.update("jax_enable_x64", True)
 from . import datasets, errors, graphs, kernels, losses, models  # noqa: E402
 from . import sampling as samplers  # noqa: E402
 from .calibration import Calibration, calibrate  # noqa: E402
+from .comparison import compare  # noqa: E402
 from .data import Dataset  # noqa: E402
 from .divergence import divergence  # noqa: E402
 from .domain import Binary, Categories, Counts, CountsBelow, Domain, Finite, Integers, Spins  # noqa: E402
@@ -37,6 +38,7 @@ __all__ = [
     "Parameter",
     "Spins",
     "calibrate",
+    "compare",
     "datasets",
     "divergence",
     "errors",

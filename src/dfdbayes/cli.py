@@ -71,6 +71,54 @@ def demo(out: Out = Path("runs/sales"), seed: Seed = 0, timings: Timings = False
     _fit("sales", out, timings, model="cmp", seed=seed)
 
 
+@app.command()
+def compare(
+    data: Annotated[str, typer.Argument(help="A CSV, TSV or Parquet file, or the name of built-in data (sales).")],
+    model: Annotated[str, typer.Option(help="A model's name; see 'dfdbayes models'.")],
+    losses: Annotated[str, typer.Option(help="Losses separated by commas.")] = "dfd,ratio,ksd,pseudo,likelihood",
+    bootstrap: Annotated[int, typer.Option(help="Bootstrap replicates.")] = 400,
+    seed: Seed = 0,
+    columns: Annotated[str | None, typer.Option(help="Columns to use, separated by commas.")] = None,
+    weights: Annotated[str | None, typer.Option(help="The column that holds frequencies.")] = None,
+    missing: Annotated[str, typer.Option(help="refuse or drop rows with missing values.")] = "refuse",
+    graph: Annotated[str | None, typer.Option(help="grid:6x6, torus:6x6 or complete:8, for models on graphs.")] = None,
+    states: Annotated[str | None, typer.Option(help="spins or binary; for potts, how many.")] = None,
+    rates: Annotated[str | None, typer.Option(help="Two known rates, such as 5,15, for poisson-mixture.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for comparison.csv and comparison.png.")] = None,
+) -> None:
+    """Fit by several losses and print them side by side."""
+    from . import losses as known
+    from .comparison import compare as side_by_side
+    from .files import require_writable, write_atomically
+    from .fit import fit
+
+    folder = require_writable(out) if out is not None else None
+    words = [word.strip() for word in losses.split(",") if word.strip()]
+    for word in words:
+        known.by_name(word)
+    fits = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for word in words:
+            fits[word] = fit(
+                model, _data(data), loss=word, bootstrap=bootstrap, seed=seed,
+                columns=columns.split(",") if columns else None, weights=weights, missing=missing,
+                options={"graph": graph, "states": states, "rates": _numbers(rates)},
+            )  # fmt: skip
+    compared = side_by_side(fits)
+    print(compared.table.to_string(float_format=lambda value: f"{value:.4f}"))
+    for word, result in fits.items():
+        for caution in result.cautions:
+            print(f"warning ({word}): {caution}")
+    if folder is not None:
+        from . import plots
+
+        _write(folder / "comparison.csv", compared.table.to_csv())
+        figure = plots.comparison(compared)
+        write_atomically(folder / "comparison.png", lambda scratch: figure.savefig(scratch, format="png", dpi=130))
+        print(f"written to {folder}{os.sep}: comparison.csv, comparison.png")
+
+
 @app.command("models")
 def models_command() -> None:
     """List the built-in models."""
@@ -93,16 +141,14 @@ def summary(
 
 
 def _fit(source: str, out: Path | None, timings: bool, **settings: Any) -> None:
-    from . import datasets
     from .files import require_writable
     from .fit import fit
 
     imported = time.perf_counter() - _BEGAN
     folder = require_writable(out) if out is not None else None
-    data = datasets.BY_NAME[source]() if source in datasets.BY_NAME and not Path(source).exists() else source
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they are on the result, and shown with it
-        result = fit(settings.pop("model"), data, **settings)
+        result = fit(settings.pop("model"), _data(source), **settings)
     _show(result, 0.95)
     written = time.perf_counter()
     if folder is not None:
@@ -113,6 +159,13 @@ def _fit(source: str, out: Path | None, timings: bool, **settings: Any) -> None:
         print(f"written to {folder}{os.sep}: posterior.nc, summary.csv, summary.json, report.html")
     if timings:
         _show_timings(result, imported, time.perf_counter() - written)
+
+
+def _data(source: str) -> Any:
+    """A file's path, or built-in data of that name if there is no such file."""
+    from . import datasets
+
+    return datasets.BY_NAME[source]() if source in datasets.BY_NAME and not Path(source).exists() else source
 
 
 def _numbers(text: str | None) -> list[float] | None:

@@ -260,7 +260,7 @@ def _search(
     parts = []
     for first in range(0, len(weights), batch):
         chunk = weights[first : first + batch]
-        filled = np.concatenate([chunk, np.repeat(chunk[:1], batch - len(chunk), axis=0)])
+        filled = jax.tree.map(lambda part: _filled(part, batch), objective.weigh(chunk))
         ends = _descend(objective, filled, np.repeat(y[None], batch, axis=0), lower, upper)
         parts.append([end[: len(chunk)] for end in ends])
         advance(len(chunk))
@@ -277,12 +277,16 @@ def _search(
     return _Found(space.from_y(y), values, norms, tuple(map(Outcome, outcomes)), iterations, y)
 
 
+def _filled(part: Array, size: int) -> Array:
+    """The first of a batch repeated at its end, up to the batch size."""
+    return jnp.concatenate([part, jnp.repeat(part[:1], size - len(part), axis=0)]) if len(part) < size else part
+
+
 def _descend(
-    objective: Objective, weights: np.ndarray, y: np.ndarray, lower: np.ndarray, upper: np.ndarray
+    objective: Objective, term_weights: Any, y: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> tuple[np.ndarray, ...]:
     """Run one batch; what ends on a saddle point is pushed off it and run again."""
     n = objective.size
-    term_weights = objective.weigh(weights)
     for _ in range(4):
         *ends, hessians = map(
             np.array,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import matplotlib
@@ -14,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 from scipy import stats
 
+from .comparison import Comparison
 from .predictive import Predictive
 from .result import Fit
 
@@ -132,6 +134,30 @@ def _region(cloud: np.ndarray, color: str) -> Ellipse:
     width, height = 2 * np.sqrt(np.maximum(values, 0) * stats.chi2.ppf(0.95, 2))
     angle = np.degrees(np.arctan2(vectors[1, 0], vectors[0, 0]))
     return Ellipse(tuple(cloud.mean(axis=1)), width, height, angle=angle, fill=False, color=color, lw=1.5)
+
+
+COLOURS = ("#2a6f97", "#d1495b", "#6a994e", "#e09f3e", "#6d597a", "#22303c")
+
+
+def comparison(compared: Comparison, most: int = 8) -> Figure:
+    """Posterior densities of each parameter, the fits overlaid."""
+    entries = {name: _entries(fit) for name, fit in compared.fits.items()}
+    shared = [p for p in next(iter(entries.values())) if all(p in e for e in entries.values())][:most]
+    columns = min(4, len(shared))
+    rows = -(-len(shared) // columns)
+    figure = Figure(figsize=(3.4 * columns, 2.6 * rows), layout="constrained")
+    for axes, parameter in zip(figure.subplots(rows, columns, squeeze=False).flat, shared, strict=False):
+        for (name, draws), colour in zip(entries.items(), itertools.cycle(COLOURS), strict=False):
+            grid, density, _ = array_stats.kde(draws[parameter].reshape(-1))
+            axes.plot(grid, density, color=colour, lw=1.5, label=name)
+        axes.set_title(parameter, fontsize=9, color=INK)
+        axes.set_yticks([])
+        axes.set_ylim(bottom=0)
+        _clean(axes)
+    for axes in figure.axes[len(shared) :]:
+        axes.set_visible(False)
+    figure.axes[0].legend(frameon=False, fontsize=8)
+    return figure
 
 
 def predictive(checked: Predictive, most: int = 12) -> Figure:

@@ -11,7 +11,7 @@ ROAD = [
     "errors", "files", "timing", "domain", "graphs", "kernels", "normaliser", "divergence",
     "data", "datasets", "parameters", "models", "ratios",
     "losses", "objective", "minimise", "calibration", "posterior", "sampling", "simulate", "stein",
-    "predictive", "diagnostics", "result", "progress", "fit", "plots", "report", "cli",
+    "predictive", "diagnostics", "result", "progress", "fit", "comparison", "plots", "report", "cli",
 ]  # fmt: skip
 
 # Methods of a fit that open onto a later module, and are imported only when called.

@@ -1,0 +1,76 @@
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dfdbayes as dfd
+from dfdbayes import cli, plots
+
+
+@pytest.fixture(scope="module")
+def fits():
+    return {
+        loss: dfd.fit("cmp", dfd.datasets.sales(), loss=loss, progress=False, seed=2)
+        for loss in ("dfd", "ratio", "ksd", "pseudo", "likelihood")
+    }
+
+
+def test_standard_bayes_on_the_sales_data(fits):
+    """The exact posterior: mean (0.9765, 0.1293), sd (0.0196, 0.0117), within 5 Monte-Carlo errors and rounding."""
+    table = fits["likelihood"].summary()
+    assert fits["likelihood"].beta == 1.0
+    for name, mean, sd in (("theta1", 0.9765, 0.0196), ("theta2", 0.1293, 0.0117)):
+        row = table.loc[name]
+        assert abs(row["mean"] - mean) < 5 * row["mcse_mean"] + 5e-5
+        assert abs(row["sd"] - sd) < 5 * row["mcse_sd"] + 5e-5
+
+
+def test_pseudo_likelihood_is_calibrated_to_the_likelihood_here(fits):
+    """For one column the two losses are the same; the model is close to right, so beta is near one."""
+    assert abs(fits["pseudo"].beta - 1) < 5 * fits["pseudo"].calibration.error + 0.3
+
+
+def test_one_table_and_one_plot(fits):
+    compared = dfd.compare(fits)
+    assert list(compared.table.loc["theta1"].index) == list(fits)
+    row = compared.table.loc[("theta1", "ksd")]
+    assert row["width"] == pytest.approx(row["eti95_ub"] - row["eti95_lb"])
+    assert row["beta"] == fits["ksd"].beta and row["seconds"] > 0
+    figure = plots.comparison(compared)
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == list(fits)
+    with pytest.raises(dfd.errors.SettingError, match="nothing to compare"):
+        dfd.compare({})
+    other = dfd.fit("poisson", [1, 2, 3, 4], beta=1.0, sampler="laplace", progress=False)
+    with pytest.raises(dfd.errors.SettingError, match="different data"):
+        dfd.compare({"a": fits["dfd"], "b": other})
+
+
+def test_compare_on_the_command_line(monkeypatch, capsys, tmp_path):
+    path = tmp_path / "x.csv"
+    pd.DataFrame({"x": np.random.default_rng(0).poisson(3.0, 300)}).to_csv(path, index=False)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["dfdbayes", "compare", str(path), *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return ended.value.code or 0, *capsys.readouterr()
+
+    code, out, _ = call("--model", "poisson", "--losses", "dfd,likelihood", "--out", str(tmp_path / "out"))
+    assert code == 0 and "likelihood" in out and "width" in out
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["comparison.csv", "comparison.png"]
+    code, _, err = call("--model", "poisson", "--losses", "dfd,liklihood")
+    assert code == 2 and "Did you mean 'likelihood'" in err
+
+
+def test_a_robust_kernel_ignores_outliers():
+    """One in ten observations replaced by 20: standard Bayes and DFD move, the robust kernel hardly does."""
+    x = np.random.default_rng(0).poisson(5.0, 500)
+    dirty = x.copy()
+    dirty[:50] = 20
+    robust = dfd.losses.KernelStein(dfd.kernels.Robust(dfd.kernels.below(15)))
+    moved = {}
+    for name, loss in (("likelihood", "likelihood"), ("dfd", "dfd"), ("robust", robust)):
+        clean, spoilt = (dfd.minimise(dfd.objective(dfd.models.Poisson(), d, loss)).theta["theta"] for d in (x, dirty))
+        moved[name] = abs(spoilt - clean)
+    assert moved["robust"] < 0.2 < 1.0 < moved["likelihood"] < moved["dfd"]
