@@ -19,8 +19,8 @@ test: install  ## the tests, under ten minutes on two cores
 	$(BIN)/pytest -n 2 --dist worksteal src tests
 
 check: install  ## style, types, and the direction of imports
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks docs
+	$(BIN)/ruff format --check src tests benchmarks docs
 	$(BIN)/mypy
 	$(BIN)/pytest tests/contract/test_imports.py
 

@@ -72,7 +72,7 @@ for title, model, truth, n in CASES:
     print("\n".join(lines[-len(model.space.names) :]), flush=True)
 
 text = f"""Root mean squared error of maximum likelihood, and of the other losses' minimisers as a multiple of it.
-{REPLICATES} simulated data sets each, seeds 0 to {REPLICATES - 1}; made by `python docs/studies/efficiency.py {REPLICATES}`.
+{REPLICATES} simulated data sets each, from seed 0; made by `python docs/studies/efficiency.py {REPLICATES}`.
 
 {chr(10).join(lines)}
 """

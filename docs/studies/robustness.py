@@ -6,7 +6,6 @@ Run: python docs/studies/robustness.py    (writes docs/tables/robustness.md and 
 import warnings
 from pathlib import Path
 
-import numpy as np
 from arviz_stats.base import array_stats
 from matplotlib.figure import Figure
 

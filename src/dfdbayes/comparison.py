@@ -62,6 +62,5 @@ def compare(fits: Mapping[str, Fit], interval: float = 0.95) -> Comparison:
             )
     frame = pd.DataFrame(rows)
     frame["parameter"] = pd.Categorical(frame["parameter"], categories=frame["parameter"].unique(), ordered=True)
-    return Comparison(
-        dict(fits), frame.set_index(["parameter", "fit"]).sort_index(level="parameter", sort_remaining=False)
-    )
+    ordered = frame.set_index(["parameter", "fit"]).sort_index(level="parameter", sort_remaining=False)
+    return Comparison(dict(fits), ordered)

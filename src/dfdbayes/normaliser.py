@@ -38,7 +38,8 @@ def _expansion(eta: Array, nu: Array) -> Array:
     first = (square - 1) / 24
     second = (square - 1) / 1152 * (square + 23)
     third = (square - 1) / 414720 * (5 * square**2 - 298 * square + 11237)
-    series = jnp.log1p(first / t + second / t**2 + third / t**3)
+    small = 1.0 / t  # and its powers: those of t itself would overflow
+    series = jnp.log1p(small * (first + small * (second + small * third)))
     return t - (nu - 1) / (2 * nu) * eta - 0.5 * (nu - 1) * jnp.log(2 * jnp.pi) - 0.5 * jnp.log(nu) + series
 
 
