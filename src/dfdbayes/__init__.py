@@ -8,6 +8,7 @@ from . import datasets, errors, graphs, kernels, losses, models  # noqa: E402
 from . import sampling as samplers  # noqa: E402
 from .calibration import Calibration, calibrate  # noqa: E402
 from .comparison import compare  # noqa: E402
+from .coverage import Coverage, coverage  # noqa: E402
 from .data import Dataset  # noqa: E402
 from .divergence import divergence  # noqa: E402
 from .domain import Binary, Categories, Counts, CountsBelow, Domain, Finite, Integers, Spins  # noqa: E402
@@ -25,6 +26,7 @@ __all__ = [
     "Categories",
     "Counts",
     "CountsBelow",
+    "Coverage",
     "Dataset",
     "Domain",
     "ExponentialFamily",
@@ -39,6 +41,7 @@ __all__ = [
     "Spins",
     "calibrate",
     "compare",
+    "coverage",
     "datasets",
     "divergence",
     "errors",

@@ -13,7 +13,7 @@ S is the identity in the paper (``"score-matching"``) and the bootstrap covarian
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -26,7 +26,7 @@ from .minimise import Minima, Minimum, Outcome, minimise, minimise_many, require
 from .objective import Objective, in_batches
 from .parameters import Space
 
-METHODS = ("score-matching", "score-matching-invariant", "none")
+METHODS = ("score-matching", "score-matching-invariant", "lyddon", "none")
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,8 @@ class Calibration:
     names: tuple[str, ...]
     minimisers: Float[np.ndarray, "b p"]
     outcomes: tuple[str, ...]
+    instead_of: str = ""
+    """The method that was asked for and why it failed, where another one stands in for it."""
 
     @property
     def tally(self) -> dict[str, int]:
@@ -72,6 +74,8 @@ class Calibration:
         """The calibration as a sentence."""
         if self.method == "none":
             return f"beta = {self.beta:g}: the loss was not calibrated"
+        if self.method == "lyddon":
+            return f"beta = {self.beta:.4g} by information matching (Lyddon et al., 2019), without a bootstrap"
         if self.method == "given":
             return f"beta = {self.beta:g}, given by hand"
         ended = ", ".join(f"{count} {outcome}" for outcome, count in self.tally.items())
@@ -119,6 +123,7 @@ def calibrate(
     bootstrap: int = 400,
     seed: int = 0,
     minimum: Minimum | None = None,
+    on_failure: str = "raise",
     advance: Callable[[int], None] = lambda done: None,
 ) -> Calibration:
     """Choose the weight of a loss from bootstrap replicates of its minimiser.
@@ -127,13 +132,15 @@ def calibrate(
     ----------
     objective : Objective
     method : str or float
-        ``"score-matching"`` (the paper's Theorem 3), ``"score-matching-invariant"``, ``"none"`` for
-        beta = 1, or a number.
+        ``"score-matching"`` (the paper's Theorem 3), ``"score-matching-invariant"``, ``"lyddon"`` (information
+        matching), ``"none"`` for beta = 1, or a number.
     bootstrap : int
         How many replicates.
     seed : int
     minimum : Minimum, optional
         The full data's minimum, if already known.
+    on_failure : {"raise", "fallback"}
+        Where no positive beta exists: stop, or use ``"score-matching-invariant"``, then ``"lyddon"``, and say so.
     advance : callable, optional
         Called with the number of replicates just finished.
 
@@ -153,9 +160,60 @@ def calibrate(
         raise SettingError(f"bootstrap is {bootstrap}; calibration needs at least 2 replicates, better 100 or more")
     if minimum is None:
         minimum = require(minimise(objective), objective)
-    weights = objective.resample(np.random.default_rng([seed, 1]), bootstrap)
-    minima = minimise_many(objective, weights, minimum, advance)
-    return _score_matching(objective, minima, method)
+    if on_failure not in ("raise", "fallback"):
+        raise SettingError(f"on_failure must be 'raise' or 'fallback', not {on_failure!r}")
+    minima: Minima | None = None
+    if method != "lyddon":
+        weights = objective.resample(np.random.default_rng([seed, 1]), bootstrap)
+        minima = minimise_many(objective, weights, minimum, advance)
+    others = [m for m in ("score-matching-invariant", "lyddon") if m != method] if on_failure == "fallback" else []
+    reasons = []
+    for candidate in (method, *others):
+        try:
+            if candidate == "lyddon":
+                found = _lyddon(objective, minimum)
+            elif minima is not None:
+                found = _score_matching(objective, minima, candidate)
+            else:
+                continue
+        except CalibrationError as problem:
+            reasons.append(f"{candidate}: {problem}")
+            continue
+        return replace(found, instead_of="; ".join(reasons))
+    raise CalibrationError(reasons[0].partition(": ")[2] if len(reasons) == 1 else " | ".join(reasons))
+
+
+def information(objective: Objective, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The loss's Hessian, and the sum over observations of squared gradients, at ``theta``."""
+    gradients = objective.unit_gradients(theta)
+    return objective.hessian(theta), (gradients * objective.units[:, None]).T @ gradients
+
+
+def _lyddon(objective: Objective, minimum: Minimum) -> Calibration:
+    """Match the scale of the information: tr(H J^-1 H) / tr H, in the coordinates of the priors.
+
+    H is the Hessian of the loss at its minimiser and J the sum of squared gradients (Lyddon et al., 2019).
+    """
+    space = objective.model.space
+    hessian, squares = information(objective, minimum.vector)
+    slope = np.where(space.square, 2.0 * space.to_v(minimum.vector), 1.0)
+    hessian = slope[:, None] * hessian * slope[None, :]
+    hessian += np.diag(np.where(space.square, 2.0 * objective.gradient(minimum.vector), 0.0))
+    squares = slope[:, None] * squares * slope[None, :]
+    condition = np.linalg.cond(squares)
+    if not np.isfinite(condition) or condition > 1e12:
+        raise CalibrationError(
+            f"information matching ('lyddon') needs the inverse of the gradients' covariance, which is singular here "
+            f"(condition number {condition:.1e}). What to do: use calibration='score-matching-invariant'."
+        )
+    top, bottom = float(np.trace(hessian @ np.linalg.solve(squares, hessian))), float(np.trace(hessian))
+    if top / bottom <= 0:
+        raise CalibrationError(
+            f"information matching gives beta = {top / bottom:.3g}, which is not positive: the Hessian has a negative "
+            "trace. What to do: use calibration='score-matching-invariant', or give beta by hand."
+        )
+    nan, empty = float("nan"), np.empty((0, space.size))
+    return Calibration("lyddon", top / bottom, 0.0, None, top, bottom, nan, nan, 0, space.names, empty, ())
 
 
 def _score_matching(objective: Objective, minima: Minima, method: str) -> Calibration:

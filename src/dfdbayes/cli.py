@@ -27,6 +27,15 @@ app = typer.Typer(
     "  dfdbayes summary runs/visits/posterior.nc",
 )
 
+Data = Annotated[str, typer.Argument(help="A CSV, TSV or Parquet file, or the name of built-in data (sales).")]
+ModelName = Annotated[str, typer.Option("--model", help="A model's name; see 'dfdbayes models'.")]
+Bootstrap = Annotated[int, typer.Option(help="Bootstrap replicates.")]
+Columns = Annotated[str | None, typer.Option(help="Columns to use, separated by commas.")]
+Weights = Annotated[str | None, typer.Option(help="The column that holds frequencies.")]
+Missing = Annotated[str, typer.Option(help="refuse or drop rows with missing values.")]
+GraphName = Annotated[str | None, typer.Option(help="grid:6x6, torus:6x6 or complete:8, for models on graphs.")]
+States = Annotated[str | None, typer.Option(help="spins or binary; for potts, how many.")]
+Rates = Annotated[str | None, typer.Option(help="Two known rates, such as 5,15, for poisson-mixture.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same draws.")]
 Out = Annotated[Path | None, typer.Option(help="Folder for posterior.nc, summary.csv, summary.json, report.html.")]
 Timings = Annotated[bool, typer.Option("--timings", help="Print where the time went.")]
@@ -34,32 +43,33 @@ Timings = Annotated[bool, typer.Option("--timings", help="Print where the time w
 
 @app.command("fit")
 def fit_command(
-    data: Annotated[str, typer.Argument(help="A CSV, TSV or Parquet file, or the name of built-in data (sales).")],
-    model: Annotated[str, typer.Option(help="A model's name; see 'dfdbayes models'.")],
+    data: Data,
+    model: ModelName,
     loss: Annotated[str, typer.Option(help="dfd, ratio, ksd, pseudo or likelihood.")] = "dfd",
     beta: Annotated[float | None, typer.Option(help="The weight by hand; nothing is calibrated then.")] = None,
-    calibration: Annotated[str | None, typer.Option(help="score-matching, score-matching-invariant or none.")] = None,
-    bootstrap: Annotated[int, typer.Option(help="Bootstrap replicates.")] = 400,
+    calibration: Annotated[
+        str | None, typer.Option(help="score-matching, score-matching-invariant, lyddon, none.")
+    ] = None,
+    adjust: Annotated[str | None, typer.Option(help="bootstrap or sandwich: a width for each direction.")] = None,
+    bootstrap: Bootstrap = 400,
     sampler: Annotated[str, typer.Option(help="nuts, random-walk or laplace.")] = "nuts",
     draws: Annotated[int | None, typer.Option(help="Draws a chain.")] = None,
     warmup: Annotated[int | None, typer.Option(help="Warm-up steps a chain.")] = None,
     chains: Annotated[int | None, typer.Option(help="Chains.")] = None,
     seed: Seed = 0,
-    columns: Annotated[str | None, typer.Option(help="Columns to use, separated by commas.")] = None,
-    weights: Annotated[str | None, typer.Option(help="The column that holds frequencies.")] = None,
-    missing: Annotated[str, typer.Option(help="refuse or drop rows with missing values.")] = "refuse",
-    graph: Annotated[str | None, typer.Option(help="grid:6x6, torus:6x6 or complete:8, for models on graphs.")] = None,
-    states: Annotated[str | None, typer.Option(help="spins or binary; for potts, how many.")] = None,
-    rates: Annotated[
-        str | None, typer.Option(help="Two known rates, separated by a comma, for poisson-mixture.")
-    ] = None,
+    columns: Columns = None,
+    weights: Weights = None,
+    missing: Missing = "refuse",
+    graph: GraphName = None,
+    states: States = None,
+    rates: Rates = None,
     out: Out = None,
     timings: Timings = False,
 ) -> None:
     """Fit a model to data and print the calibrated posterior."""
     _fit(
-        data, out, timings, model=model, loss=loss, beta=beta, calibration=calibration, bootstrap=bootstrap,
-        sampler=sampler, draws=draws, warmup=warmup, chains=chains, seed=seed,
+        data, out, timings, model=model, loss=loss, beta=beta, calibration=calibration, adjust=adjust,
+        bootstrap=bootstrap, sampler=sampler, draws=draws, warmup=warmup, chains=chains, seed=seed,
         columns=columns.split(",") if columns else None, weights=weights, missing=missing,
         options={"graph": graph, "states": states, "rates": _numbers(rates)},
     )  # fmt: skip
@@ -73,17 +83,17 @@ def demo(out: Out = Path("runs/sales"), seed: Seed = 0, timings: Timings = False
 
 @app.command()
 def compare(
-    data: Annotated[str, typer.Argument(help="A CSV, TSV or Parquet file, or the name of built-in data (sales).")],
-    model: Annotated[str, typer.Option(help="A model's name; see 'dfdbayes models'.")],
+    data: Data,
+    model: ModelName,
     losses: Annotated[str, typer.Option(help="Losses separated by commas.")] = "dfd,ratio,ksd,pseudo,likelihood",
-    bootstrap: Annotated[int, typer.Option(help="Bootstrap replicates.")] = 400,
+    bootstrap: Bootstrap = 400,
     seed: Seed = 0,
-    columns: Annotated[str | None, typer.Option(help="Columns to use, separated by commas.")] = None,
-    weights: Annotated[str | None, typer.Option(help="The column that holds frequencies.")] = None,
-    missing: Annotated[str, typer.Option(help="refuse or drop rows with missing values.")] = "refuse",
-    graph: Annotated[str | None, typer.Option(help="grid:6x6, torus:6x6 or complete:8, for models on graphs.")] = None,
-    states: Annotated[str | None, typer.Option(help="spins or binary; for potts, how many.")] = None,
-    rates: Annotated[str | None, typer.Option(help="Two known rates, such as 5,15, for poisson-mixture.")] = None,
+    columns: Columns = None,
+    weights: Weights = None,
+    missing: Missing = "refuse",
+    graph: GraphName = None,
+    states: States = None,
+    rates: Rates = None,
     out: Annotated[Path | None, typer.Option(help="Folder for comparison.csv and comparison.png.")] = None,
 ) -> None:
     """Fit by several losses and print them side by side."""
@@ -117,6 +127,47 @@ def compare(
         figure = plots.comparison(compared)
         write_atomically(folder / "comparison.png", lambda scratch: figure.savefig(scratch, format="png", dpi=130))
         print(f"written to {folder}{os.sep}: comparison.csv, comparison.png")
+
+
+@app.command("coverage")
+def coverage_command(
+    model: ModelName,
+    theta: Annotated[str, typer.Option(help="The true parameters in order, separated by commas: 4,0.75.")],
+    n: Annotated[int, typer.Option(help="Observations in each data set.")],
+    replicates: Annotated[int, typer.Option(help="Data sets.")] = 200,
+    loss: Annotated[str, typer.Option(help="dfd, ratio, ksd, pseudo or likelihood.")] = "dfd",
+    calibration: Annotated[str | None, typer.Option(help="As for fit.")] = None,
+    adjust: Annotated[str | None, typer.Option(help="As for fit.")] = None,
+    bootstrap: Bootstrap = 400,
+    sampler: Annotated[str, typer.Option(help="nuts, random-walk or laplace.")] = "laplace",
+    seed: Seed = 0,
+    graph: GraphName = None,
+    states: States = None,
+    rates: Rates = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for coverage.csv, coverage.png and kept replicates.")] = None,
+) -> None:
+    """Simulate data sets, fit them all, and report how often intervals hold the truth."""
+    from . import models, plots
+    from .coverage import coverage
+    from .files import require_writable, write_atomically
+    from .graphs import parse
+
+    folder = require_writable(out) if out is not None else None
+    width = parse(graph).size if graph else 1
+    made = models.by_name(model, width, {"graph": graph, "states": states, "rates": _numbers(rates)})
+    found = coverage(
+        made, _numbers(theta), n, replicates, loss=loss, calibration=calibration, adjust=adjust,
+        bootstrap=bootstrap, sampler=sampler, seed=seed, path=folder / "replicates.jsonl" if folder else None,
+    )  # fmt: skip
+    print(found.table.to_string(float_format=lambda value: f"{value:.3f}"))
+    print(f"{found.replicates} of {replicates} data sets were fitted")
+    for reason, count in found.failures.items():
+        print(f"warning: {count} ended in {reason}")
+    if folder is not None:
+        _write(folder / "coverage.csv", found.table.to_csv(index_label="parameter"))
+        figure = plots.coverage(found)
+        write_atomically(folder / "coverage.png", lambda scratch: figure.savefig(scratch, format="png", dpi=130))
+        print(f"written to {folder}{os.sep}: coverage.csv, coverage.png, replicates.jsonl")
 
 
 @app.command("models")

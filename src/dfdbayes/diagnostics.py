@@ -65,6 +65,14 @@ def _of_calibration(calibration: Calibration) -> list[DfdbayesWarning]:
                 "More data, a simpler model or loss='ratio' make this rarer."
             )
         )
+    if calibration.instead_of:
+        asked = calibration.instead_of.partition(":")[0]
+        found.append(
+            CalibrationWarning(
+                f"the calibration '{asked}' has no positive beta here, so '{calibration.method}' stands in for it "
+                f"(on_failure='fallback'). The reason: {calibration.instead_of.partition(': ')[2]}"
+            )
+        )
     on_edge = sum(calibration.tally.get(o, 0) for o in (Outcome.CONVERGED, Outcome.BOUNDARY)) - calibration.used
     if on_edge > 0:
         found.append(

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from . import losses, models, sampling
+from .adjustment import adjusted
 from .calibration import Calibration, calibrate, require_positive
 from .data import Dataset
 from .diagnostics import cautions_of
@@ -46,6 +47,8 @@ def fit(
     prior: Mapping[str, Any] | None = None,
     calibration: str | float | None = None,
     beta: float | None = None,
+    adjust: str | None = None,
+    on_failure: str = "raise",
     sampler: Any = "nuts",
     draws: int | None = None,
     warmup: int | None = None,
@@ -76,6 +79,11 @@ def fit(
         See `calibrate`. By default ``"score-matching"``, and ``"none"`` (beta = 1) for the likelihood.
     beta : float, optional
         A weight by hand; then nothing is calibrated.
+    on_failure : {"raise", "fallback"}
+        What to do where the calibration has no positive beta; see `calibrate`.
+    adjust : {"bootstrap", "sandwich"}, optional
+        Move the draws about the minimiser so that every direction has the estimator's width, as the bootstrap or the
+        sandwich formula gives it.
     sampler : str or sampler
         ``"nuts"``, ``"random-walk"`` (the paper's), ``"laplace"``, or e.g. ``dfd.samplers.RandomWalk(step=0.05)``.
     draws, warmup, chains : int, optional
@@ -125,6 +133,7 @@ def fit(
             bootstrap=bootstrap,
             seed=seed,
             minimum=minimum,
+            on_failure=on_failure,
             advance=shown.begin("bootstrap", bootstrap),
         )
     with clock.stage("sample"):
@@ -136,8 +145,9 @@ def fit(
             seed=seed,
             advance=shown.begin("sampling", chosen.transitions),
         )
+        z = adjusted(sampled.z, objective, minimum, weight, adjust)
     with clock.stage("summarise"):
-        theta = model.space.from_z(sampled.z)
+        theta = model.space.from_z(z)
         tree = assemble(named_draws(model, theta), sampled.stats, dataset, _labels(model.space))
         cautions = cautions_of(objective, minimum, weight, theta, sampled.stats, tree)
     for caution in cautions:
@@ -149,6 +159,7 @@ def fit(
         "loss": objective.loss.name,
         "priors": {p.name: describe_prior(p.prior) for p in model.space.parameters},
         "calibration": weight.method,
+        "adjust": adjust,
         "bootstrap": bootstrap if len(weight.outcomes) else 0,
         "sampler": chosen.name,
         "draws": chosen.draws,

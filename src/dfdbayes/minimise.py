@@ -367,10 +367,15 @@ def require(minimum: Minimum, objective: Objective) -> Minimum:
 
 
 def flat_parameters(objective: Objective, minimum: Minimum, least: float = 0.1) -> tuple[str, ...]:
-    """Parameters that can move over the middle 90 % of their prior with the loss changing by less than ``least``."""
+    """Parameters that the loss hardly depends on.
+
+    Such a parameter can move over the middle 90 % of its prior, and from there to the minimiser, with the loss changing
+    by less than ``least``.
+    """
     space = objective.model.space
     theta = interior(space, minimum.vector)
-    grid = space.prior_quantiles(np.linspace(0.05, 0.95, 9))
+    ends = np.vstack([space.prior_quantiles([0.05, 0.95]), theta])
+    grid = np.linspace(ends.min(axis=0), ends.max(axis=0), 9)
     curvature = np.abs(np.diagonal(objective.derivatives(theta[None])[1][0]))
     suspects = np.flatnonzero(curvature * (grid[-1] - grid[0]) ** 2 < 100 * least)
     flat = []

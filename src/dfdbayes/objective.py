@@ -74,6 +74,12 @@ def _derivatives(problem: Problem, thetas: Array, arrays: Any, weights: Any) -> 
 
 
 @partial(jax.jit, static_argnums=0)
+def _gradients(problem: Problem, theta: Theta, arrays: Any, weights: Any) -> Float[Array, "b p"]:
+    """Gradients at one parameter under many weights."""
+    return jax.vmap(lambda w: jax.grad(problem.value)(theta, arrays, w))(weights)
+
+
+@partial(jax.jit, static_argnums=0)
 def _values(problem: Problem, thetas: Array, arrays: Any, weights: Any) -> Array:
     return jax.lax.map(lambda theta: problem.value(theta, arrays, weights), thetas)
 
@@ -166,6 +172,19 @@ class Objective:
     def derivatives(self, thetas: np.ndarray) -> tuple[np.ndarray, ...]:
         """Gradients (b, p) and Hessians (b, p, p) at many parameters, on the full data."""
         return in_batches(lambda part: _derivatives(self.problem, part, self.arrays, self.own_weights), thetas)
+
+    def unit_gradients(self, theta: Any) -> Float[np.ndarray, "u p"]:
+        """What one more observation of each unit adds to the gradient.
+
+        For losses that are sums over observations this is the observation's own gradient.
+        """
+        flat = self.model.space.flatten(theta)
+        plus_one = self.units[None] + np.eye(len(self.units))
+
+        def of(part: np.ndarray) -> tuple[Array]:
+            return (_gradients(self.problem, flat, self.arrays, self.weigh(part)),)
+
+        return in_batches(of, plus_one)[0] - self.gradient(theta)
 
     def values(self, thetas: np.ndarray) -> Float[np.ndarray, " b"]:
         """D_n at many parameters, on the full data."""

@@ -16,6 +16,7 @@ from matplotlib.patches import Ellipse
 from scipy import stats
 
 from .comparison import Comparison
+from .coverage import Coverage
 from .predictive import Predictive
 from .result import Fit
 
@@ -157,6 +158,24 @@ def comparison(compared: Comparison, most: int = 8) -> Figure:
     for axes in figure.axes[len(shared) :]:
         axes.set_visible(False)
     figure.axes[0].legend(frameon=False, fontsize=8)
+    return figure
+
+
+def coverage(found: Coverage, most: int = 12) -> Figure:
+    """Coverage against level for the joint region and each parameter, with two binomial errors around nominal."""
+    figure = Figure(figsize=(4.6, 4.2), layout="constrained")
+    axes = figure.subplots()
+    levels = np.array(list(found.joint))
+    band = 2 * np.sqrt(levels * (1 - levels) / found.replicates)
+    axes.fill_between(levels, levels - band, levels + band, color=GREY, alpha=0.25, lw=0)
+    axes.plot(levels, levels, color=GREY, lw=1)
+    for name, shares in list(found.marginal.items())[:most]:
+        axes.plot(levels, list(shares.values()), "o-", ms=3, lw=1, label=name)
+    axes.plot(levels, list(found.joint.values()), "s-", color=INK, ms=4, label="joint")
+    axes.set_xlabel("level")
+    axes.set_ylabel(f"coverage over {found.replicates} data sets")
+    axes.legend(frameon=False, fontsize=8)
+    _clean(axes)
     return figure
 
 

@@ -165,7 +165,7 @@ class Fit:
                 key: getattr(c, key)
                 for key in (
                     "method", "beta", "error", "condition", "numerator", "denominator", "from_prior", "from_data",
-                    "used",
+                    "used", "instead_of",
                 )
             },
         }  # fmt: skip

@@ -167,3 +167,16 @@ def test_models_on_graphs_by_name(call, tmp_path):
     assert code == 0 and "coupling[s0,s1]" in out
     code, _, err = call("fit", path, "--model", "poisson-mixture", "--columns", "s0", "--rates", "5,x")
     assert code == 2 and "numbers separated by commas" in err
+
+
+def test_coverage_goes_on_where_it_stopped(call, tmp_path):
+    out = tmp_path / "cover"
+    settings = ("--model", "poisson", "--theta", "3", "--n", 100, "--loss", "ratio", "--out", out)
+    code, first, _ = call("coverage", *settings, "--replicates", 6)
+    assert code == 0 and "6 of 6 data sets" in first
+    code, second, _ = call("coverage", *settings, "--replicates", 9)
+    assert code == 0 and "joint" in second
+    assert len((out / "replicates.jsonl").read_text().splitlines()) == 9
+    assert (out / "coverage.png").stat().st_size > 1000
+    code, _, err = call("coverage", "--model", "poisson", "--theta", "3,4", "--n", 100)
+    assert code == 2 and "1 parameters" in err

@@ -1,0 +1,76 @@
+"""An affine adjustment of draws: every direction gets its own width.
+
+One weight beta cannot give all directions of a posterior their width. Here draws are moved about the minimiser, in
+unconstrained coordinates, so that their covariance becomes that of the estimator: as the bootstrap shows it
+(``"bootstrap"``), or by the sandwich formula from the loss's derivatives (``"sandwich"``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from .calibration import Calibration, information
+from .errors import CalibrationError, SettingError
+from .minimise import Minimum, Outcome
+from .objective import Objective
+
+METHODS = ("bootstrap", "sandwich")
+
+
+def adjusted(
+    z: Float[np.ndarray, "chains draws p"],
+    objective: Objective,
+    minimum: Minimum,
+    calibration: Calibration,
+    method: str | None,
+) -> Float[np.ndarray, "chains draws p"]:
+    """Draws with the estimator's covariance; the draws themselves if ``method`` is None."""
+    if method is None:
+        return z
+    if method not in METHODS:
+        raise SettingError(f"there is no adjustment '{method}'; known: {', '.join(METHODS)}, or None")
+    space = objective.model.space
+    if minimum.outcome is Outcome.BOUNDARY and not np.all(space.square | ~np.isin(space.names, minimum.edges)):
+        raise CalibrationError(
+            f"the minimiser lies on the boundary of {', '.join(minimum.edges[:3])}, where draws cannot be adjusted. "
+            "What to do: leave out adjust."
+        )
+    centre = space.to_z(minimum.vector)
+    wanted = _bootstrap(objective, calibration) if method == "bootstrap" else _sandwich(objective, minimum)
+    folded = space.fold(z)
+    present = np.cov(folded.reshape(-1, space.size).T).reshape(space.size, space.size)
+    try:
+        move = np.linalg.cholesky(wanted) @ np.linalg.inv(np.linalg.cholesky(present))
+    except np.linalg.LinAlgError:
+        raise CalibrationError(
+            "the estimator's covariance is singular, so draws cannot be adjusted. What to do: more bootstrap fits "
+            f"than parameters ({space.size}), or leave out adjust."
+        ) from None
+    return centre + (folded - centre) @ move.T
+
+
+def _bootstrap(objective: Objective, calibration: Calibration) -> Float[np.ndarray, "p p"]:
+    usable = np.isin(calibration.outcomes, (Outcome.CONVERGED, Outcome.BOUNDARY))
+    if usable.sum() < 2:
+        raise CalibrationError(
+            "adjust='bootstrap' needs bootstrap fits, and there are none. What to do: leave out beta, or use "
+            "adjust='sandwich'."
+        )
+    space = objective.model.space
+    points = space.to_z(calibration.minimisers[usable])
+    if not np.isfinite(points).all():
+        raise CalibrationError(
+            "some bootstrap minimisers lie on a boundary, where draws cannot be adjusted. What to do: leave out adjust."
+        )
+    return np.cov(points.T).reshape(space.size, space.size)
+
+
+def _sandwich(objective: Objective, minimum: Minimum) -> Float[np.ndarray, "p p"]:
+    space = objective.model.space
+    hessian, squares = information(objective, minimum.vector)
+    z = space.to_z(minimum.vector)
+    step = 1e-6 * np.maximum(1.0, np.abs(z))
+    slope = (space.from_z(z + step) - space.from_z(z - step)) / (2 * step)  # each theta depends on its own z alone
+    bread = np.linalg.inv(slope[:, None] * hessian * slope[None, :])
+    return bread @ (slope[:, None] * squares * slope[None, :]) @ bread

@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+
+import dfdbayes as dfd
+
+
+@pytest.fixture(scope="module")
+def objective(shared_data):
+    return dfd.objective(dfd.models.ConwayMaxwellPoisson(), shared_data / "cmp_4.0_0.75_n2000.csv")
+
+
+def test_unit_gradients_are_those_of_single_rows(objective):
+    theta = np.array([3.8, 0.72])
+    slow = [
+        dfd.objective(objective.model, objective.data.rows[u][None]).gradient(theta)
+        for u in range(len(objective.data.rows))
+    ]
+    np.testing.assert_allclose(objective.unit_gradients(theta), slow, rtol=1e-8, atol=1e-8)
+
+
+def test_lyddon_the_slow_way(objective):
+    """tr(H J^-1 H) / tr H with J the sum over all observations of squared gradients."""
+    theta = dfd.minimise(objective).vector
+    squares = np.zeros((2, 2))
+    for row, count in zip(objective.data.rows, objective.data.counts, strict=True):
+        gradient = dfd.objective(objective.model, row[None]).gradient(theta)
+        squares += count * np.outer(gradient, gradient)
+    hessian = objective.hessian(theta)
+    expected = np.trace(hessian @ np.linalg.inv(squares) @ hessian) / np.trace(hessian)
+    found = dfd.calibrate(objective, "lyddon")
+    assert found.beta == pytest.approx(expected, rel=1e-8)
+    assert "Lyddon" in found.message and found.condition is None
+
+
+def test_lyddon_refuses_a_singular_matrix(objective):
+    """One distinct row cannot show the covariance of two parameters' gradients."""
+    alone = dfd.Objective(objective.model, dfd.Dataset.of([7, 7, 7]), objective.loss)
+    with pytest.raises(dfd.errors.CalibrationError, match="singular"):
+        dfd.calibrate(alone, "lyddon", minimum=dfd.minimise(objective))
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "sandwich"])
+def test_adjusted_draws_have_the_estimators_covariance(objective, method):
+    fit = dfd.fit(objective.model, objective.data, adjust=method, progress=False)
+    z = np.log(np.stack([fit.posterior[name].values.reshape(-1) for name in ("theta1", "theta2")], axis=1))
+    wanted = np.cov(np.log(fit.calibration.minimisers).T)
+    tolerance = 1e-8 if method == "bootstrap" else 0.25  # the sandwich is the bootstrap's limit, not the same
+    np.testing.assert_allclose(np.cov(z.T), wanted, rtol=tolerance)
+    assert fit.settings["adjust"] == method
+    assert abs(z.mean(axis=0) - np.log(fit.minimum.vector)).max() < 0.02
+
+
+def test_a_named_alternative_stands_in_where_the_paper_has_no_weight(tmp_path):
+    """A prior too narrow for Theorem 3: with on_failure='fallback' another method is used, and that is said."""
+    import numpyro.distributions as dist
+
+    x = np.random.default_rng(0).poisson(3.0, 100)
+    prior = {"theta": dist.Normal(20.0, 0.01)}
+    with pytest.raises(dfd.errors.CalibrationError, match="Theorem 3"):
+        dfd.fit("poisson", x, prior=prior, progress=False)
+    with pytest.warns(dfd.errors.CalibrationWarning, match="'lyddon' stands in for it"):
+        fit = dfd.fit("poisson", x, prior=prior, on_failure="fallback", sampler="laplace", progress=False)
+    assert fit.calibration.method == "lyddon" and fit.settings["calibration"] == "lyddon"
+    assert any("stands in" in caution for caution in fit.cautions)
+    assert "stands in" in fit.report(tmp_path / "r.html").read_text()
+    assert dfd.load(fit.save(tmp_path / "f.nc")).calibration.instead_of == fit.calibration.instead_of
+    with pytest.raises(dfd.errors.SettingError, match="'raise' or 'fallback'"):
+        dfd.fit("poisson", x, on_failure="ignore", progress=False)
+
+
+def test_adjustment_says_when_it_cannot():
+    x = np.random.default_rng(1).negative_binomial(0.5, 0.1, 500)
+    with pytest.raises(dfd.errors.CalibrationError, match="boundary"):
+        dfd.fit("cmp", x, beta=1.0, adjust="sandwich", sampler="laplace", progress=False)
+    with pytest.raises(dfd.errors.CalibrationError, match="there are none"):
+        dfd.fit("poisson", [1, 2, 3, 4], beta=1.0, adjust="bootstrap", sampler="laplace", progress=False)
+    with pytest.raises(dfd.errors.SettingError, match="no adjustment 'magic'"):
+        dfd.fit("poisson", [1, 2, 3, 4], beta=1.0, adjust="magic", sampler="laplace", progress=False)
