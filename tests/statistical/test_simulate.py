@@ -163,3 +163,23 @@ def test_a_model_of_ones_own_on_a_mixed_domain():
     points = np.stack(np.meshgrid(x, [0, 1], indexing="ij"), -1).reshape(-1, 2)
     sample = dfd.simulate(model, {"a": 0.5}, N, sweeps=40)
     assert p_value(sample.rows, points, chance) > FALSE_ALARM
+
+
+def test_coupling_from_further_in_the_past_gives_the_same_state():
+    """What makes it exact: the random numbers of a time stay the same however far back the chains begin."""
+    import jax
+    import jax.numpy as jnp
+
+    from dfdbayes.simulate.gibbs import weights_of
+    from dfdbayes.simulate.perfect import _from_the_past
+
+    model = ISING["open"]
+    weights = weights_of(model.interactions({"theta": np.array([2.5])}))
+    low, high = (jnp.full((1, 50, 9), level) for level in (-1.0, 1.0))
+    ends = [
+        _from_the_past(dfd.graphs.grid(3, 3), (-1, 1), jax.random.key(3), jnp.asarray(steps), low, high, weights)
+        for steps in (64, 128)
+    ]
+    for bottom, top in ends:
+        assert (bottom == top).all()
+    assert (ends[0][0] == ends[1][0]).all()

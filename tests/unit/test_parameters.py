@@ -78,3 +78,11 @@ def test_a_slip_in_a_mass_function_is_reported_where_the_model_is_made():
         dfd.Model(lambda theta, x: theta["rate"] * x[0], dfd.Counts(1), {"speed": dist.Normal(0.0, 1.0)})
     with pytest.raises(dfd.errors.ModelError, match="one number"):
         dfd.Model(lambda theta, x: theta["a"] * x, dfd.Counts(2), {"a": dist.Normal(0.0, 1.0)})
+
+
+def test_roots_are_folded_onto_one_sign_and_nothing_else_is():
+    space = dfd.models.ConwayMaxwellPoissonGraphical(2).space
+    z = np.array([-0.5, 0.3, -0.2, 0.4, -0.9])  # two intercepts, one interaction, two dispersions
+    assert space.fold(z).tolist() == [-0.5, 0.3, 0.2, 0.4, 0.9]
+    np.testing.assert_array_equal(space.from_z(z), space.from_z(space.fold(z)))
+    assert (SPACE.fold(SPACE.to_z(THETA)) == SPACE.to_z(THETA)).all()
