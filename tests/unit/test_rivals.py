@@ -241,7 +241,7 @@ def test_likelihoods_are_those_of_known_distributions():
     from scipy import stats
 
     x = np.array([0, 2, 5, 1, 3])
-    expected = -stats.poisson(2.5).logpmf(x).sum() - special.gammaln(x + 1).sum() * 0
+    expected = -stats.poisson(2.5).logpmf(x).sum()
     assert dfd.objective(dfd.models.Poisson(), x, "likelihood")(2.5) == pytest.approx(expected, rel=1e-12)
     value = dfd.objective(CMP, x, "likelihood")({"theta1": 2.5, "theta2": 1.0})
     assert value == pytest.approx(expected, rel=1e-12)
