@@ -6,6 +6,7 @@ jax.config.update("jax_enable_x64", True)
 
 from . import datasets, errors, graphs, kernels, losses, models  # noqa: E402
 from . import sampling as samplers  # noqa: E402
+from .bootstrap import Bootstrap, bootstrap  # noqa: E402
 from .calibration import Calibration, calibrate  # noqa: E402
 from .comparison import compare  # noqa: E402
 from .coverage import Coverage, coverage  # noqa: E402
@@ -22,6 +23,7 @@ from .simulate import simulate  # noqa: E402
 
 __all__ = [
     "Binary",
+    "Bootstrap",
     "Calibration",
     "Categories",
     "Counts",
@@ -39,6 +41,7 @@ __all__ = [
     "Outcome",
     "Parameter",
     "Spins",
+    "bootstrap",
     "calibrate",
     "compare",
     "coverage",

@@ -54,8 +54,8 @@ def _bootstrap(objective: Objective, calibration: Calibration) -> Float[np.ndarr
     usable = np.isin(calibration.outcomes, (Outcome.CONVERGED, Outcome.BOUNDARY))
     if usable.sum() < 2:
         raise CalibrationError(
-            "adjust='bootstrap' needs bootstrap fits, and there are none. What to do: leave out beta, or use "
-            "adjust='sandwich'."
+            f"adjust='bootstrap' needs bootstrap minimisers, and there are {int(usable.sum())}. What to do: "
+            "more data, or adjust='sandwich'."
         )
     space = objective.model.space
     points = space.to_z(calibration.minimisers[usable])

@@ -8,6 +8,10 @@ the full data's loss D_n at the bootstrap minimisers, and a matrix S,
 
 S is the identity in the paper (``"score-matching"``) and the bootstrap covariance in
 ``"score-matching-invariant"``, which does not change when a parameter is rescaled.
+
+``"gpc"`` (Syring and Martin, 2019) looks for the beta at which 95 % credible sets of resampled data hold the full
+data's minimiser 95 % of the time; ``"lyddon"`` (Lyddon, Holmes and Walker, 2019) matches information and needs no
+resampling.
 """
 
 from __future__ import annotations
@@ -20,13 +24,18 @@ from typing import Any
 import jax
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.stats import chi2
 
+from .bootstrap import Bootstrap
+from .bootstrap import bootstrap as run_bootstrap
 from .errors import CalibrationError, SettingError
-from .minimise import Minima, Minimum, Outcome, minimise, minimise_many, require
+from .minimise import Minima, Minimum, Outcome, minimise, require
 from .objective import Objective, in_batches
 from .parameters import Space
 
-METHODS = ("score-matching", "score-matching-invariant", "lyddon", "none")
+RESAMPLING = ("score-matching", "score-matching-invariant", "gpc")
+METHODS = (*RESAMPLING, "lyddon", "none")
+LEVEL = 0.95  # of the credible sets that "gpc" gives their coverage
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,12 @@ class Calibration:
         The bootstrap minimisers, one row each, with their ``outcomes``; the formula could use ``used`` of them.
     names : tuple of str
         The parameters, in the order of the columns.
+    resampling : str
+        How the bootstrap weights were drawn; ``degenerate`` replicates had a constant column that varies in the data.
+    reached : float
+        With ``"gpc"``, the share of bootstrap credible sets that hold the full data's minimiser.
+    instead_of : str
+        The method that was asked for and why it failed, where another one stands in for it.
     """
 
     method: str
@@ -61,8 +76,10 @@ class Calibration:
     names: tuple[str, ...]
     minimisers: Float[np.ndarray, "b p"]
     outcomes: tuple[str, ...]
+    resampling: str = ""
+    degenerate: int = 0
+    reached: float = float("nan")
     instead_of: str = ""
-    """The method that was asked for and why it failed, where another one stands in for it."""
 
     @property
     def tally(self) -> dict[str, int]:
@@ -79,9 +96,14 @@ class Calibration:
         if self.method == "given":
             return f"beta = {self.beta:g}, given by hand"
         ended = ", ".join(f"{count} {outcome}" for outcome, count in self.tally.items())
+        fits = f"{len(self.outcomes)} {self.resampling} bootstrap fits: {ended}"
+        if self.method == "gpc":
+            held = f"{self.reached:.1%} of their {LEVEL:.0%} credible sets hold the minimiser"
+            return f"beta = {self.beta:.4g} +- {self.error:.2g} (gpc, {fits}; {held})"
         return (
-            f"beta = {self.beta:.4g} +- {self.error:.2g} ({self.method}, {len(self.outcomes)} bootstrap fits: {ended}; "
-            f"Theorem 3's condition {'holds' if self.condition else 'fails'})"
+            f"beta = {self.beta:.4g} +- {self.error:.2g} ({self.method}, {fits}; "
+            f"Theorem 3's condition {'holds' if self.condition else 'fails'}: {self.numerator:.4g} > 0, of which the "
+            f"prior gives {self.from_prior:.3g} and the data {self.from_data:.4g}, over {self.denominator:.4g})"
         )
 
 
@@ -120,7 +142,8 @@ def calibrate(
     objective: Objective,
     method: str | float = "score-matching",
     *,
-    bootstrap: int = 400,
+    bootstrap: int | Bootstrap | None = 400,
+    resampling: str = "multinomial",
     seed: int = 0,
     minimum: Minimum | None = None,
     on_failure: str = "raise",
@@ -132,10 +155,12 @@ def calibrate(
     ----------
     objective : Objective
     method : str or float
-        ``"score-matching"`` (the paper's Theorem 3), ``"score-matching-invariant"``, ``"lyddon"`` (information
-        matching), ``"none"`` for beta = 1, or a number.
-    bootstrap : int
-        How many replicates.
+        ``"score-matching"`` (the paper's Theorem 3), ``"score-matching-invariant"``, ``"gpc"`` (bootstrap coverage of
+        credible sets), ``"lyddon"`` (information matching), ``"none"`` for beta = 1, or a number.
+    bootstrap : int or Bootstrap, optional
+        How many replicates, or those already fitted.
+    resampling : {"multinomial", "dirichlet"}
+        See `dfdbayes.bootstrap`.
     seed : int
     minimum : Minimum, optional
         The full data's minimum, if already known.
@@ -150,43 +175,58 @@ def calibrate(
         If no positive beta exists; the message says why and what to do.
     """
     space = objective.model.space
-    if isinstance(method, (int, float)) and not isinstance(method, bool):
-        return given(float(method), space)
-    if method not in METHODS:
-        raise SettingError(f"there is no calibration '{method}'; known: {', '.join(METHODS)}, or a number")
-    if method == "none":
-        return given(1.0, space, method="none")
-    if bootstrap < 2:
-        raise SettingError(f"bootstrap is {bootstrap}; calibration needs at least 2 replicates, better 100 or more")
-    if minimum is None:
-        minimum = require(minimise(objective), objective)
     if on_failure not in ("raise", "fallback"):
         raise SettingError(f"on_failure must be 'raise' or 'fallback', not {on_failure!r}")
-    minima: Minima | None = None
-    if method != "lyddon":
-        weights = objective.resample(np.random.default_rng([seed, 1]), bootstrap)
-        minima = minimise_many(objective, weights, minimum, advance)
+    by_hand = isinstance(method, (int, float)) and not isinstance(method, bool)
+    if not by_hand and method not in METHODS:
+        raise SettingError(f"there is no calibration '{method}'; known: {', '.join(METHODS)}, or a number")
+    replicates = bootstrap if isinstance(bootstrap, Bootstrap) else None
+    if by_hand:
+        return _with(given(float(method), space), replicates)
+    if method == "none":
+        return _with(given(1.0, space, method="none"), replicates)
+    if minimum is None:
+        minimum = require(minimise(objective), objective)
+    if replicates is None and method in RESAMPLING:
+        assert isinstance(bootstrap, int)
+        replicates = run_bootstrap(objective, minimum, bootstrap, kind=resampling, seed=seed, advance=advance)
     others = [m for m in ("score-matching-invariant", "lyddon") if m != method] if on_failure == "fallback" else []
     reasons = []
-    for candidate in (method, *others):
+    for candidate in (str(method), *others):
         try:
             if candidate == "lyddon":
                 found = _lyddon(objective, minimum)
-            elif minima is not None:
-                found = _score_matching(objective, minima, candidate)
-            else:
+            elif replicates is None:
                 continue
+            elif candidate == "gpc":
+                found = _coverage_matching(objective, minimum, replicates)
+            else:
+                found = _score_matching(objective, replicates.minima, candidate)
         except CalibrationError as problem:
             reasons.append(f"{candidate}: {problem}")
             continue
-        return replace(found, instead_of="; ".join(reasons))
+        return replace(_with(found, replicates), instead_of="; ".join(reasons))
     raise CalibrationError(reasons[0].partition(": ")[2] if len(reasons) == 1 else " | ".join(reasons))
+
+
+def _with(found: Calibration, replicates: Bootstrap | None) -> Calibration:
+    """A calibration together with the bootstrap fits there are, whether its formula used them or not."""
+    if replicates is None:
+        return found
+    return replace(
+        found,
+        minimisers=replicates.minima.vectors,
+        outcomes=tuple(map(str, replicates.minima.outcomes)),
+        resampling=replicates.kind,
+        degenerate=replicates.degenerate,
+    )
 
 
 def information(objective: Objective, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The loss's Hessian, and the sum over observations of squared gradients, at ``theta``."""
     gradients = objective.unit_gradients(theta)
-    return objective.hessian(theta), (gradients * objective.units[:, None]).T @ gradients
+    weights = objective.observations * objective.unit_weights**2
+    return objective.hessian(theta), (gradients * weights[:, None]).T @ gradients
 
 
 def _lyddon(objective: Objective, minimum: Minimum) -> Calibration:
@@ -212,8 +252,7 @@ def _lyddon(objective: Objective, minimum: Minimum) -> Calibration:
             f"information matching gives beta = {top / bottom:.3g}, which is not positive: the Hessian has a negative "
             "trace. What to do: use calibration='score-matching-invariant', or give beta by hand."
         )
-    nan, empty = float("nan"), np.empty((0, space.size))
-    return Calibration("lyddon", top / bottom, 0.0, None, top, bottom, nan, nan, 0, space.names, empty, ())
+    return replace(given(top / bottom, space, method="lyddon"), numerator=top, denominator=bottom)
 
 
 def _score_matching(objective: Objective, minima: Minima, method: str) -> Calibration:
@@ -247,9 +286,8 @@ def _score_matching(objective: Objective, minima: Minima, method: str) -> Calibr
             "The prior is probably narrower than the estimator's spread. What to do: widen the prior, use "
             "calibration='score-matching-invariant', or give beta by hand."
         )
-    return Calibration(
-        method=method,
-        beta=top / bottom,
+    return replace(
+        given(top / bottom, space, method),
         error=error,
         condition=holds,
         numerator=top,
@@ -257,10 +295,63 @@ def _score_matching(objective: Objective, minima: Minima, method: str) -> Calibr
         from_prior=float(from_prior.mean()),
         from_data=float(from_data.mean()),
         used=int(keep.sum()),
-        names=space.names,
-        minimisers=minima.vectors,
-        outcomes=tuple(map(str, minima.outcomes)),
     )
+
+
+@partial(jax.jit, static_argnums=0)
+def _prior_at_z(space: Space, z: Array, priors: dict[str, Any]) -> tuple[Array, Array]:
+    """Gradients and Hessians of the prior's log density in unconstrained coordinates."""
+
+    def density(z: Array) -> Array:
+        return space.log_prior(space.v_of_z(z), priors) + space.log_jacobian(z)
+
+    return jax.vmap(jax.grad(density))(z), jax.vmap(jax.hessian(density))(z)
+
+
+def _coverage_matching(objective: Objective, minimum: Minimum, replicates: Bootstrap) -> Calibration:
+    """The largest beta at which credible sets of resampled data hold the full data's minimiser often enough.
+
+    A credible set is an ellipsoid of the posterior's normal approximation in unconstrained coordinates, the mode taken
+    by one Newton step from the loss's minimiser. Each replicate's set shrinks as beta grows, and stops to hold the
+    minimiser at some beta of its own; the weight is the quantile of those. (Syring and Martin search by stochastic
+    approximation because every step of theirs costs a run of Markov chains; solving for each replicate's own beta finds
+    the same crossing, to 1e-9.)
+    """
+    space = objective.model.space
+    used = _enough(replicates.minima)
+    with np.errstate(divide="ignore"):
+        centre, z = space.to_z(minimum.vector), space.to_z(replicates.minima.vectors[used])
+    if not (np.isfinite(centre).all() and np.isfinite(z).all()):
+        raise CalibrationError(
+            "'gpc' compares ellipsoids in unconstrained coordinates, and some minimisers lie on the boundary of the "
+            "parameter space, where there are none. What to do: use calibration='score-matching-invariant'."
+        )
+    centre, z = space.fold(centre), space.fold(z)
+    curvature = objective.hessians_at_z(z, replicates.weights[used])
+    slope, bend = in_batches(lambda part: _prior_at_z(space, part, space.priors), z)
+    limit = chi2.ppf(LEVEL, space.size)
+
+    def outside(beta: np.ndarray) -> np.ndarray:
+        precision = beta[:, None, None] * curvature - bend
+        gap = centre - z - np.linalg.solve(precision, slope[..., None])[..., 0]
+        return np.einsum("bi,bij,bj->b", gap, precision, gap) > limit
+
+    low, high = np.full(len(z), -25.0), np.full(len(z), 25.0)
+    while np.max(high - low) > 1e-9:
+        middle = 0.5 * (low + high)
+        out = outside(np.exp(middle))
+        low, high = np.where(out, low, middle), np.where(out, middle, high)
+    own = 0.5 * (low + high)
+    beta = float(np.quantile(own, 1 - LEVEL))
+    if abs(beta) > 24.0:
+        raise CalibrationError(
+            f"no beta gives bootstrap credible sets {LEVEL:.0%} coverage: the prior decides where they lie. What to "
+            "do: widen the prior, or give beta by hand."
+        )
+    again = np.random.default_rng(0).choice(own, size=(500, len(own)))
+    error = float(np.exp(beta) * np.quantile(again, 1 - LEVEL, axis=1).std())
+    reached = float(np.mean(own >= beta))
+    return replace(given(np.exp(beta), space, "gpc"), error=error, used=int(used.sum()), reached=reached)
 
 
 def _enough(minima: Minima) -> np.ndarray:

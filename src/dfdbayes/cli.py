@@ -31,7 +31,7 @@ Data = Annotated[str, typer.Argument(help="A CSV, TSV or Parquet file, or the na
 ModelName = Annotated[str, typer.Option("--model", help="A model's name; see 'dfdbayes models'.")]
 Bootstrap = Annotated[int, typer.Option(help="Bootstrap replicates.")]
 Columns = Annotated[str | None, typer.Option(help="Columns to use, separated by commas.")]
-Weights = Annotated[str | None, typer.Option(help="The column that holds frequencies.")]
+Weights = Annotated[str | None, typer.Option(help="The column that holds frequencies, or observation weights.")]
 Missing = Annotated[str, typer.Option(help="refuse or drop rows with missing values.")]
 GraphName = Annotated[str | None, typer.Option(help="grid:6x6, torus:6x6 or complete:8, for models on graphs.")]
 States = Annotated[str | None, typer.Option(help="spins or binary; for potts, how many.")]
@@ -48,7 +48,7 @@ def fit_command(
     loss: Annotated[str, typer.Option(help="dfd, ratio, ksd, pseudo or likelihood.")] = "dfd",
     beta: Annotated[float | None, typer.Option(help="The weight by hand; nothing is calibrated then.")] = None,
     calibration: Annotated[
-        str | None, typer.Option(help="score-matching, score-matching-invariant, lyddon, none.")
+        str | None, typer.Option(help="score-matching, score-matching-invariant, gpc, lyddon, none.")
     ] = None,
     adjust: Annotated[str | None, typer.Option(help="bootstrap or sandwich: a width for each direction.")] = None,
     bootstrap: Bootstrap = 400,
@@ -240,6 +240,8 @@ def _show(result: Any, interval: float) -> None:
     data, settings = result.data, result.settings
     print(f"{settings['model']} fitted to {data.source}: {data.n} observations, {len(data.rows)} distinct rows")
     print(f"loss {settings['loss']}, {result.calibration.message}")
+    if settings.get("bounds"):
+        print(f"the loss is unbounded below, so the parameters are bounded: {settings['bounds']}")
     table = result.summary(interval).drop(columns=["mcse_mean", "mcse_sd"])
     table[["ess_bulk", "ess_tail"]] = table[["ess_bulk", "ess_tail"]].round().astype(int)
     print()

@@ -17,6 +17,7 @@ import pandas as pd
 from .errors import DataError, DfdbayesError, SettingError
 from .fit import Silent, fit
 from .models.base import AbstractModel
+from .parameters import Space
 from .progress import on_terminal
 from .simulate import simulate
 
@@ -137,9 +138,15 @@ def _replicate(
     except DfdbayesError as problem:
         return {"failure": type(problem).__name__}
     parts = [result.posterior[p.name].values.reshape(-1, p.size) for p in model.space.parameters]
-    draws = np.concatenate(parts, axis=1)
+    return placed(model.space, truth, np.concatenate(parts, axis=1))
+
+
+def placed(space: Space, truth: np.ndarray, draws: np.ndarray) -> dict[str, Any]:
+    """The smallest level at which each parameter's interval, and the joint region, hold the truth.
+
+    Intervals are equal-tailed; the joint region is an ellipsoid in unconstrained coordinates.
+    """
     below = (draws < truth).mean(axis=0) + 0.5 * (draws == truth).mean(axis=0)
-    space = model.space
     with np.errstate(divide="ignore", invalid="ignore"):
         z, at = space.to_z(draws), space.to_z(truth)
     centre, spread = z.mean(axis=0), np.cov(z.T).reshape(len(truth), len(truth))

@@ -37,6 +37,9 @@ class Dataset:
         How many rows were left out because a value was missing.
     source : str
         Where the data came from, for messages and reports.
+    repeats : (u,) floats, optional
+        Only with observation weights: how many observations have this row and weight, which is ``counts / repeats``.
+        Otherwise the counts are frequencies, and every observation weighs 1.
 
     Examples
     --------
@@ -52,6 +55,7 @@ class Dataset:
     first: Int[np.ndarray, " u"]
     dropped: int = 0
     source: str = "data"
+    repeats: Float[np.ndarray, " u"] | None = None
 
     @classmethod
     def of(
@@ -75,7 +79,9 @@ class Dataset:
         columns : sequence of str, optional
             Which columns to use, in this order. All by default.
         weights : str or array, optional
-            The column that holds frequencies (or the frequencies themselves): how often a row occurs.
+            The column that holds the weights, or the weights themselves. Whole numbers are frequencies: how often a
+            row occurs. If any is fractional they are observation weights: each row is one observation that counts so
+            much, as in a survey, and a bootstrap draws rows with their weights.
         missing : {"refuse", "drop"}
             What to do with rows that have a missing value.
         """
@@ -92,10 +98,14 @@ class Dataset:
         return data
 
     @property
-    def n(self) -> int | float:
-        """The number of observations (the sum of the weights)."""
-        total = float(self.counts.sum())
-        return int(total) if total.is_integer() else total
+    def n(self) -> int:
+        """The number of observations."""
+        return round(float(self.observations.sum()))
+
+    @property
+    def observations(self) -> Float[np.ndarray, " u"]:
+        """How many observations stand behind each row."""
+        return self.counts if self.repeats is None else self.repeats
 
     @property
     def d(self) -> int:
@@ -119,35 +129,30 @@ class Dataset:
             "Correct or remove those rows, or choose a model whose domain holds them."
         )
 
-    def resample(self, rng: np.random.Generator, size: int) -> Float[np.ndarray, "size u"]:
-        """Weights of ``size`` bootstrap data sets: n draws of rows with replacement each."""
-        n = round(float(self.counts.sum()))
-        return rng.multinomial(n, self.counts / self.counts.sum(), size=size).astype(float)
-
     def reweighted(self, counts: np.ndarray) -> Dataset:
-        """The same distinct rows under other weights."""
-        return replace(self, counts=np.asarray(counts, float))
+        """The same distinct rows under other frequencies."""
+        return replace(self, counts=np.asarray(counts, float), repeats=None)
 
     def _select(self, columns: Sequence[str]) -> Dataset:
         order = [_position(self.columns, name) for name in columns]
-        return _compress(self.rows[:, order], self.counts, tuple(columns), self.first, self.dropped, self.source)
+        each = None if self.repeats is None else self.counts / self.repeats
+        index, inverse = _distinct(self.rows[:, order], each)
+        counts = np.bincount(inverse, weights=self.counts)
+        repeats = None if self.repeats is None else np.bincount(inverse, weights=self.repeats)
+        rows, first = self.rows[index][:, order], self.first[index]
+        return Dataset(rows, counts, tuple(columns), first, self.dropped, self.source, repeats)
 
 
-def _compress(
-    rows: np.ndarray,
-    weights: np.ndarray | None,
-    columns: tuple[str, ...],
-    first: np.ndarray | None,
-    dropped: int,
-    source: str,
-) -> Dataset:
-    if rows.shape[1] == 1:
-        distinct, index, inverse = np.unique(rows[:, 0], return_index=True, return_inverse=True)
-        distinct = distinct[:, None]
+def _distinct(rows: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Where each distinct row (with its observation weight, if there are any) first stands, and which one each is."""
+    keys = rows
+    if weights is not None:
+        keys = np.column_stack([rows, np.unique(weights, return_inverse=True)[1]])
+    if keys.shape[1] == 1:
+        _, index, inverse = np.unique(keys[:, 0], return_index=True, return_inverse=True)
     else:
-        distinct, index, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    counts = np.bincount(inverse.reshape(-1), weights=weights, minlength=len(distinct)).astype(float)
-    return Dataset(distinct, counts, columns, index if first is None else first[index], dropped, source)
+        _, index, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return index, inverse.reshape(-1)
 
 
 def _from_table(
@@ -195,7 +200,11 @@ def _from_table(
         if not used.any():
             raise DataError(f"all weights in '{weight_name}' are zero: there are no observations")
         rows, where, weights = rows[used], where[used], frequency[used]
-    return _compress(rows, weights, tuple(table), where, dropped, name)
+    each = None if weights is None or (weights == np.round(weights)).all() else weights
+    index, inverse = _distinct(rows, each)
+    counts = np.bincount(inverse, weights=weights).astype(float)
+    repeats = None if each is None else np.bincount(inverse).astype(float)
+    return Dataset(rows[index], counts, tuple(table), where[index], dropped, name, repeats)
 
 
 def _as_columns(source: Any) -> tuple[dict[str, np.ndarray], str, np.ndarray | None]:
@@ -310,7 +319,7 @@ def _as_weights(weights: np.ndarray, name: str, total: int) -> np.ndarray:
     wrong = ~np.isfinite(numbers) | (numbers < 0)
     if wrong.any():
         i = int(np.argmax(wrong))
-        raise DataError(f"row {i + 1}, column '{name}' is {weights[i]}; a frequency must be a number >= 0")
+        raise DataError(f"row {i + 1}, column '{name}' is {weights[i]}; a weight must be a number >= 0")
     return numbers
 
 

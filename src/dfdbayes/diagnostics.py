@@ -8,7 +8,7 @@ import arviz_stats
 import numpy as np
 import xarray as xr
 
-from .calibration import Calibration
+from .calibration import RESAMPLING, Calibration
 from .errors import (
     BoundaryWarning,
     CalibrationWarning,
@@ -16,7 +16,7 @@ from .errors import (
     DfdbayesWarning,
     DivergenceWarning,
     DroppedRowsWarning,
-    EscapedWarning,
+    EscapedError,
     IdentificationWarning,
 )
 from .minimise import Minimum, Outcome, flat_parameters, flatness
@@ -30,7 +30,6 @@ def cautions_of(
     objective: Objective,
     minimum: Minimum,
     calibration: Calibration,
-    theta: np.ndarray,
     stats: dict[str, Any],
     tree: xr.DataTree,
 ) -> list[DfdbayesWarning]:
@@ -48,13 +47,12 @@ def cautions_of(
     flat = flat_parameters(objective, minimum)
     if flat:
         found.append(IdentificationWarning(flatness(flat)))
-    found += _of_calibration(calibration)
-    found += _of_draws(objective, minimum, theta)
+    found += _of_calibration(calibration, objective.loss.bounded)
     found += _of_chains(stats, tree)
     return found
 
 
-def _of_calibration(calibration: Calibration) -> list[DfdbayesWarning]:
+def _of_calibration(calibration: Calibration, bounded: bool) -> list[DfdbayesWarning]:
     found: list[DfdbayesWarning] = []
     bad = {k: v for k, v in calibration.tally.items() if k not in (Outcome.CONVERGED, Outcome.BOUNDARY)}
     if bad:
@@ -62,7 +60,15 @@ def _of_calibration(calibration: Calibration) -> list[DfdbayesWarning]:
         found.append(
             CalibrationWarning(
                 f"of {len(calibration.outcomes)} bootstrap fits, {listed}; they were left out of the calibration. "
-                "More data, a simpler model or loss='ratio' make this rarer."
+                f"More data{' or' if bounded else ','} a simpler model{'' if bounded else ' or loss=' + repr('ratio')} "
+                "make this rarer."
+            )
+        )
+    if calibration.degenerate:
+        found.append(
+            CalibrationWarning(
+                f"in {calibration.degenerate} of {len(calibration.outcomes)} resamples a column that varies in the "
+                "data is constant. resampling='dirichlet' leaves no value out; more data make this rarer."
             )
         )
     if calibration.instead_of:
@@ -74,7 +80,7 @@ def _of_calibration(calibration: Calibration) -> list[DfdbayesWarning]:
             )
         )
     on_edge = sum(calibration.tally.get(o, 0) for o in (Outcome.CONVERGED, Outcome.BOUNDARY)) - calibration.used
-    if on_edge > 0:
+    if calibration.method in RESAMPLING and on_edge > 0:
         found.append(
             CalibrationWarning(
                 f"{on_edge} bootstrap minimisers lie on the boundary, where the prior has no finite slope; they were "
@@ -91,22 +97,26 @@ def _of_calibration(calibration: Calibration) -> list[DfdbayesWarning]:
     return found
 
 
-def _of_draws(objective: Objective, minimum: Minimum, theta: np.ndarray) -> list[DfdbayesWarning]:
-    """The empirical loss may fall without bound far away: no draw may lie below the basin's minimum."""
+def require_in_basin(objective: Objective, minimum: Minimum, theta: np.ndarray) -> None:
+    """Refuse draws with a loss below the minimum they should surround: a loss may fall without bound far away."""
     if objective.loss.bounded:
-        return []
+        return
     flat = theta.reshape(-1, theta.shape[-1])
     values = objective.values(flat[:: max(1, len(flat) // 2000)])
     below = int(np.sum(values < minimum.value - 1e-6 * max(1.0, abs(minimum.value))))
-    if not below:
-        return []
-    return [
-        EscapedWarning(
-            f"{below} of {len(values)} checked draws have a loss below the minimum they should surround: the loss "
-            "is unbounded below and chains escaped. Do not use these draws; use loss='ratio', which is bounded "
-            "below, or a tighter prior."
+    if below:
+        raise EscapedError(
+            f"{below} of {len(values)} checked draws have a loss below the minimum they should surround: this loss is "
+            f"unbounded below, chains escaped within {bounds_of(minimum)}, and the posterior means nothing. What to "
+            "do: use loss='ratio', which is bounded below, a tighter prior, or more data."
         )
-    ]
+
+
+def bounds_of(minimum: Minimum, most: int = 4) -> str:
+    """The parameter space of a loss that is unbounded below, as text."""
+    shown = [f"{name} in [{low:.3g}, {high:.3g}]" for name, (low, high) in list(minimum.bounds.items())[:most]]
+    more = len(minimum.names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def _of_chains(stats: dict[str, Any], tree: xr.DataTree) -> list[DfdbayesWarning]:

@@ -27,6 +27,10 @@ class CalibrationError(DfdbayesError, RuntimeError):
     """No weight beta > 0 exists for these data, prior and loss."""
 
 
+class EscapedError(DfdbayesError, RuntimeError):
+    """Draws left the basin of the minimum of a loss that is unbounded below."""
+
+
 class OutputError(DfdbayesError, OSError):
     """A result cannot be written where the user asked for it."""
 
@@ -49,10 +53,6 @@ class IdentificationWarning(DfdbayesWarning):
 
 class CalibrationWarning(DfdbayesWarning):
     """A calibration that holds, but on weak ground."""
-
-
-class EscapedWarning(DfdbayesWarning):
-    """Draws left the basin of the minimum of an unbounded loss."""
 
 
 class DivergenceWarning(DfdbayesWarning):

@@ -10,9 +10,10 @@ import numpy as np
 
 from . import losses, models, sampling
 from .adjustment import adjusted
-from .calibration import Calibration, calibrate, require_positive
+from .bootstrap import bootstrap as run_bootstrap
+from .calibration import RESAMPLING, Calibration, calibrate, require_positive
 from .data import Dataset
-from .diagnostics import cautions_of
+from .diagnostics import bounds_of, cautions_of, require_in_basin
 from .errors import DataError
 from .graphs import Graph
 from .graphs import blocks as cut_into_blocks
@@ -54,6 +55,7 @@ def fit(
     warmup: int | None = None,
     chains: int | None = None,
     bootstrap: int = 400,
+    resampling: str = "multinomial",
     seed: int = 0,
     columns: Any = None,
     weights: Any = None,
@@ -90,6 +92,8 @@ def fit(
         Lengths of the chains; each sampler has its own defaults.
     bootstrap : int
         Bootstrap replicates for the calibration.
+    resampling : {"multinomial", "dirichlet"}
+        Whether a bootstrap draws observations with replacement or gives each a random share.
     seed : int
         The same seed gives the same draws.
     options : mapping, optional
@@ -127,15 +131,12 @@ def fit(
     with clock.stage("minimise"):
         minimum = require(minimise(objective), objective)
     with clock.stage("calibrate"):
-        weight = calibrate(
-            objective,
-            beta if beta is not None else objective.loss.calibration if calibration is None else calibration,
-            bootstrap=bootstrap,
-            seed=seed,
-            minimum=minimum,
-            on_failure=on_failure,
-            advance=shown.begin("bootstrap", bootstrap),
-        )
+        method = beta if beta is not None else objective.loss.calibration if calibration is None else calibration
+        replicates = None
+        if method in RESAMPLING or adjust == "bootstrap":
+            advance = shown.begin("bootstrap", bootstrap)
+            replicates = run_bootstrap(objective, minimum, bootstrap, kind=resampling, seed=seed, advance=advance)
+        weight = calibrate(objective, method, bootstrap=replicates, minimum=minimum, on_failure=on_failure)
     with clock.stage("sample"):
         sampled = sample(
             objective,
@@ -145,21 +146,25 @@ def fit(
             seed=seed,
             advance=shown.begin("sampling", chosen.transitions),
         )
+        if sampled.stats:  # chains may wander off; independent draws cannot
+            require_in_basin(objective, minimum, model.space.from_z(sampled.z))
         z = adjusted(sampled.z, objective, minimum, weight, adjust)
     with clock.stage("summarise"):
         theta = model.space.from_z(z)
         tree = assemble(named_draws(model, theta), sampled.stats, dataset, _labels(model.space))
-        cautions = cautions_of(objective, minimum, weight, theta, sampled.stats, tree)
+        cautions = cautions_of(objective, minimum, weight, sampled.stats, tree)
     for caution in cautions:
         warnings.warn(caution, stacklevel=2)
     settings = {
         "model": model.name,
         "options": models.plain_options(model),
-        "resampling": "rows" if blocks is None else f"{len(objective.units)} blocks of sites of one observation",
+        "resampling": resampling if len(weight.outcomes) else None,
+        "units": "rows" if blocks is None else f"{len(objective.units)} blocks of sites of one observation",
         "loss": objective.loss.name,
         "priors": {p.name: describe_prior(p.prior) for p in model.space.parameters},
         "calibration": weight.method,
         "adjust": adjust,
+        "bounds": None if objective.loss.bounded else bounds_of(minimum),
         "bootstrap": bootstrap if len(weight.outcomes) else 0,
         "sampler": chosen.name,
         "draws": chosen.draws,

@@ -182,7 +182,9 @@ def _minimise_batch(
         def slope(y: Array) -> Array:
             return jnp.abs(jax.jvp(space.from_y, (y,), (jnp.ones_like(y),))[1])
 
-        end = _newton(lambda y: problem.second_order_at_y(y, arrays, weights), y, lower, upper, slope, aim)
+        end = _newton(
+            lambda y: problem.second_order_along(space.from_y, y, arrays, weights), y, lower, upper, slope, aim
+        )
         free = _free(end.y, end.gradient, lower, upper)
         gradient = jnp.where(free, end.gradient, 0.0) / slope(end.y)
         inner = jnp.where(free[:, None] & free[None, :], end.hessian, 0.0) + jnp.diag(jnp.where(free, 0.0, 1.0))

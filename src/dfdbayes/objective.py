@@ -33,15 +33,17 @@ class Problem:
         own = self.loss.second_order(self.model, theta, arrays, weights)
         return own if own is not None else second_order(lambda t: self.value(t, arrays, weights), theta)
 
-    def second_order_at_y(self, y: Theta, arrays: Any, weights: Any) -> tuple[Array, Array, Array]:
-        """The same in the minimiser's coordinates, each of which is a function of one parameter."""
-        space, ones = self.model.space, jnp.ones_like(y)
+    def second_order_along(
+        self, path: Callable[[Array], Array], point: Array, arrays: Any, weights: Any
+    ) -> tuple[Array, Array, Array]:
+        """The same in other coordinates: ``path`` takes each of them to one parameter."""
+        ones = jnp.ones_like(point)
 
-        def slope(y: Array) -> Array:
-            return jax.jvp(space.from_y, (y,), (ones,))[1]
+        def slope(point: Array) -> Array:
+            return jax.jvp(path, (point,), (ones,))[1]
 
-        first, second = jax.jvp(slope, (y,), (ones,))
-        value, gradient, hessian = self.second_order(space.from_y(y), arrays, weights)
+        first, second = jax.jvp(slope, (point,), (ones,))
+        value, gradient, hessian = self.second_order(path(point), arrays, weights)
         return value, first * gradient, first[:, None] * hessian * first[None, :] + jnp.diag(second * gradient)
 
 
@@ -71,6 +73,13 @@ def _hessian(problem: Problem, theta: Theta, arrays: Any, weights: Any) -> Float
 def _derivatives(problem: Problem, thetas: Array, arrays: Any, weights: Any) -> tuple[Array, Array]:
     """Gradients and Hessians at many parameters under one set of weights."""
     return jax.vmap(lambda theta: problem.second_order(theta, arrays, weights)[1:])(thetas)
+
+
+@partial(jax.jit, static_argnums=0)
+def _hessians_at_z(problem: Problem, z: Array, arrays: Any, weights: Any) -> Array:
+    """Hessians in unconstrained coordinates, each under its own weights."""
+    path = problem.model.space.from_z
+    return jax.vmap(lambda z, w: problem.second_order_along(path, z, arrays, w)[2])(z, weights)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -135,16 +144,19 @@ class Objective:
         return self.data.counts if self.blocks is None else np.ones(int(self.blocks.max()) + 1)
 
     @property
+    def observations(self) -> Float[np.ndarray, " u"]:
+        """How many independent observations (or blocks) stand behind each unit."""
+        return self.data.observations if self.blocks is None else self.units
+
+    @property
+    def unit_weights(self) -> Float[np.ndarray, " u"]:
+        """What one observation of each unit weighs: 1, unless the data have observation weights."""
+        return self.units / self.observations
+
+    @property
     def size(self) -> float:
         """How many observations (or sites, of a single observation) the loss sums over."""
         return float(self.data.counts.sum()) * (1 if self.blocks is None else self.data.d)
-
-    def resample(self, rng: np.random.Generator, size: int) -> Float[np.ndarray, "size u"]:
-        """Weights of bootstrap replicates of the units."""
-        if self.blocks is None:
-            return self.data.resample(rng, size)
-        count = len(self.units)
-        return rng.multinomial(count, np.full(count, 1.0 / count), size=size).astype(float)
 
     def weigh(self, weights: np.ndarray) -> Any:
         """Weights of the loss's terms from weights of the units (or a stack of such)."""
@@ -172,6 +184,16 @@ class Objective:
     def derivatives(self, thetas: np.ndarray) -> tuple[np.ndarray, ...]:
         """Gradients (b, p) and Hessians (b, p, p) at many parameters, on the full data."""
         return in_batches(lambda part: _derivatives(self.problem, part, self.arrays, self.own_weights), thetas)
+
+    def hessians_at_z(self, z: np.ndarray, weights: np.ndarray) -> Float[np.ndarray, "b p p"]:
+        """Hessians in unconstrained coordinates at many points, each under its own row of ``weights``."""
+        parts = []
+        for first in range(0, len(z), 50):
+            part, own = z[first : first + 50], weights[first : first + 50]
+            filler = 50 - len(part)
+            part, own = (np.concatenate([a, np.repeat(a[:1], filler, axis=0)]) for a in (part, own))
+            parts.append(np.asarray(_hessians_at_z(self.problem, part, self.arrays, self.weigh(own)))[: 50 - filler])
+        return np.concatenate(parts)
 
     def unit_gradients(self, theta: Any) -> Float[np.ndarray, "u p"]:
         """What one more observation of each unit adds to the gradient.

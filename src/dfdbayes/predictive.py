@@ -44,7 +44,8 @@ class Predictive:
         """Observed and predicted shares of each value of a column; ``sd`` is over replicated data sets."""
         j = self.data.columns.index(column) if isinstance(column, str) else column
         values = np.union1d(self.data.rows[:, j], self.replicates[..., j])
-        observed = np.array([self.data.counts[self.data.rows[:, j] == v].sum() for v in values]) / self.data.n
+        counts = self.data.counts / self.data.counts.sum()
+        observed = np.array([counts[self.data.rows[:, j] == v].sum() for v in values])
         shares = np.stack([(self.replicates[..., j] == v).mean(axis=1) for v in values], axis=1)
         return pd.DataFrame(
             {"observed": observed, "predicted": shares.mean(axis=0), "sd": shares.std(axis=0)},

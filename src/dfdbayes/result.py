@@ -165,7 +165,7 @@ class Fit:
                 key: getattr(c, key)
                 for key in (
                     "method", "beta", "error", "condition", "numerator", "denominator", "from_prior", "from_data",
-                    "used", "instead_of",
+                    "used", "resampling", "degenerate", "reached", "instead_of",
                 )
             },
         }  # fmt: skip
@@ -217,6 +217,7 @@ def assemble(
             {
                 "rows": (("distinct", "column"), data.rows),
                 "counts": (("distinct",), data.counts),
+                "observations": (("distinct",), data.observations),
                 "first": (("distinct",), data.first),
             },
             coords={"column": list(data.columns)},
@@ -242,6 +243,7 @@ def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
         raise DataError(f"'{path.name}' was saved by a newer version of dfdbayes; update to read it")
     settings = about["settings"]
     observed = tree["observed_data"].to_dataset()
+    repeats = observed["observations"].values if "observations" in observed else observed["counts"].values
     data = Dataset(
         rows=observed["rows"].values.astype(np.int64),
         counts=observed["counts"].values,
@@ -249,6 +251,7 @@ def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
         first=observed["first"].values,
         dropped=about["data"]["dropped"],
         source=about["data"]["source"],
+        repeats=None if np.array_equal(repeats, observed["counts"].values) else repeats,
     )
     if model is None:
         try:

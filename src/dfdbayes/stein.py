@@ -52,8 +52,10 @@ def goodness_of_fit(
     Random signs of the observations imitate the discrepancy's distribution if the model is right. At most ``most``
     observations are used, at random. With estimated parameters the p-value is conservative.
     """
-    counts = data.counts.astype(int)
-    if counts.sum() > most:
+    counts = data.observations.astype(int)
+    if data.repeats is not None:  # observations drawn by their weights have equal ones
+        counts = rng.multinomial(min(data.n, most), data.counts / data.counts.sum())
+    elif counts.sum() > most:
         counts = rng.multivariate_hypergeometric(counts, most, method="marginals")
     kept = counts > 0
     part = Dataset(data.rows[kept], counts[kept].astype(float), data.columns, data.first[kept])

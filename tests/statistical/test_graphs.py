@@ -87,7 +87,7 @@ def test_one_lattice_is_calibrated_by_blocks():
         fit = dfd.fit(model, field[None], sampler="laplace", progress=False)
         estimates.append(fit.minimum.theta["theta"])
         reported.append(fit.summary()["sd"]["theta"])
-    assert fit.settings["resampling"] == "64 blocks of sites of one observation"
+    assert fit.settings["units"] == "64 blocks of sites of one observation"
     assert 0.55 < np.mean(reported) / np.std(estimates) < 1.45
     assert abs(np.mean(estimates) - 5.0) < 4 * np.std(estimates) / np.sqrt(30)
 

@@ -2,6 +2,9 @@ import numpy as np
 import pytest
 
 import dfdbayes as dfd
+from dfdbayes.adjustment import adjusted
+
+POISSON = dfd.objective(dfd.models.Poisson(), [1, 2, 3, 4])
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +75,15 @@ def test_adjustment_says_when_it_cannot():
     x = np.random.default_rng(1).negative_binomial(0.5, 0.1, 500)
     with pytest.raises(dfd.errors.CalibrationError, match="boundary"):
         dfd.fit("cmp", x, beta=1.0, adjust="sandwich", sampler="laplace", progress=False)
-    with pytest.raises(dfd.errors.CalibrationError, match="there are none"):
-        dfd.fit("poisson", [1, 2, 3, 4], beta=1.0, adjust="bootstrap", sampler="laplace", progress=False)
+    with pytest.raises(dfd.errors.CalibrationError, match="minimisers, and there are 0"):
+        adjusted(np.zeros((1, 9, 1)), POISSON, dfd.minimise(POISSON), dfd.calibrate(POISSON, 1.0), "bootstrap")
     with pytest.raises(dfd.errors.SettingError, match="no adjustment 'magic'"):
         dfd.fit("poisson", [1, 2, 3, 4], beta=1.0, adjust="magic", sampler="laplace", progress=False)
+
+
+def test_a_weight_by_hand_can_be_adjusted_by_the_bootstrap():
+    x = np.random.default_rng(3).poisson(4.0, 200)
+    fit = dfd.fit("poisson", x, beta=0.3, adjust="bootstrap", sampler="laplace", progress=False)
+    assert fit.beta == 0.3 and len(fit.calibration.outcomes) == 400
+    z = np.log(fit.posterior["theta"].values.reshape(-1))
+    assert z.std(ddof=1) == pytest.approx(np.log(fit.calibration.minimisers[:, 0]).std(ddof=1), rel=1e-6)

@@ -113,10 +113,19 @@ def test_bad_weights():
             dfd.Dataset.of([3, 4], weights=weights)
 
 
-def test_bootstrap_weights_are_resamples():
-    data = dfd.Dataset.of(VALUES)
-    weights = data.resample(np.random.default_rng(0), 4000)
-    assert (weights.sum(axis=1) == 7).all() and (weights == np.round(weights)).all()
-    # means of 4000 multinomial counts: a deviation of 5 standard errors has chance below 1e-5 for all four together
-    error = np.sqrt(7 * (data.counts / 7) * (1 - data.counts / 7) / 4000)
-    assert (np.abs(weights.mean(axis=0) - data.counts) < 5 * error).all()
+def test_fractional_weights_are_of_observations():
+    """Equal rows stay apart where their weights differ, so a bootstrap can draw them with their weights."""
+    data = dfd.Dataset.of([3, 4, 3, 3], weights=[0.5, 1.0, 2.0, 0.5])
+    assert data.n == 4 and data.counts.sum() == 4.0
+    found = sorted(zip(data.rows[:, 0].tolist(), data.counts.tolist(), data.repeats.tolist(), strict=True))
+    assert found == [(3, 1.0, 2.0), (3, 2.0, 1.0), (4, 1.0, 1.0)]
+    whole = dfd.Dataset.of([3, 4, 3, 3], weights=[1, 1, 2, 1])
+    assert whole.repeats is None and whole.n == 5 and whole.counts.tolist() == [4.0, 1.0]
+
+
+def test_choosing_columns_of_weighted_data_keeps_observations():
+    frame = pd.DataFrame({"a": [1, 1, 2], "b": [5, 6, 7], "w": [0.5, 0.5, 1.5]})
+    data = dfd.Dataset.of(frame, weights="w")
+    chosen = dfd.Dataset.of(data, columns=["a"])
+    assert chosen.rows[:, 0].tolist() == [1, 2]
+    assert chosen.counts.tolist() == [1.0, 1.5] and chosen.repeats.tolist() == [2.0, 1.0]

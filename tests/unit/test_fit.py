@@ -185,17 +185,14 @@ def test_chains_that_disagree_are_named():
     assert any("R-hat of theta exceeds" in c and "Use more warmup" in c for c in fit.cautions)
 
 
-def test_draws_below_the_basin_are_reported():
+def test_draws_below_the_basin_are_refused():
     """Twenty-five counts leave the unbounded part of the loss within reach: chains fall into it."""
     wide = {"theta1": dist.LogNormal(0.0, 5.0), "theta2": dist.LogNormal(0.0, 5.0)}
     data = dfd.Dataset.of({1: 7, 2: 5, 3: 4, 4: 4, 5: 4, 6: 1})
-    fit, found = caught("cmp", data, beta=1.0, prior=wide)
-    draws = np.stack([fit.posterior[name].values.reshape(-1) for name in ("theta1", "theta2")], axis=1)
-    assert (dfd.objective(fit.model, data).values(draws) < fit.minimum.value - 1).any()
-    assert "chains escaped" in found[dfd.errors.EscapedWarning]
-    assert "loss='ratio'" in found[dfd.errors.EscapedWarning]
-    _, found = caught("cmp", data, loss="ratio", beta=1.0, prior=wide)
-    assert dfd.errors.EscapedWarning not in found
+    with pytest.raises(dfd.errors.EscapedError, match=r"chains escaped within theta1 in .*loss='ratio'"):
+        dfd.fit("cmp", data, beta=1.0, prior=wide, progress=False)
+    fit, _ = caught("cmp", data, loss="ratio", beta=1.0, prior=wide)
+    assert fit.settings["bounds"] is None
 
 
 def test_a_second_fit_of_the_same_shape_compiles_nothing():

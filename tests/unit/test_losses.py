@@ -10,6 +10,7 @@ from scipy import special
 
 import dfdbayes as dfd
 import oracles
+from dfdbayes.bootstrap import resample
 
 COUNTS = np.array([0, 0, 1, 2, 2, 3, 5, 5, 5, 8, 13, 1, 0, 2, 4])
 BITS = np.array([0, 1, 1, 0, 1, 1, 1])
@@ -78,7 +79,7 @@ def test_weights_are_repetitions(name):
     """The loss of a resample, row by row, is the loss of its weights."""
     model, data, theta = CASES[name]
     objective = dfd.objective(model, data)
-    weights = objective.data.resample(np.random.default_rng(1), 3)
+    weights = resample(objective, np.random.default_rng(1), 3)
     for w in weights:
         copied = np.repeat(objective.data.rows, w.astype(int), axis=0)
         assert objective(theta, weights=w) == pytest.approx(dfd.objective(model, copied)(theta), rel=1e-12)

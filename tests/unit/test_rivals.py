@@ -13,6 +13,7 @@ from scipy import special
 
 import dfdbayes as dfd
 import oracles
+from dfdbayes.bootstrap import resample
 from dfdbayes.kernels import EQUALITY, HAMMING, OVERLAP, Custom, Robust, below
 from dfdbayes.normaliser import log_normaliser
 from dfdbayes.simulate import probabilities
@@ -105,7 +106,7 @@ def test_ksd_is_the_double_sum(name, kernel):
 def test_weighted_ksd_is_that_of_the_resampled_data(name):
     model, theta = CASES[name]
     objective = dfd.objective(model, data_of(name), "ksd")
-    for w in objective.resample(np.random.default_rng(0), 3):
+    for w in resample(objective, np.random.default_rng(0), 3):
         copied = np.repeat(objective.data.rows, w.astype(int), axis=0)
         assert objective(theta, weights=w) == pytest.approx(dfd.objective(model, copied, "ksd")(theta), rel=1e-10)
 

@@ -128,12 +128,12 @@ def moments(theta1: np.ndarray, theta2: np.ndarray) -> tuple[np.ndarray, np.ndar
     """
     log_rate, shape = np.log(np.ravel(theta1)), np.ravel(np.asarray(theta2, float))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        log_mode = np.where(shape > 0, log_rate / np.maximum(shape, 1e-300), np.where(log_rate < 0, -1.0, 700.0))
+        log_mode = np.where(shape > 0, log_rate / np.maximum(shape, 1e-300), np.where(log_rate < 0, -1.0, np.inf))
     far = log_mode > np.log(1e4)
     mean, variance = np.empty_like(shape), np.empty_like(shape)
     if far.any():
-        mode = np.exp(np.minimum(log_mode[far], 700.0))
-        nu = shape[far]
+        mode = np.exp(np.minimum(log_mode[far], 100.0))  # 1e43 stands for all that is larger
+        nu = np.maximum(shape[far], 1e-10)
         mean[far] = mode - (nu - 1) / (2 * nu)
         variance[far] = mode / nu
     near = np.flatnonzero(~far)
