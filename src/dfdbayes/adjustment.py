@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .calibration import Calibration, information
-from .errors import CalibrationError, SettingError
+from .errors import CalibrationError
 from .minimise import Minimum, Outcome
 from .objective import Objective
 
@@ -28,10 +28,8 @@ def adjusted(
     """Draws with the estimator's covariance; the draws themselves if ``method`` is None."""
     if method is None:
         return z
-    if method not in METHODS:
-        raise SettingError(f"there is no adjustment '{method}'; known: {', '.join(METHODS)}, or None")
     space = objective.model.space
-    if minimum.outcome is Outcome.BOUNDARY and not np.all(space.square | ~np.isin(space.names, minimum.edges)):
+    if minimum.outcome is Outcome.BOUNDARY:
         raise CalibrationError(
             f"the minimiser lies on the boundary of {', '.join(minimum.edges[:3])}, where draws cannot be adjusted. "
             "What to do: leave out adjust."
@@ -63,14 +61,27 @@ def _bootstrap(objective: Objective, calibration: Calibration) -> Float[np.ndarr
         raise CalibrationError(
             "some bootstrap minimisers lie on a boundary, where draws cannot be adjusted. What to do: leave out adjust."
         )
-    return np.cov(points.T).reshape(space.size, space.size)
+    spare = len(points) - space.size - 2
+    if spare < 1:
+        raise CalibrationError(
+            f"adjust='bootstrap' estimates the covariance of {space.size} parameters, and {len(points)} bootstrap fits "
+            f"are too few. What to do: bootstrap={10 * space.size} or more, or leave out adjust."
+        )
+    # As in Hotelling's test: distances measured with an estimated covariance are too long by this factor on average.
+    return np.cov(points.T).reshape(space.size, space.size) * (len(points) - 1) / spare
 
 
 def _sandwich(objective: Objective, minimum: Minimum) -> Float[np.ndarray, "p p"]:
     space = objective.model.space
-    hessian, squares = information(objective, minimum.vector)
     z = space.to_z(minimum.vector)
     step = 1e-6 * np.maximum(1.0, np.abs(z))
     slope = (space.from_z(z + step) - space.from_z(z - step)) / (2 * step)  # each theta depends on its own z alone
-    bread = np.linalg.inv(slope[:, None] * hessian * slope[None, :])
+    _, squares = information(objective, minimum.vector)
+    hessian = objective.hessians_at_z(z[None], objective.units[None])[0]
+    if np.linalg.cond(hessian) > 1e14:
+        raise CalibrationError(
+            "the loss's Hessian is singular at its minimiser, so the sandwich formula has no answer. What to do: use "
+            "adjust='bootstrap', or leave out adjust."
+        )
+    bread = np.linalg.inv(hessian)
     return bread @ (slope[:, None] * squares * slope[None, :]) @ bread

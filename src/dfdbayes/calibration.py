@@ -116,6 +116,10 @@ def require_positive(beta: float) -> None:
 def given(beta: float, space: Space, method: str = "given") -> Calibration:
     """A weight that was chosen by hand."""
     require_positive(beta)
+    return _of_weight(beta, space, method)
+
+
+def _of_weight(beta: float, space: Space, method: str) -> Calibration:
     nan = float("nan")
     empty = np.empty((0, space.size))
     return Calibration(method, float(beta), 0.0, None, nan, nan, nan, nan, 0, space.names, empty, ())
@@ -140,7 +144,7 @@ def _in_own_coordinates(
 
 def calibrate(
     objective: Objective,
-    method: str | float = "score-matching",
+    method: str | float = "score-matching-invariant",
     *,
     bootstrap: int | Bootstrap | None = 400,
     resampling: str = "multinomial",
@@ -155,7 +159,7 @@ def calibrate(
     ----------
     objective : Objective
     method : str or float
-        ``"score-matching"`` (the paper's Theorem 3), ``"score-matching-invariant"``, ``"gpc"`` (bootstrap coverage of
+        ``"score-matching-invariant"``, ``"score-matching"`` (the paper's Theorem 3), ``"gpc"`` (bootstrap coverage of
         credible sets), ``"lyddon"`` (information matching), ``"none"`` for beta = 1, or a number.
     bootstrap : int or Bootstrap, optional
         How many replicates, or those already fitted.
@@ -191,7 +195,8 @@ def calibrate(
         assert isinstance(bootstrap, int)
         replicates = run_bootstrap(objective, minimum, bootstrap, kind=resampling, seed=seed, advance=advance)
     others = [m for m in ("score-matching-invariant", "lyddon") if m != method] if on_failure == "fallback" else []
-    reasons = []
+    reasons: list[str] = []
+    first: CalibrationError | None = None
     for candidate in (str(method), *others):
         try:
             if candidate == "lyddon":
@@ -204,9 +209,11 @@ def calibrate(
                 found = _score_matching(objective, replicates.minima, candidate)
         except CalibrationError as problem:
             reasons.append(f"{candidate}: {problem}")
+            first = first or problem
             continue
         return replace(_with(found, replicates), instead_of="; ".join(reasons))
-    raise CalibrationError(reasons[0].partition(": ")[2] if len(reasons) == 1 else " | ".join(reasons))
+    assert first is not None
+    raise first if len(reasons) == 1 else CalibrationError(" | ".join(reasons), first.calibration)
 
 
 def _with(found: Calibration, replicates: Bootstrap | None) -> Calibration:
@@ -247,12 +254,14 @@ def _lyddon(objective: Objective, minimum: Minimum) -> Calibration:
             f"(condition number {condition:.1e}). What to do: use calibration='score-matching-invariant'."
         )
     top, bottom = float(np.trace(hessian @ np.linalg.solve(squares, hessian))), float(np.trace(hessian))
-    if top / bottom <= 0:
+    found = replace(_of_weight(top / bottom, space, "lyddon"), numerator=top, denominator=bottom)
+    if found.beta <= 0:
         raise CalibrationError(
-            f"information matching gives beta = {top / bottom:.3g}, which is not positive: the Hessian has a negative "
-            "trace. What to do: use calibration='score-matching-invariant', or give beta by hand."
+            f"information matching gives beta = {found.beta:.3g}, which is not positive: the Hessian has a negative "
+            "trace. What to do: use calibration='score-matching-invariant', or give beta by hand.",
+            found,
         )
-    return replace(given(top / bottom, space, method="lyddon"), numerator=top, denominator=bottom)
+    return found
 
 
 def _score_matching(objective: Objective, minima: Minima, method: str) -> Calibration:
@@ -275,27 +284,32 @@ def _score_matching(objective: Objective, minima: Minima, method: str) -> Calibr
     from_prior, from_data, squares = from_prior[keep], from_data[keep], squares[keep]
     tops = from_prior + from_data
     top, bottom = float(tops.mean()), float(squares.mean())
-    holds = bool(bottom > 0 and top > 0)
-    error = _jackknife(tops, squares)
-    if not holds:
-        negative = np.mean(tops < 0)
-        raise CalibrationError(
-            f"no beta > 0 fits: Theorem 3's condition fails. The numerator is {top:.4g} on average over "
-            f"{len(tops)} bootstrap fits (prior {from_prior.mean():.4g}, data {from_data.mean():.4g}; negative in "
-            f"{negative:.0%} of them), so beta would be {top / bottom if bottom else float('nan'):.3g} +- {error:.2g}. "
-            "The prior is probably narrower than the estimator's spread. What to do: widen the prior, use "
-            "calibration='score-matching-invariant', or give beta by hand."
-        )
-    return replace(
-        given(top / bottom, space, method),
-        error=error,
-        condition=holds,
+    found = replace(
+        _of_weight(top / bottom if bottom > 0 else float("nan"), space, method),
+        error=_jackknife(tops, squares),
+        condition=bool(bottom > 0 and top > 0),
         numerator=top,
         denominator=bottom,
         from_prior=float(from_prior.mean()),
         from_data=float(from_data.mean()),
         used=int(keep.sum()),
     )
+    if not found.condition:
+        raise CalibrationError(
+            f"no beta > 0 fits: Theorem 3's condition fails. The numerator is {top:.4g} on average over "
+            f"{len(tops)} bootstrap fits (prior {found.from_prior:.4g}, data {found.from_data:.4g}; negative in "
+            f"{np.mean(tops < 0):.0%} of them), so beta would be {found.beta:.3g} +- {found.error:.2g}. "
+            "The prior is probably narrower than the estimator's spread. What to do: widen the prior, use "
+            f"{_alternatives(method)}, or give beta by hand.",
+            found,
+        )
+    return found
+
+
+def _alternatives(method: str) -> str:
+    """What else may work where Theorem 3's condition fails."""
+    others = [m for m in ("score-matching-invariant", "gpc", "lyddon") if m != method]
+    return " or ".join(f"calibration='{m}'" for m in others)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -50,7 +50,7 @@ def fit_command(
     calibration: Annotated[
         str | None, typer.Option(help="score-matching, score-matching-invariant, gpc, lyddon, none.")
     ] = None,
-    adjust: Annotated[str | None, typer.Option(help="bootstrap or sandwich: a width for each direction.")] = None,
+    adjust: Annotated[str, typer.Option(help="bootstrap, sandwich or none: a width for each direction.")] = "auto",
     bootstrap: Bootstrap = 400,
     sampler: Annotated[str, typer.Option(help="nuts, random-walk or laplace.")] = "nuts",
     draws: Annotated[int | None, typer.Option(help="Draws a chain.")] = None,
@@ -137,7 +137,7 @@ def coverage_command(
     replicates: Annotated[int, typer.Option(help="Data sets.")] = 200,
     loss: Annotated[str, typer.Option(help="dfd, ratio, ksd, pseudo or likelihood.")] = "dfd",
     calibration: Annotated[str | None, typer.Option(help="As for fit.")] = None,
-    adjust: Annotated[str | None, typer.Option(help="As for fit.")] = None,
+    adjust: Annotated[str, typer.Option(help="As for fit.")] = "auto",
     bootstrap: Bootstrap = 400,
     sampler: Annotated[str, typer.Option(help="nuts, random-walk or laplace.")] = "laplace",
     seed: Seed = 0,
@@ -168,6 +168,44 @@ def coverage_command(
         figure = plots.coverage(found)
         write_atomically(folder / "coverage.png", lambda scratch: figure.savefig(scratch, format="png", dpi=130))
         print(f"written to {folder}{os.sep}: coverage.csv, coverage.png, replicates.jsonl")
+
+
+@app.command()
+def reproduce(
+    experiments: Annotated[list[str] | None, typer.Argument(help="Names of experiments; all by default.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of the paper's full settings.")] = False,
+    data: Annotated[
+        Path | None, typer.Option(envvar="DFDBAYES_DATA", help="The folder of data that are not in the package.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for index.html, figures and numbers.")] = Path("runs/reproduction"),
+) -> None:
+    """Run the paper's experiments and write one page with the paper's numbers beside ours."""
+    from difflib import get_close_matches
+
+    from .errors import SettingError
+    from .experiments import NAMES, Settings, run
+    from .experiments.page import write_finding, write_page
+    from .files import require_writable
+    from .result import versions
+
+    for name in experiments or ():
+        if name not in NAMES:
+            near = get_close_matches(name, NAMES, 1)
+            hint = f"; did you mean '{near[0]}'?" if near else f"; known: {', '.join(NAMES)}"
+            raise SettingError(f"there is no experiment '{name}'{hint}")
+    folder = require_writable(out)
+    chosen = experiments or list(NAMES)
+    for number, name in enumerate(chosen, 1):
+        print(f"[{number}/{len(chosen)}] {name} ...", end=" ", flush=True)
+        began = time.perf_counter()
+        finding = run(name, Settings(quick, data))
+        taken = time.perf_counter() - began
+        write_finding(name, finding, folder, taken, quick)
+        write_page(NAMES, folder, versions()["dfdbayes"])
+        print("skipped: no data" if finding.skipped else f"{taken:.0f} s", flush=True)
+        if finding.skipped:
+            print(f"  {finding.text}")
+    print(f"written to {folder}{os.sep}: index.html, and figures and numbers of each experiment")
 
 
 @app.command("models")

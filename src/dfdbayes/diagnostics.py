@@ -30,6 +30,7 @@ def cautions_of(
     objective: Objective,
     minimum: Minimum,
     calibration: Calibration,
+    unmoved: str,
     stats: dict[str, Any],
     tree: xr.DataTree,
 ) -> list[DfdbayesWarning]:
@@ -48,6 +49,13 @@ def cautions_of(
     if flat:
         found.append(IdentificationWarning(flatness(flat)))
     found += _of_calibration(calibration, objective.loss.bounded)
+    if unmoved:
+        found.append(
+            CalibrationWarning(
+                f"draws were not adjusted, so one weight serves all directions and some intervals may be too narrow "
+                f"or too wide: {unmoved} adjust=None says that this is wanted."
+            )
+        )
     found += _of_chains(stats, tree)
     return found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class DfdbayesError(Exception):
     """Base class of every error that a user can mend."""
@@ -24,7 +26,14 @@ class MinimiserError(DfdbayesError, RuntimeError):
 
 
 class CalibrationError(DfdbayesError, RuntimeError):
-    """No weight beta > 0 exists for these data, prior and loss."""
+    """No weight beta > 0 exists for these data, prior and loss.
+
+    ``calibration`` holds what was computed, where a formula gave a number that is not a weight.
+    """
+
+    def __init__(self, message: str, calibration: Any = None) -> None:
+        super().__init__(message)
+        self.calibration = calibration
 
 
 class EscapedError(DfdbayesError, RuntimeError):

@@ -9,12 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from . import losses, models, sampling
+from .adjustment import METHODS as ADJUSTMENTS
 from .adjustment import adjusted
 from .bootstrap import bootstrap as run_bootstrap
 from .calibration import RESAMPLING, Calibration, calibrate, require_positive
 from .data import Dataset
 from .diagnostics import bounds_of, cautions_of, require_in_basin
-from .errors import DataError
+from .errors import CalibrationError, DataError, SettingError
 from .graphs import Graph
 from .graphs import blocks as cut_into_blocks
 from .minimise import Minimum, minimise, require
@@ -48,7 +49,7 @@ def fit(
     prior: Mapping[str, Any] | None = None,
     calibration: str | float | None = None,
     beta: float | None = None,
-    adjust: str | None = None,
+    adjust: str | None = "auto",
     on_failure: str = "raise",
     sampler: Any = "nuts",
     draws: int | None = None,
@@ -78,14 +79,16 @@ def fit(
     prior : mapping, optional
         NumPyro distributions by parameter name, in place of the model's own.
     calibration : str or float, optional
-        See `calibrate`. By default ``"score-matching"``, and ``"none"`` (beta = 1) for the likelihood.
+        See `calibrate`. By default ``"score-matching-invariant"``, and ``"none"`` (beta = 1) for the likelihood;
+        ``"score-matching"`` is the paper's.
     beta : float, optional
         A weight by hand; then nothing is calibrated.
     on_failure : {"raise", "fallback"}
         What to do where the calibration has no positive beta; see `calibrate`.
-    adjust : {"bootstrap", "sandwich"}, optional
+    adjust : {"auto", "bootstrap", "sandwich", None}
         Move the draws about the minimiser so that every direction has the estimator's width, as the bootstrap or the
-        sandwich formula gives it.
+        sandwich formula gives it. By default by the bootstrap if the calibration is the default too and the draws can
+        be moved, which is what covers best (see docs/how-to/choose-a-calibration.md).
     sampler : str or sampler
         ``"nuts"``, ``"random-walk"`` (the paper's), ``"laplace"``, or e.g. ``dfd.samplers.RandomWalk(step=0.05)``.
     draws, warmup, chains : int, optional
@@ -116,6 +119,8 @@ def fit(
     chosen = sampling.by_name(sampler, draws, warmup, chains)
     if beta is not None:
         require_positive(beta)
+    if adjust not in (None, "none", "auto", *ADJUSTMENTS):
+        raise SettingError(f"there is no adjustment '{adjust}'; known: {', '.join(ADJUSTMENTS)}, auto, or None")
     with clock.stage("read"):
         if isinstance(model, str):
             dataset = Dataset.of(data, columns=columns, weights=weights, missing=missing)
@@ -132,8 +137,10 @@ def fit(
         minimum = require(minimise(objective), objective)
     with clock.stage("calibrate"):
         method = beta if beta is not None else objective.loss.calibration if calibration is None else calibration
+        usual = beta is None and calibration is None and method in RESAMPLING
+        wanted = ("bootstrap" if usual else None) if adjust == "auto" else None if adjust == "none" else adjust
         replicates = None
-        if method in RESAMPLING or adjust == "bootstrap":
+        if method in RESAMPLING or wanted == "bootstrap":
             advance = shown.begin("bootstrap", bootstrap)
             replicates = run_bootstrap(objective, minimum, bootstrap, kind=resampling, seed=seed, advance=advance)
         weight = calibrate(objective, method, bootstrap=replicates, minimum=minimum, on_failure=on_failure)
@@ -148,11 +155,17 @@ def fit(
         )
         if sampled.stats:  # chains may wander off; independent draws cannot
             require_in_basin(objective, minimum, model.space.from_z(sampled.z))
-        z = adjusted(sampled.z, objective, minimum, weight, adjust)
+        z, unmoved = sampled.z, ""
+        try:
+            z = adjusted(z, objective, minimum, weight, wanted)
+        except CalibrationError as problem:
+            if adjust != "auto":
+                raise
+            wanted, unmoved = None, str(problem).partition(" What to do")[0]
     with clock.stage("summarise"):
         theta = model.space.from_z(z)
         tree = assemble(named_draws(model, theta), sampled.stats, dataset, _labels(model.space))
-        cautions = cautions_of(objective, minimum, weight, sampled.stats, tree)
+        cautions = cautions_of(objective, minimum, weight, unmoved, sampled.stats, tree)
     for caution in cautions:
         warnings.warn(caution, stacklevel=2)
     settings = {
@@ -163,7 +176,7 @@ def fit(
         "loss": objective.loss.name,
         "priors": {p.name: describe_prior(p.prior) for p in model.space.parameters},
         "calibration": weight.method,
-        "adjust": adjust,
+        "adjust": wanted,
         "bounds": None if objective.loss.bounded else bounds_of(minimum),
         "bootstrap": bootstrap if len(weight.outcomes) else 0,
         "sampler": chosen.name,

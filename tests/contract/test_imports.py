@@ -12,7 +12,7 @@ ROAD = [
     "data", "datasets", "parameters", "models", "ratios",
     "losses", "objective", "minimise", "bootstrap", "calibration", "adjustment", "posterior", "sampling",
     "simulate", "stein", "predictive", "diagnostics", "result", "progress", "fit", "comparison", "coverage",
-    "plots", "report", "cli",
+    "plots", "report", "experiments", "cli",
 ]  # fmt: skip
 
 # Methods of a fit that open onto a later module, and are imported only when called.
@@ -66,3 +66,14 @@ def test_only_the_command_line_prints():
 def test_modules_stay_short():
     for path in _modules():
         assert len(path.read_text().splitlines()) <= 450, path
+
+
+def test_experiments_use_public_names_only():
+    """What a figure of the paper needs, a user can write: `import dfdbayes as dfd`, and helpers beside it."""
+    for path in (SOURCE / "experiments").glob("*.py"):
+        if path.stem in ("__init__", "page"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                assert (node.level, node.module) == (1, "base") or node.level == 0, path
+                assert not (node.module or "").startswith("dfdbayes"), path

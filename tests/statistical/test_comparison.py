@@ -10,8 +10,9 @@ from dfdbayes import cli, plots
 
 @pytest.fixture(scope="module")
 def fits():
+    careful = dfd.samplers.NUTS(target=0.95)
     return {
-        loss: dfd.fit("cmp", dfd.datasets.sales(), loss=loss, progress=False, seed=2)
+        loss: dfd.fit("cmp", dfd.datasets.sales(), loss=loss, sampler=careful, progress=False, seed=2)
         for loss in ("dfd", "ratio", "ksd", "pseudo", "likelihood")
     }
 

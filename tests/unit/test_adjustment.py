@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 
@@ -46,7 +48,7 @@ def test_lyddon_refuses_a_singular_matrix(objective):
 def test_adjusted_draws_have_the_estimators_covariance(objective, method):
     fit = dfd.fit(objective.model, objective.data, adjust=method, progress=False)
     z = np.log(np.stack([fit.posterior[name].values.reshape(-1) for name in ("theta1", "theta2")], axis=1))
-    wanted = np.cov(np.log(fit.calibration.minimisers).T)
+    wanted = np.cov(np.log(fit.calibration.minimisers).T) * 399 / 396  # Hotelling's factor for 400 fits of 2 parameters
     tolerance = 1e-8 if method == "bootstrap" else 0.25  # the sandwich is the bootstrap's limit, not the same
     np.testing.assert_allclose(np.cov(z.T), wanted, rtol=tolerance)
     assert fit.settings["adjust"] == method
@@ -86,4 +88,43 @@ def test_a_weight_by_hand_can_be_adjusted_by_the_bootstrap():
     fit = dfd.fit("poisson", x, beta=0.3, adjust="bootstrap", sampler="laplace", progress=False)
     assert fit.beta == 0.3 and len(fit.calibration.outcomes) == 400
     z = np.log(fit.posterior["theta"].values.reshape(-1))
-    assert z.std(ddof=1) == pytest.approx(np.log(fit.calibration.minimisers[:, 0]).std(ddof=1), rel=1e-6)
+    wanted = np.log(fit.calibration.minimisers[:, 0]).std(ddof=1) * np.sqrt(399 / 397)
+    assert z.std(ddof=1) == pytest.approx(wanted, rel=1e-6)
+
+
+def attracting():
+    """Two counts that attract each other: an interaction that may only repel sits at zero, where its root is flat."""
+    rng = np.random.default_rng(0)
+    common = rng.poisson(2.0, 300)
+    x = np.stack([common + rng.poisson(1.0, 300), common + rng.poisson(1.0, 300)], axis=1)
+    return dfd.models.PoissonGraphical(dfd.graphs.complete(2)), x
+
+
+def test_draws_about_a_minimiser_on_a_boundary_are_not_moved():
+    objective = dfd.objective(*attracting(), "ratio")
+    minimum = dfd.minimise(objective)
+    assert minimum.outcome is dfd.Outcome.BOUNDARY
+    z = np.random.default_rng(1).normal(size=(1, 50, 3))
+    with pytest.raises(dfd.errors.CalibrationError, match="lies on the boundary"):
+        adjusted(z, objective, minimum, dfd.calibrate(objective, 1.0), "sandwich")
+
+
+def test_the_default_adjusts_where_it_can_and_says_where_it_cannot(objective):
+    fit = dfd.fit(objective.model, objective.data, sampler="laplace", progress=False)
+    assert fit.settings["calibration"] == "score-matching-invariant" and fit.settings["adjust"] == "bootstrap"
+    paper = dfd.fit(objective.model, objective.data, calibration="score-matching", sampler="laplace", progress=False)
+    assert paper.settings["adjust"] is None and paper.calibration.method == "score-matching"
+    for settings in ({"loss": "likelihood"}, {"beta": 2.0}, {"adjust": None}, {"adjust": "none"}):
+        other = dfd.fit("poisson", [1, 2, 3, 4] * 9, sampler="laplace", progress=False, **settings)
+        assert other.settings["adjust"] is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        edge = dfd.fit(*attracting(), loss="ratio", sampler="laplace", progress=False)
+    assert edge.settings["adjust"] is None
+    assert any("draws were not adjusted" in caution and "boundary" in caution for caution in edge.cautions)
+
+
+def test_too_few_replicates_for_a_covariance():
+    x = np.random.default_rng(0).poisson(4.0, 200)
+    with pytest.raises(dfd.errors.CalibrationError, match="3 bootstrap fits are too few"):
+        dfd.fit("poisson", x, bootstrap=3, adjust="bootstrap", sampler="laplace", progress=False)

@@ -14,7 +14,7 @@ def objective(shared_data):
 
 def test_theorem_3_the_slow_way(objective):
     """The formula, one bootstrap minimiser after another."""
-    found = dfd.calibrate(objective, bootstrap=20, seed=4)
+    found = dfd.calibrate(objective, "score-matching", bootstrap=20, seed=4)
     whole = dfd.minimise(objective)
     again = minimise_many(objective, resample(objective, np.random.default_rng([4, 1]), 20), whole)
     np.testing.assert_array_equal(found.minimisers, again.vectors)
@@ -36,13 +36,13 @@ def test_reference_values(objective):
 
     Two Monte-Carlo estimates are compared at 4 combined standard errors: false-alarm rate below 1e-4 each.
     """
-    many = dfd.calibrate(objective, bootstrap=4000, seed=0)
+    many = dfd.calibrate(objective, "score-matching", bootstrap=4000, seed=0)
     assert abs(many.beta - 2.87) < 4 * np.hypot(0.07, many.error)
     assert many.error == pytest.approx(0.07, abs=0.03)
     assert many.tally == {"converged": 4000}
     invariant = dfd.calibrate(objective, "score-matching-invariant", bootstrap=4000, seed=0)
     assert abs(invariant.beta - 2.09) < 4 * np.hypot(0.05, invariant.error)
-    few = [dfd.calibrate(objective, bootstrap=100, seed=seed) for seed in range(20)]
+    few = [dfd.calibrate(objective, "score-matching", bootstrap=100, seed=seed) for seed in range(20)]
     assert all(abs(c.beta - many.beta) < 4 * np.hypot(c.error, many.error) for c in few)
     spread = np.std([c.beta for c in few])
     assert 0.5 < spread / np.mean([c.error for c in few]) < 2.0  # the reported error is the real one

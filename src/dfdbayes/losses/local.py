@@ -43,7 +43,7 @@ class LocalLoss:
     minus: Callable[[Array], Array]
     plus: Callable[[Array], Array]
     bounded: bool
-    calibration: str = "score-matching"
+    calibration: str = "score-matching-invariant"
 
     def prepare(self, model: AbstractModel, data: Dataset, blocks: np.ndarray | None = None) -> Prepared:
         """Everything the loss needs of the data, free of the parameters."""

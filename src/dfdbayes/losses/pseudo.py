@@ -56,7 +56,7 @@ class PseudoLikelihood:
     name = "pseudo"
     title = "pseudo-likelihood"
     bounded = True
-    calibration = "score-matching"
+    calibration = "score-matching-invariant"
 
     def prepare(self, model: AbstractModel, data: Dataset, blocks: np.ndarray | None = None) -> Prepared:
         coordinates = {coordinate for coordinate, _ in model.domain.runs}

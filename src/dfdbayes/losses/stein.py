@@ -55,7 +55,7 @@ class KernelStein:
     name = "ksd"
     title = "kernel Stein discrepancy"
     bounded = True
-    calibration = "score-matching"
+    calibration = "score-matching-invariant"
 
     def prepare(self, model: AbstractModel, data: Dataset, blocks: np.ndarray | None = None) -> Prepared:
         if blocks is not None:

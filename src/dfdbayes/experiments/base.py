@@ -1,0 +1,144 @@
+"""What every experiment takes and gives, and how its pictures look."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.stats import gaussian_kde
+
+import dfdbayes as dfd
+
+INK, BLUE, ORANGE, GREEN, GREY = "#22303c", "#2a6f97", "#d1495b", "#3a7d44", "#8a9aa5"
+COLOURS = {"likelihood": GREY, "pseudo": GREY, "dfd": BLUE, "ksd": ORANGE, "ratio": GREEN}
+TITLES = {
+    "likelihood": "standard Bayes",
+    "pseudo": "Pseudo-Bayes",
+    "dfd": "DFD-Bayes",
+    "ksd": "KSD-Bayes",
+    "ratio": "ratio matching",
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much to spend, and where data that are not part of the package lie."""
+
+    quick: bool = False
+    data: Path | None = None
+
+    @property
+    def bootstrap(self) -> int:
+        """Enough for a Monte-Carlo error of a few percent; the paper uses 100."""
+        return 200 if self.quick else 1000
+
+    def walk(self, draws: int, length: int) -> dict[str, Any]:
+        """The paper's random walk: ten chains of ``length`` after as many, thinned to ``draws``; or short NUTS."""
+        if self.quick:
+            return {"sampler": "nuts", "draws": 500, "warmup": 300}
+        sampler = dfd.samplers.RandomWalk(step=0.1, thin=length // draws)
+        return {"sampler": sampler, "draws": draws, "warmup": length, "chains": 10}
+
+
+@dataclass(frozen=True)
+class Number:
+    """One quantity: the paper's value if it prints one, ours, its Monte-Carlo error, and a remark."""
+
+    what: str
+    ours: float
+    paper: float | None = None
+    error: float | None = None
+    remark: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """The remark, or how far the two values are apart in errors of ours."""
+        if self.paper is None or self.remark:
+            return self.remark
+        if self.error is None:
+            return "agrees" if np.isclose(self.ours, self.paper, rtol=0.01) else "differs"
+        gap = abs(self.ours - self.paper) / self.error
+        return f"{'agrees' if gap <= 3 else 'differs'}: {gap:.1f} Monte-Carlo errors apart"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an experiment found."""
+
+    title: str
+    where: str
+    """The place in the paper."""
+    text: str
+    figures: Mapping[str, Figure]
+    numbers: tuple[Number, ...] = ()
+    skipped: bool = False
+
+
+def fit(model: Any, data: Any, **settings: Any) -> Any:
+    """A fit with the paper's calibration, without bars and with warnings kept in the fit."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return dfd.fit(model, data, progress=False, **({"calibration": "score-matching"} | settings))
+
+
+def draws_of(found: Any, name: str = "theta") -> np.ndarray:
+    return found.posterior[name].values.reshape(-1)
+
+
+def clean(axes: Any, x: str = "", y: str = "", title: str = "") -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(colors=INK, labelsize=8)
+    axes.set_xlabel(x, fontsize=9, color=INK)
+    axes.set_ylabel(y, fontsize=9, color=INK)
+    if title:
+        axes.set_title(title, fontsize=9, color=INK)
+
+
+def density(axes: Any, values: np.ndarray, **style: Any) -> None:
+    """A kernel density estimate of draws."""
+    low, high = np.quantile(values, [0.001, 0.999])
+    pad = 0.25 * (high - low) + 1e-12
+    grid = np.linspace(low - pad, high + pad, 400)
+    axes.plot(grid, gaussian_kde(values[:: max(1, len(values) // 4000)])(grid), **style)
+    axes.set_ylim(bottom=0)
+    axes.set_yticks([])
+
+
+def region(x: np.ndarray, y: np.ndarray, level: float = 0.95, size: int = 120) -> tuple[np.ndarray, ...]:
+    """A grid, a kernel density on it, and the height of its highest-density region of that level."""
+    step = max(1, len(x) // 2000)
+    points = np.stack([x[::step], y[::step]])
+    kernel = gaussian_kde(points)
+    pad = 0.3 * np.ptp(points, axis=1)
+    axes = [np.linspace(p.min() - e, p.max() + e, size) for p, e in zip(points, pad, strict=True)]
+    heights = kernel(np.stack([g.ravel() for g in np.meshgrid(*axes)])).reshape(size, size)
+    return (*axes, heights, np.quantile(kernel(points), 1 - level))
+
+
+def exponent(sizes: Iterable[float], times: Iterable[float]) -> float:
+    """The slope of log time against log size."""
+    return float(np.polyfit(np.log(list(sizes)), np.log(list(times)), 1)[0])
+
+
+def gene_data(settings: Settings) -> dfd.Dataset | None:
+    """Log-counts of ten genes in 878 patients, if their file is there."""
+    path = None if settings.data is None else settings.data / "brca_10.csv"
+    return dfd.Dataset.of(path, dfd.Counts(10)) if path is not None and path.is_file() else None
+
+
+def without_data(title: str, where: str) -> Finding:
+    return Finding(
+        title,
+        where,
+        "Skipped: the gene data are not part of the package. They are the ten breast-cancer genes of The Cancer "
+        "Genome Atlas as preprocessed by Inouye et al. (2017, repository davidinouye/sqr-graphical-models); give the "
+        "folder of "
+        "brca_10.csv with --data or the environment variable DFDBAYES_DATA.",
+        {},
+        skipped=True,
+    )
