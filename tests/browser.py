@@ -22,12 +22,22 @@ def opened(page: Path, width: int = 1200) -> dict:
     copy = page.with_name("probe.html")
     copy.write_text(page.read_text().replace("</body>", PROBE + "</body>"))
     with tempfile.TemporaryDirectory() as profile:
+        flags = (
+            "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking "
+            "--disable-component-update --disable-sync --enable-logging=stderr --virtual-time-budget=10000 --dump-dom"
+        )
         done = subprocess.run(
-            [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-             "--disable-background-networking", "--disable-component-update", "--disable-sync", "--enable-logging=stderr",
-             f"--user-data-dir={profile}",             f"--window-size={width},900", "--virtual-time-budget=10000", "--dump-dom", copy.resolve().as_uri()],
-            capture_output=True, text=True, timeout=180,
-        )  # fmt: skip
+            [
+                chromium,
+                *flags.split(),
+                f"--user-data-dir={profile}",
+                f"--window-size={width},900",
+                copy.resolve().as_uri(),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=180,
+        )
     copy.unlink()
     found = re.search(r"PROBE(\{.*?\})END", done.stdout)
     assert found, done.stderr[-2000:]

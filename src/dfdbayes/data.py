@@ -130,8 +130,10 @@ class Dataset:
         )
 
     def reweighted(self, counts: np.ndarray) -> Dataset:
-        """The same distinct rows under other frequencies."""
-        return replace(self, counts=np.asarray(counts, float), repeats=None)
+        """The same distinct rows under other frequencies; rows of frequency 0 are left out."""
+        counts = np.asarray(counts, float)
+        kept = counts > 0
+        return replace(self, rows=self.rows[kept], counts=counts[kept], first=self.first[kept], repeats=None)
 
     def _select(self, columns: Sequence[str]) -> Dataset:
         order = [_position(self.columns, name) for name in columns]

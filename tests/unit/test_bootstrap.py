@@ -165,3 +165,13 @@ def test_gpc_refuses_where_it_cannot_work():
     counts = np.random.default_rng(0).poisson(3.0, 100)
     with pytest.raises(dfd.errors.CalibrationError, match=r"the prior decides.*widen the prior"):
         dfd.calibrate(dfd.objective(narrow, counts), "gpc", bootstrap=50)
+
+
+def test_rows_without_weight_are_left_out():
+    data = dfd.Dataset.of([2, 3, 3, 5, 7, 9])
+    left = dfd.objective(dfd.models.Poisson(), data.reweighted([2, 0, 3, 1, 0]))
+    fewer = dfd.objective(dfd.models.Poisson(), [2, 2, 5, 5, 5, 7])
+    theta = np.array([4.0])
+    assert dfd.calibrate(left, "lyddon").beta == pytest.approx(dfd.calibrate(fewer, "lyddon").beta, rel=1e-12)
+    assert left.gradient(theta) == pytest.approx(fewer.gradient(theta), rel=1e-12)
+    assert left.data.rows[:, 0].tolist() == [2, 5, 7] and left.data.n == 6

@@ -22,10 +22,13 @@ def fisher_by_rows(x):
 def stein_by_rows(x):
     """The Stein discrepancy as it is printed: all pairs of observations."""
     down = np.where(x > 0, np.maximum(x, 1.0) ** THETA[1] / THETA[0], 0.0)
-    same = np.exp(-(x[:, None] != x[None, :]).astype(float))
-    shifted = np.exp(-(x[:, None] != x[None, :] + 1).astype(float))
-    total = same - down[:, None] * shifted - (down[:, None] * shifted).T + down[:, None] * same * down[None, :]
-    return total.sum() / len(x)
+    total = 0.0
+    for first in range(0, len(x), 100):  # some rows at a time: the matrix of all pairs need not fit anywhere
+        some = slice(first, first + 100)
+        same = np.exp(-(x[some, None] != x[None, :]).astype(float))
+        shifted = np.exp(-(x[some, None] != x[None, :] + 1).astype(float))
+        total += (same - 2 * down[some, None] * shifted + down[some, None] * same * down[None, :]).sum()
+    return total / len(x)
 
 
 def seconds(action, least=0.05):
@@ -40,7 +43,7 @@ def seconds(action, least=0.05):
 
 def run(settings: Settings) -> Finding:
     model = dfd.models.ConwayMaxwellPoisson()
-    sizes = {"dfd": (1000, 10_000, 100_000, 1_000_000), "ksd": (250, 500, 1000, 2000)}
+    sizes = {"dfd": (1000, 10_000, 100_000, 1_000_000), "ksd": (500, 1000, 2000, 4000)}
     plain = {"dfd": fisher_by_rows, "ksd": stein_by_rows}
     figure = Figure(figsize=(5.6, 3.8), layout="constrained")
     axes = figure.subplots()
@@ -57,8 +60,10 @@ def run(settings: Settings) -> Finding:
         for times, style, kind in ((rows, "o--", "rows"), (compressed, "o-", "distinct ratios")):
             axes.loglog(sizes[loss], times, style, color=colour, label=f"{loss.upper()}, {kind}")
             what = f"exponent of time in n, {loss.upper()} over {kind}"
-            remark = "" if (loss, kind) in expected else "flat: the data are compressed once, when they are read"
-            numbers.append(Number(what, exponent(sizes[loss], times), expected.get((loss, kind)), 0.1, remark))
+            remark = "the data are compressed once, when they are read; what grows is the number of distinct values"
+            if (loss, kind) in expected:
+                remark = "the paper's claim is linear" if loss == "dfd" else "the paper's claim is quadratic"
+            numbers.append(Number(what, exponent(sizes[loss], times), expected.get((loss, kind)), None, remark))
     clean(axes, "n", "seconds for one evaluation")
     axes.legend(frameon=False, fontsize=8)
     text = (

@@ -40,8 +40,9 @@ def run(settings: Settings) -> Finding:
         numbers.append(Number(f"area of the credible over the confidence region, {title}", areas[0] / areas[1], 1.0,
                               remark="1 means equally large"))  # fmt: skip
     text = (
-        "The two regions should cover each other. With the paper's single weight the credible region is narrower "
-        "than the bootstrap's; the library's default comes closer."
+        "The two regions should cover each other, and for a single data set like the paper's they do, with either "
+        "calibration. What a region is worth over many data sets is another question: see the table in 'Which "
+        "calibration should I use?', where the paper's single weight falls short and the default does not."
     )
     return Finding("Credible and confidence region", "Section 4.1, second figure, centre", text, {"regions": figure},
                    tuple(numbers))  # fmt: skip

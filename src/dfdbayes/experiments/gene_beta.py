@@ -24,7 +24,7 @@ def run(settings: Settings) -> Finding:
     for seed in range(realisations):
         objective = dfd.objective(model, data.reweighted(rng.multinomial(data.n, chance)))
         minimum = dfd.minimise(objective)
-        replicates = dfd.bootstrap(objective, minimum, 50 if settings.quick else 100, seed=seed)
+        replicates = dfd.bootstrap(objective, minimum, 100 if settings.quick else 400, seed=seed)
         for method in METHODS:
             try:
                 weight = dfd.calibrate(objective, method, bootstrap=replicates, minimum=minimum)
@@ -43,13 +43,15 @@ def run(settings: Settings) -> Finding:
         remark = f"sd {known.std():.3g}, from {known.min():.3g} to {known.max():.3g}" if len(known) else "never exists"
         singular = len(values) - len(known)
         if singular:
+            axes.annotate(
+                f"no value in {singular} of {len(values)}:\nsingular matrix", (k, 0.1), ha="center", fontsize=8
+            )
             remark += f"; no value at all in {singular} of {len(values)} (singular matrix)"
         if method == "score-matching":
             remark += "; the paper: 'between 0 and 3.5'"
         mean = float(known.mean()) if len(known) else float("nan")
         numbers.append(Number(f"beta, {label}: mean over {realisations} realisations", mean, remark=remark))
     axes.axhline(0, color=INK, lw=0.8)
-    axes.set_yscale("symlog", linthresh=1.0)
     axes.set_xticks(range(len(METHODS)), [label for label, _ in METHODS.values()])
     axes.set_xlim(-0.5, len(METHODS) - 0.5)
     clean(axes, "", "beta")
