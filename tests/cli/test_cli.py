@@ -46,6 +46,10 @@ def test_a_fit_in_its_own_process_writes_everything(visits, tmp_path):
     assert sorted(p.name for p in out.iterdir()) == ["posterior.nc", "report.html", "summary.csv", "summary.json"]
     assert "poisson fitted to visits.csv: 200 observations" in ended.stdout
     assert "compiling" in ended.stdout and "sample" in ended.stdout
+    assert "the loss is unbounded below, so the parameters are bounded: theta in [" in ended.stdout
+    assert (
+        "of which the prior gives" in ended.stdout and "400 multinomial bootstrap fits: 400 converged" in ended.stdout
+    )
     assert ended.stderr == ""  # no progress bars when piped
     again = dfd.fit("poisson", visits, seed=3, progress=False)
     np.testing.assert_array_equal(dfd.load(out / "posterior.nc").posterior["theta"], again.posterior["theta"])

@@ -1,4 +1,5 @@
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -128,3 +129,12 @@ def test_too_few_replicates_for_a_covariance():
     x = np.random.default_rng(0).poisson(4.0, 200)
     with pytest.raises(dfd.errors.CalibrationError, match="3 bootstrap fits are too few"):
         dfd.fit("poisson", x, bootstrap=3, adjust="bootstrap", sampler="laplace", progress=False)
+
+
+def test_lyddon_refuses_a_negative_weight(objective):
+    """Away from the basin the loss bends down, and the formula's number is no weight; the error keeps it."""
+    elsewhere = replace(dfd.minimise(objective), vector=np.array([30.0, 0.5]))
+    assert np.trace(objective.hessian(elsewhere.vector)) < 0
+    with pytest.raises(dfd.errors.CalibrationError, match=r"not positive.*What to do") as caught:
+        dfd.calibrate(objective, "lyddon", minimum=elsewhere)
+    assert caught.value.calibration.beta < 0

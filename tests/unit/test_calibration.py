@@ -85,3 +85,32 @@ def test_weights_by_hand(objective):
         dfd.calibrate(objective, "magic")
     with pytest.raises(dfd.errors.SettingError, match="at least 2"):
         dfd.calibrate(objective, bootstrap=1)
+
+
+def test_too_many_escaped_fits_leave_no_weight():
+    """Six spins, 21 parameters and 60 rows: resamples lack whole configurations, and the unbounded loss runs away."""
+    model = dfd.models.IsingNetwork(dfd.graphs.complete(6), states="spins")
+    x = dfd.simulate(model, {"field": np.zeros(6), "coupling": np.full(15, 0.2)}, 60, seed=3).rows
+    objective = dfd.objective(model, x)
+    around = dfd.minimise(dfd.objective(model, x, "ratio"))
+    replicates = dfd.bootstrap(objective, around, 50)
+    assert replicates.minima.tally.get("escaped", 0) > 25
+    for method in ("score-matching", "score-matching-invariant", "gpc"):
+        with pytest.raises(dfd.errors.CalibrationError, match=r"bootstrap fits have a minimum.*loss='ratio'"):
+            dfd.calibrate(objective, method, bootstrap=replicates, minimum=around)
+
+
+def test_minimisers_where_the_prior_has_no_slope():
+    """Over-dispersed beyond the model: every minimiser has theta2 = 0, where the prior's slope is infinite."""
+    x = np.random.default_rng(1).negative_binomial(0.5, 0.1, 500)
+    objective = dfd.objective(dfd.models.ConwayMaxwellPoisson(), x)
+    with pytest.raises(dfd.errors.CalibrationError, match=r"no finite slope.*What to do"):
+        dfd.calibrate(objective, bootstrap=50)
+
+
+def test_a_calibration_says_what_it_rests_on(objective):
+    found = dfd.calibrate(objective, bootstrap=50)
+    assert found.numerator == pytest.approx(found.from_prior + found.from_data)
+    assert found.beta == pytest.approx(found.numerator / found.denominator)
+    for part in ("Theorem 3's condition holds", "the prior gives", "50 multinomial bootstrap fits: 50 converged"):
+        assert part in found.message
