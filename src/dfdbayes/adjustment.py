@@ -1,6 +1,6 @@
 """An affine adjustment of draws: every direction gets its own width.
 
-One weight beta cannot give all directions of a posterior their width. Here draws are moved about the minimiser, in
+One weight beta cannot give all directions of a posterior their width. Here draws are moved about their own mean, in
 unconstrained coordinates, so that their covariance becomes that of the estimator: as the bootstrap shows it
 (``"bootstrap"``), or by the sandwich formula from the loss's derivatives (``"sandwich"``).
 """
@@ -34,7 +34,6 @@ def adjusted(
             f"the minimiser lies on the boundary of {', '.join(minimum.edges[:3])}, where draws cannot be adjusted. "
             "What to do: leave out adjust."
         )
-    centre = space.to_z(minimum.vector)
     wanted = _bootstrap(objective, calibration) if method == "bootstrap" else _sandwich(objective, minimum)
     folded = space.fold(z)
     present = np.cov(folded.reshape(-1, space.size).T).reshape(space.size, space.size)
@@ -45,6 +44,7 @@ def adjusted(
             "the estimator's covariance is singular, so draws cannot be adjusted. What to do: more bootstrap fits "
             f"than parameters ({space.size}), or leave out adjust."
         ) from None
+    centre = folded.reshape(-1, space.size).mean(axis=0)  # which knows the prior; the minimiser does not
     return centre + (folded - centre) @ move.T
 
 

@@ -86,7 +86,7 @@ def fit(
     on_failure : {"raise", "fallback"}
         What to do where the calibration has no positive beta; see `calibrate`.
     adjust : {"auto", "bootstrap", "sandwich", None}
-        Move the draws about the minimiser so that every direction has the estimator's width, as the bootstrap or the
+        Move the draws about their mean so that every direction has the estimator's width, as the bootstrap or the
         sandwich formula gives it. By default by the bootstrap if the calibration is the default too and the draws can
         be moved, which is what covers best (see docs/how-to/choose-a-calibration.md).
     sampler : str or sampler

@@ -2,6 +2,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+import numpyro.distributions as dist
 import pytest
 
 import dfdbayes as dfd
@@ -58,8 +59,6 @@ def test_adjusted_draws_have_the_estimators_covariance(objective, method):
 
 def test_a_named_alternative_stands_in_where_the_paper_has_no_weight(tmp_path):
     """A prior too narrow for Theorem 3: with on_failure='fallback' another method is used, and that is said."""
-    import numpyro.distributions as dist
-
     x = np.random.default_rng(0).poisson(3.0, 100)
     prior = {"theta": dist.Normal(20.0, 0.01)}
     with pytest.raises(dfd.errors.CalibrationError, match="Theorem 3"):
@@ -138,3 +137,14 @@ def test_lyddon_refuses_a_negative_weight(objective):
     with pytest.raises(dfd.errors.CalibrationError, match=r"not positive.*What to do") as caught:
         dfd.calibrate(objective, "lyddon", minimum=elsewhere)
     assert caught.value.calibration.beta < 0
+
+
+def test_moving_draws_keeps_what_the_prior_says():
+    """A prior far from the minimiser shifts the posterior; giving the draws their width must not multiply the shift."""
+    x = np.random.default_rng(4).poisson(4.0, 60)
+    prior = {"theta": dist.LogNormal(np.log(2.0), 0.1)}
+    settings = {"prior": prior, "calibration": "lyddon", "sampler": "laplace", "progress": False}
+    plain, moved = (dfd.fit("poisson", x, adjust=adjust, **settings) for adjust in (None, "bootstrap"))
+    means = [np.log(fit.posterior["theta"].values).mean() for fit in (plain, moved)]
+    assert means[1] == pytest.approx(means[0], abs=1e-9)
+    assert means[0] < np.log(plain.minimum.theta["theta"]) - 0.05
