@@ -146,7 +146,7 @@ def calibrate(
     objective: Objective,
     method: str | float = "score-matching-invariant",
     *,
-    bootstrap: int | Bootstrap | None = 400,
+    bootstrap: int | Bootstrap = 400,
     resampling: str = "multinomial",
     seed: int = 0,
     minimum: Minimum | None = None,
@@ -161,7 +161,7 @@ def calibrate(
     method : str or float
         ``"score-matching-invariant"``, ``"score-matching"`` (the paper's Theorem 3), ``"gpc"`` (bootstrap coverage of
         credible sets), ``"lyddon"`` (information matching), ``"none"`` for beta = 1, or a number.
-    bootstrap : int or Bootstrap, optional
+    bootstrap : int or Bootstrap
         How many replicates, or those already fitted.
     resampling : {"multinomial", "dirichlet"}
         See `dfdbayes.bootstrap`.
@@ -191,8 +191,7 @@ def calibrate(
         return _with(given(1.0, space, method="none"), replicates)
     if minimum is None:
         minimum = require(minimise(objective), objective)
-    if replicates is None and method in RESAMPLING:
-        assert isinstance(bootstrap, int)
+    if not isinstance(bootstrap, Bootstrap) and method in RESAMPLING:
         replicates = run_bootstrap(objective, minimum, bootstrap, kind=resampling, seed=seed, advance=advance)
     others = [m for m in ("score-matching-invariant", "lyddon") if m != method] if on_failure == "fallback" else []
     reasons: list[str] = []

@@ -51,7 +51,11 @@ def fit_command(
         str | None, typer.Option(help="score-matching, score-matching-invariant, gpc, lyddon, none.")
     ] = None,
     adjust: Annotated[str, typer.Option(help="bootstrap, sandwich or none: a width for each direction.")] = "auto",
+    on_failure: Annotated[
+        str, typer.Option(help="raise, or fallback: another calibration if there is no beta.")
+    ] = "raise",
     bootstrap: Bootstrap = 400,
+    resampling: Annotated[str, typer.Option(help="multinomial or dirichlet.")] = "multinomial",
     sampler: Annotated[str, typer.Option(help="nuts, random-walk or laplace.")] = "nuts",
     draws: Annotated[int | None, typer.Option(help="Draws a chain.")] = None,
     warmup: Annotated[int | None, typer.Option(help="Warm-up steps a chain.")] = None,
@@ -69,9 +73,9 @@ def fit_command(
     """Fit a model to data and print the calibrated posterior."""
     _fit(
         data, out, timings, model=model, loss=loss, beta=beta, calibration=calibration, adjust=adjust,
-        bootstrap=bootstrap, sampler=sampler, draws=draws, warmup=warmup, chains=chains, seed=seed,
-        columns=columns.split(",") if columns else None, weights=weights, missing=missing,
-        options={"graph": graph, "states": states, "rates": _numbers(rates)},
+        on_failure=on_failure, bootstrap=bootstrap, resampling=resampling, sampler=sampler, draws=draws, warmup=warmup,
+        chains=chains, seed=seed, columns=columns.split(",") if columns else None, weights=weights, missing=missing,
+        options=_options(graph, states, rates),
     )  # fmt: skip
 
 
@@ -99,7 +103,7 @@ def compare(
     """Fit by several losses and print them side by side."""
     from . import losses as known
     from .comparison import compare as side_by_side
-    from .files import require_writable, write_atomically
+    from .files import require_writable
     from .fit import fit
 
     folder = require_writable(out) if out is not None else None
@@ -113,7 +117,7 @@ def compare(
             fits[word] = fit(
                 model, _data(data), loss=word, bootstrap=bootstrap, seed=seed,
                 columns=columns.split(",") if columns else None, weights=weights, missing=missing,
-                options={"graph": graph, "states": states, "rates": _numbers(rates)},
+                options=_options(graph, states, rates),
             )  # fmt: skip
     compared = side_by_side(fits)
     print(compared.table.to_string(float_format=lambda value: f"{value:.4f}"))
@@ -124,8 +128,7 @@ def compare(
         from . import plots
 
         _write(folder / "comparison.csv", compared.table.to_csv())
-        figure = plots.comparison(compared)
-        write_atomically(folder / "comparison.png", lambda scratch: figure.savefig(scratch, format="png", dpi=130))
+        _draw(folder / "comparison.png", plots.comparison(compared))
         print(f"written to {folder}{os.sep}: comparison.csv, comparison.png")
 
 
@@ -149,12 +152,12 @@ def coverage_command(
     """Simulate data sets, fit them all, and report how often intervals hold the truth."""
     from . import models, plots
     from .coverage import coverage
-    from .files import require_writable, write_atomically
+    from .files import require_writable
     from .graphs import parse
 
     folder = require_writable(out) if out is not None else None
     width = parse(graph).size if graph else 1
-    made = models.by_name(model, width, {"graph": graph, "states": states, "rates": _numbers(rates)})
+    made = models.by_name(model, width, _options(graph, states, rates))
     found = coverage(
         made, _numbers(theta), n, replicates, loss=loss, calibration=calibration, adjust=adjust,
         bootstrap=bootstrap, sampler=sampler, seed=seed, path=folder / "replicates.jsonl" if folder else None,
@@ -165,8 +168,7 @@ def coverage_command(
         print(f"warning: {count} ended in {reason}")
     if folder is not None:
         _write(folder / "coverage.csv", found.table.to_csv(index_label="parameter"))
-        figure = plots.coverage(found)
-        write_atomically(folder / "coverage.png", lambda scratch: figure.savefig(scratch, format="png", dpi=130))
+        _draw(folder / "coverage.png", plots.coverage(found))
         print(f"written to {folder}{os.sep}: coverage.csv, coverage.png, replicates.jsonl")
 
 
@@ -248,6 +250,17 @@ def _fit(source: str, out: Path | None, timings: bool, **settings: Any) -> None:
         print(f"written to {folder}{os.sep}: posterior.nc, summary.csv, summary.json, report.html")
     if timings:
         _show_timings(result, imported, time.perf_counter() - written)
+
+
+def _draw(path: Path, figure: Any) -> None:
+    from .files import write_atomically
+
+    write_atomically(path, lambda scratch: figure.savefig(scratch, format="png", dpi=130))
+
+
+def _options(graph: str | None, states: str | None, rates: str | None) -> dict[str, Any]:
+    """What a model given by name may take."""
+    return {"graph": graph, "states": states, "rates": _numbers(rates)}
 
 
 def _data(source: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ import pandas as pd
 from .errors import DataError, DfdbayesError, SettingError
 from .fit import Silent, fit
 from .models.base import AbstractModel
-from .parameters import Space
+from .parameters import Space, describe_prior
 from .progress import on_terminal
 from .simulate import simulate
 
@@ -108,13 +108,15 @@ def coverage(
     if any(not 0 < level < 1 for level in levels):
         raise SettingError(f"levels must lie between 0 and 1, not {list(levels)}")
     truth = np.asarray(model.space.flatten(theta))
-    done, writing = _kept(path), Lock()
+    about = _described({"model": model.name, "theta": truth.tolist(), "n": n, "seed": seed, "own source": bool(source)})
+    about |= _described({"simulation": simulation} | settings)
+    done, writing = _kept(path, about), Lock()
     advance = (on_terminal() if progress else Silent()).begin("coverage", replicates)
 
     def one(r: int) -> dict[str, Any]:
         if r not in done:
             rows = source(seed + r) if source else simulate(model, theta, n, seed=seed + r, method=simulation).rows
-            done[r] = {"replicate": r} | _replicate(model, truth, rows, levels, seed + r, settings)
+            done[r] = {"replicate": r, "run": about} | _replicate(model, truth, rows, levels, seed + r, settings)
             if path is not None:
                 with writing, Path(path).open("a") as lines:
                     lines.write(json.dumps(done[r]) + "\n")
@@ -173,8 +175,21 @@ def _counted(results: list[dict[str, Any]], names: tuple[str, ...], levels: Sequ
     )
 
 
-def _kept(path: str | Path | None) -> dict[int, dict[str, Any]]:
-    """Replicates finished by an earlier run; a line cut off by its end is left out."""
+def _described(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as JSON can hold them and a later run can compare them."""
+
+    def plain(value: Any) -> Any:
+        if value is None or isinstance(value, (str, int, float, list)):
+            return value
+        if isinstance(value, Mapping):
+            return _described(value)
+        return describe_prior(value) if hasattr(value, "log_prob") else getattr(value, "name", type(value).__name__)
+
+    return {key: plain(value) for key, value in settings.items()}
+
+
+def _kept(path: str | Path | None, about: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    """Replicates finished by an earlier run with the same settings; a line cut off by its end is left out."""
     if path is None or not Path(path).is_file():
         return {}
     text, kept = Path(path).read_text(), {}
@@ -186,5 +201,12 @@ def _kept(path: str | Path | None) -> dict[int, dict[str, Any]]:
             entry = json.loads(line)
         except ValueError:
             continue
+        other = entry.get("run", {})
+        if other != about:
+            differing = [key for key in other | about if other.get(key) != about.get(key)]
+            raise SettingError(
+                f"{path} keeps replicates of another run (it differs in {', '.join(differing)}); they cannot be mixed. "
+                "Choose another file or folder, or remove that one."
+            )
         kept[entry["replicate"]] = entry
     return kept

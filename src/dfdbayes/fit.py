@@ -11,6 +11,7 @@ import numpy as np
 from . import losses, models, sampling
 from .adjustment import METHODS as ADJUSTMENTS
 from .adjustment import adjusted
+from .bootstrap import Bootstrap
 from .bootstrap import bootstrap as run_bootstrap
 from .calibration import RESAMPLING, Calibration, calibrate, require_positive
 from .data import Dataset
@@ -139,7 +140,7 @@ def fit(
         method = beta if beta is not None else objective.loss.calibration if calibration is None else calibration
         usual = beta is None and calibration is None and method in RESAMPLING
         wanted = ("bootstrap" if usual else None) if adjust == "auto" else None if adjust == "none" else adjust
-        replicates = None
+        replicates: int | Bootstrap = bootstrap
         if method in RESAMPLING or wanted == "bootstrap":
             advance = shown.begin("bootstrap", bootstrap)
             replicates = run_bootstrap(objective, minimum, bootstrap, kind=resampling, seed=seed, advance=advance)

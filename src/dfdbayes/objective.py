@@ -187,13 +187,11 @@ class Objective:
 
     def hessians_at_z(self, z: np.ndarray, weights: np.ndarray) -> Float[np.ndarray, "b p p"]:
         """Hessians in unconstrained coordinates at many points, each under its own row of ``weights``."""
-        parts = []
-        for first in range(0, len(z), 50):
-            part, own = z[first : first + 50], weights[first : first + 50]
-            filler = 50 - len(part)
-            part, own = (np.concatenate([a, np.repeat(a[:1], filler, axis=0)]) for a in (part, own))
-            parts.append(np.asarray(_hessians_at_z(self.problem, part, self.arrays, self.weigh(own)))[: 50 - filler])
-        return np.concatenate(parts)
+
+        def of(part: np.ndarray) -> tuple[Array]:
+            return (_hessians_at_z(self.problem, z[part], self.arrays, self.weigh(weights[part])),)
+
+        return in_batches(of, np.arange(len(z)))[0]
 
     def unit_gradients(self, theta: Any) -> Float[np.ndarray, "u p"]:
         """What one more observation of each unit adds to the gradient.

@@ -184,3 +184,10 @@ def test_coverage_goes_on_where_it_stopped(call, tmp_path):
     assert (out / "coverage.png").stat().st_size > 1000
     code, _, err = call("coverage", "--model", "poisson", "--theta", "3,4", "--n", 100)
     assert code == 2 and "1 parameters" in err
+
+
+def test_failure_and_resampling_are_choices_of_the_command_line(call, visits):
+    code, out, _ = call("fit", visits, "--model", "poisson", "--sampler", "laplace", "--resampling", "dirichlet")
+    assert code == 0 and "400 dirichlet bootstrap fits" in out
+    code, _, err = call("fit", visits, "--model", "poisson", "--on-failure", "shrug")
+    assert code == 2 and "on_failure must be 'raise' or 'fallback', not 'shrug'" in err

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import numpyro.distributions as dist
 import pytest
 
 import dfdbayes as dfd
@@ -76,3 +77,14 @@ def test_nonsense_is_refused():
         dfd.coverage(POISSON, {"theta": 3.0}, 100, levels=(95,))
     with pytest.raises(dfd.errors.SettingError, match="at least one replicate"):
         dfd.coverage(POISSON, {"theta": 3.0}, 100, replicates=0)
+
+
+def test_replicates_of_different_runs_are_not_mixed(tmp_path):
+    path = tmp_path / "coverage.jsonl"
+    settings = {"sampler": "laplace", "bootstrap": 20, "progress": False, "path": path}
+    dfd.coverage(POISSON, {"theta": 3.0}, 100, replicates=2, **settings)
+    before = path.read_text()
+    for change in ({"loss": "ratio"}, {"prior": {"theta": dist.Gamma(2.0, 1.0)}}, {"seed": 7}):
+        with pytest.raises(dfd.errors.SettingError, match=rf"another run \(it differs in {next(iter(change))}\)"):
+            dfd.coverage(POISSON, {"theta": 3.0}, 100, replicates=2, **(settings | change))
+    assert path.read_text() == before

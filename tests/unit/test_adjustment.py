@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import numpyro.distributions as dist
 import pytest
+from jax.scipy.special import gammaln
 
 import dfdbayes as dfd
 from dfdbayes.adjustment import adjusted
@@ -140,11 +141,52 @@ def test_lyddon_refuses_a_negative_weight(objective):
 
 
 def test_moving_draws_keeps_what_the_prior_says():
-    """A prior far from the minimiser shifts the posterior; giving the draws their width must not multiply the shift."""
+    """A prior beside the minimiser shifts the posterior; giving the draws their width must not multiply the shift."""
     x = np.random.default_rng(4).poisson(4.0, 60)
-    prior = {"theta": dist.LogNormal(np.log(2.0), 0.1)}
+    prior = {"theta": dist.LogNormal(np.log(3.0), 0.1)}
     settings = {"prior": prior, "calibration": "lyddon", "sampler": "laplace", "progress": False}
     plain, moved = (dfd.fit("poisson", x, adjust=adjust, **settings) for adjust in (None, "bootstrap"))
     means = [np.log(fit.posterior["theta"].values).mean() for fit in (plain, moved)]
     assert means[1] == pytest.approx(means[0], abs=1e-9)
     assert means[0] < np.log(plain.minimum.theta["theta"]) - 0.05
+
+
+def graphical():
+    """Counts on which the divergence's weight is nearly zero, so that the prior places the posterior."""
+    wide = {"interaction": dist.Normal(0.0, 1.0)}
+    model = dfd.models.PoissonGraphical(dfd.graphs.complete(4)).with_priors(wide)
+    truth = {"intercept": np.array([0.8, 1.0, 0.6, 0.9]), "interaction": np.array([0.1, 0.2, 0.1, 0.15, 0.1, 0.2])}
+    return model, dfd.simulate(model, truth, 500, seed=1).rows
+
+
+def test_draws_that_the_prior_places_are_not_given_the_estimators_width():
+    with pytest.raises(dfd.errors.CalibrationError, match=r"the prior decides where.*loss='ratio'"):
+        dfd.fit(*graphical(), beta=1e-4, adjust="bootstrap", sampler="laplace", progress=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = dfd.fit(*graphical(), sampler="laplace", progress=False)
+    assert fit.settings["adjust"] is None
+    assert any("draws were not adjusted" in c and "the prior decides where" in c for c in fit.cautions)
+
+
+def test_bootstrap_minimisers_on_a_boundary_have_no_width():
+    """A hundred counts whose minimiser is inside while some resamples' lie at theta2 = 0."""
+    model = dfd.models.ConwayMaxwellPoisson()
+    x = dfd.simulate(model, {"theta1": 4.0, "theta2": 0.75}, 100, seed=72).rows
+    with pytest.raises(dfd.errors.CalibrationError, match="some bootstrap minimisers lie on a boundary"):
+        dfd.fit(model, x, beta=1.0, adjust="bootstrap", seed=72, sampler="laplace", progress=False)
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "sandwich"])
+def test_parameters_that_only_their_sum_matters_of_have_no_covariance(method):
+    model = dfd.Model(
+        lambda theta, x: (theta["a"] + theta["b"]) * x[0] - gammaln(x[0] + 1.0),
+        domain=dfd.Counts(1),
+        parameters={"a": dist.Normal(0.0, 1.0), "b": dist.Normal(0.0, 1.0)},
+    )
+    objective = dfd.objective(model, np.random.default_rng(0).poisson(3.0, 200))
+    minimum = replace(dfd.minimise(objective), outcome=dfd.Outcome.CONVERGED)
+    weight = dfd.calibrate(objective, 1.0, bootstrap=dfd.bootstrap(objective, minimum, 30))
+    weight = replace(weight, outcomes=("converged",) * 30)
+    with pytest.raises(dfd.errors.CalibrationError, match="singular"):
+        adjusted(np.random.default_rng(1).normal(size=(1, 90, 2)), objective, minimum, weight, method)
