@@ -16,6 +16,8 @@ from jaxtyping import Float
 from .errors import SettingError
 from .minimise import Minima, Minimum, minimise_many
 from .objective import Objective
+from .ratios import LARGE
+from .tally import BUCKETS, bucket_of
 
 KINDS = ("multinomial", "dirichlet")
 
@@ -53,28 +55,62 @@ def bootstrap(
     """Minimise the loss under ``size`` resampled weights, from the full data's minimum."""
     if size < 2:
         raise SettingError(f"bootstrap is {size}; calibration needs at least 2 replicates, better 100 or more")
-    weights = resample(objective, np.random.default_rng([seed, 1]), size, kind)
+    weights = resample(objective, seed, size, kind)
     return Bootstrap(kind, weights, minimise_many(objective, weights, minimum, advance), degenerate(objective, weights))
 
 
-def resample(
-    objective: Objective, rng: np.random.Generator, size: int, kind: str = "multinomial"
-) -> Float[np.ndarray, "size u"]:
+def resample(objective: Objective, seed: int, size: int, kind: str = "multinomial") -> Float[np.ndarray, "size u"]:
     """Weights of bootstrap replicates of the objective's units."""
     observations, each = objective.observations, objective.unit_weights
-    total = observations.sum()
-    if kind == "multinomial":
-        drawn = rng.multinomial(round(float(total)), observations / total, size=size).astype(float)
-    elif kind == "dirichlet":
-        drawn = rng.dirichlet(observations, size=size) * total
-    else:
-        raise SettingError(f"there is no resampling '{kind}'; known: {', '.join(KINDS)}")
+    if not objective.rowwise or len(observations) <= LARGE:
+        return draw([seed, 1], observations, size, kind) * each
+    buckets = bucket_of(objective.data.rows.T)
+    shares = of_buckets(seed, np.bincount(buckets, weights=observations, minlength=BUCKETS), size, kind)
+    drawn = np.empty((size, len(observations)))
+    for bucket in range(BUCKETS):
+        inside = buckets == bucket
+        drawn[:, inside] = in_bucket(seed, bucket, shares[:, bucket], observations[inside], kind)
     return drawn * each
+
+
+def of_buckets(seed: int, totals: Float[np.ndarray, " k"], size: int, kind: str) -> Float[np.ndarray, "size k"]:
+    """How much of each replicate falls to each bucket of rows."""
+    return draw([seed, 1], totals, size, kind)
+
+
+def in_bucket(
+    seed: int, bucket: int, share: Float[np.ndarray, " size"], observations: Float[np.ndarray, " u"], kind: str
+) -> Float[np.ndarray, "size u"]:
+    """A bucket's share of each replicate spread over its rows.
+
+    A bucket is given by its rows' values and has random numbers of its own. So many rows can be resampled wherever
+    they are, and replicates do not depend on how the data were cut or ordered.
+    """
+    if not len(observations):
+        return np.empty((len(share), 0))
+    return draw([seed, 1, bucket], observations, len(share), kind, share)
+
+
+def draw(
+    seed: list[int],
+    observations: Float[np.ndarray, " u"],
+    size: int,
+    kind: str,
+    totals: Float[np.ndarray, " size"] | None = None,
+) -> Float[np.ndarray, "size u"]:
+    """Resampled weights that sum to as many observations as there are, or to ``totals``."""
+    rng, total = np.random.default_rng(seed), observations.sum()
+    if kind == "multinomial":
+        wanted = round(float(total)) if totals is None else np.round(totals).astype(int)
+        return rng.multinomial(wanted, observations / total, size=size).astype(float)
+    if kind == "dirichlet":
+        return rng.dirichlet(observations, size=size) * (total if totals is None else totals[:, None])
+    raise SettingError(f"there is no resampling '{kind}'; known: {', '.join(KINDS)}")
 
 
 def degenerate(objective: Objective, weights: Float[np.ndarray, "b u"]) -> int:
     """How many replicates hold a single value of a column that has several in the data."""
-    if objective.blocks is not None:
+    if not objective.rowwise or len(objective.units) > LARGE:
         return 0
     rows = objective.data.rows.astype(float)
     rows = rows - rows[0]

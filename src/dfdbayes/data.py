@@ -7,10 +7,8 @@ replicate is a new vector of weights.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +17,10 @@ from jaxtyping import Float, Int
 
 from .domain import Domain
 from .errors import DataError, SettingError
+from .reading import CHUNK, Columns, Memory, Table, table_of
+from .tally import Tallies, Tally, condense
+
+MANY_CELLS = 2**24  # beyond so many values distinct rows are kept in the smallest integers that hold them
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Dataset:
     Attributes
     ----------
     rows : (u, d) integers
-        The distinct rows, sorted. Labelled categories are stored as 0, 1, ...
+        The distinct rows, sorted; in small integers where there are very many. Labelled categories are 0, 1, ...
     counts : (u,) floats
         Weight of each distinct row: how many observations equal it.
     columns : tuple of str
@@ -66,6 +68,7 @@ class Dataset:
         columns: Sequence[str] | None = None,
         weights: Any = None,
         missing: str = "refuse",
+        advance: Callable[[int, int], None] = lambda done, total: None,
     ) -> Dataset:
         """Make a data set from what a user has.
 
@@ -73,7 +76,8 @@ class Dataset:
         ----------
         source
             A NumPy array (1-d, or rows by columns), a pandas or polars frame or series, a mapping
-            ``{value: count}``, the path of a CSV or Parquet file, or a `Dataset`.
+            ``{value: count}``, the path of a CSV or Parquet file or of a folder of such files, or a `Dataset`. Files
+            and arrays are read in chunks, so they may be larger than memory.
         domain : Domain, optional
             If given, the data are checked against it and labelled categories are read by label.
         columns : sequence of str, optional
@@ -84,6 +88,8 @@ class Dataset:
             much, as in a survey, and a bootstrap draws rows with their weights.
         missing : {"refuse", "drop"}
             What to do with rows that have a missing value.
+        advance : callable, optional
+            Called after every chunk with how much was read, and how much there is.
         """
         if isinstance(source, Dataset):
             data = source
@@ -92,7 +98,7 @@ class Dataset:
             if weights is not None:
                 raise SettingError("weights are already part of a Dataset; give them where it is made")
         else:
-            data = _from_table(source, domain, columns, weights, missing)
+            data = _from_table(source, domain, columns, weights, missing, advance)
         if domain is not None:
             data.check(domain)
         return data
@@ -111,16 +117,30 @@ class Dataset:
     def d(self) -> int:
         return self.rows.shape[1]
 
+    def slices(self, size: int = 2**16) -> Iterator[np.ndarray]:
+        """The distinct rows, so many at a time, as 64-bit integers."""
+        for first in range(0, len(self.rows), size):
+            yield self.rows[first : first + size].astype(np.int64)
+
+    def thinned(self, most: int = 2**16) -> Dataset:
+        """Every so-many-th distinct row with its weight, at most ``most``: enough for a first guess."""
+        if len(self.rows) <= most:
+            return self
+        some = np.linspace(0, len(self.rows) - 1, most).astype(int)
+        repeats = None if self.repeats is None else self.repeats[some]
+        rows = self.rows[some].astype(np.int64)
+        return replace(self, rows=rows, counts=self.counts[some], first=self.first[some], repeats=repeats)
+
     def check(self, domain: Domain) -> None:
         """Raise `DataError`, naming row, column and remedy, unless every row lies in ``domain``."""
         if self.d != domain.d:
             raise DataError(_wrong_width(self.columns, domain.d))
-        outside = ~domain.contains(self.rows)
+        outside = np.concatenate([~domain.contains(rows).all(axis=1) for rows in self.slices()])
         if not outside.any():
             return
-        bad = np.flatnonzero(outside.any(axis=1))
+        bad = np.flatnonzero(outside)
         worst = bad[np.argmin(self.first[bad])]
-        j = int(np.argmax(outside[worst]))
+        j = int(np.argmin(domain.contains(self.rows[worst][None])[0]))
         coordinate = domain.coordinate(j)
         affected = int(self.counts[bad].sum())
         raise DataError(
@@ -137,153 +157,152 @@ class Dataset:
 
     def _select(self, columns: Sequence[str]) -> Dataset:
         order = [_position(self.columns, name) for name in columns]
-        each = None if self.repeats is None else self.counts / self.repeats
-        index, inverse = _distinct(self.rows[:, order], each)
-        counts = np.bincount(inverse, weights=self.counts)
-        repeats = None if self.repeats is None else np.bincount(inverse, weights=self.repeats)
-        rows, first = self.rows[index][:, order], self.first[index]
-        return Dataset(rows, counts, tuple(columns), first, self.dropped, self.source, repeats)
-
-
-def _distinct(rows: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Where each distinct row (with its observation weight, if there are any) first stands, and which one each is."""
-    keys = rows
-    if weights is not None:
-        keys = np.column_stack([rows, np.unique(weights, return_inverse=True)[1]])
-    if keys.shape[1] == 1:
-        _, index, inverse = np.unique(keys[:, 0], return_index=True, return_inverse=True)
-    else:
-        _, index, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    return index, inverse.reshape(-1)
+        early = np.argsort(self.first, kind="stable")  # so that of equal rows the first one is kept
+        each = None if self.repeats is None else (self.counts / self.repeats)[early]
+        part = [self.rows[early, j] for j in order]
+        found = condense(part, self.first[early], self.observations[early], each)
+        counts = found.repeats if found.weights is None else found.repeats * found.weights
+        repeats = None if found.weights is None else found.repeats
+        rows = found.columns.T.astype(self.rows.dtype)
+        return Dataset(rows, counts, tuple(columns), found.first, self.dropped, self.source, repeats)
 
 
 def _from_table(
-    source: Any, domain: Domain | None, columns: Sequence[str] | None, weights: Any, missing: str
+    source: Any,
+    domain: Domain | None,
+    columns: Sequence[str] | None,
+    weights: Any,
+    missing: str,
+    advance: Callable[[int, int], None],
 ) -> Dataset:
-    if missing not in ("refuse", "drop"):
-        raise SettingError(f"missing must be 'refuse' or 'drop', not {missing!r}")
-    table, name, frequencies = _as_columns(source)
-    if weights is None:
-        weights = frequencies
-    if isinstance(weights, str):
-        weight_name = _match(weights, table)
-        weights = table.pop(weight_name)
-    elif weights is not None:
-        weight_name, weights = "weights", np.asarray(weights)
-    if columns is not None:
-        table = {_match(str(c), table): table[_match(str(c), table)] for c in columns}
-    total = len(next(iter(table.values()))) if table else 0
-    if total == 0:
-        raise DataError(f"{name} holds no rows: give at least two observations")
-    if domain is not None and len(table) != domain.d:
-        raise DataError(_wrong_width(tuple(table), domain.d))
+    table = table_of(source)
+    reading = Reading.of(table, domain, columns, weights, missing)
+    found, done = Tallies(), 0
+    for part in table.parts:
+        for chunk, read in part.chunks(reading.needed, CHUNK):
+            found.add(reading.tally(chunk, found.total))
+            done += read
+            advance(done, table.size)
+    return of_tally(found.merged(), table.name, reading)
 
-    absent = np.stack([np.asarray(pd.isna(column)) for column in table.values()], axis=1)
-    kept = ~absent.any(axis=1)
-    dropped = int(total - kept.sum())
-    if dropped and missing == "refuse":
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table is read: which columns, which weights, what values may be.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    weights : str or array, optional
+        The column of weights, or the weights themselves, one for each row of the table.
+    whole : bool
+        Whether the table is read as one chunk, so that what is said of it is said of all.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    weights: str | np.ndarray | None
+    domain: Domain | None
+    missing: str
+    whole: bool
+
+    @classmethod
+    def of(
+        cls, table: Table, domain: Domain | None, columns: Sequence[str] | None, weights: Any, missing: str
+    ) -> Reading:
+        if missing not in ("refuse", "drop"):
+            raise SettingError(f"missing must be 'refuse' or 'drop', not {missing!r}")
+        if weights is None:
+            weights = table.frequencies
+        names = tuple(table.columns)
+        if isinstance(weights, str):
+            _match(weights, names)
+            names = tuple(name for name in names if name != weights)
+        elif weights is not None:
+            weights = np.asarray(weights)
+            total = table.parts[0].size
+            if isinstance(table.parts[0], Memory) and len(weights) != total:
+                raise DataError(f"there are {len(weights)} weights for {total} rows")
+        if columns is not None:
+            names = tuple(_match(str(c), table.columns) for c in columns)
+        if not names:
+            raise DataError(f"{table.name} holds no columns")
+        if domain is not None and len(names) != domain.d:
+            raise DataError(_wrong_width(names, domain.d))
+        return cls(table.name, names, weights, domain, missing, len(table.parts) == 1 and table.size <= CHUNK)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns that must be read."""
+        return self.columns + ((self.weights,) if isinstance(self.weights, str) else ())
+
+    def tally(self, chunk: Columns, start: int) -> Tally:
+        """The distinct rows of a chunk whose first row is number ``start`` of the table (from 0)."""
+        total = len(chunk[self.columns[0]])
+        kept = np.ones(total, bool)
+        for name in self.columns:
+            if not np.issubdtype(chunk[name].dtype, np.integer):
+                kept &= ~np.asarray(pd.isna(chunk[name]))
+        if not kept.all() and self.missing == "refuse":
+            self._refuse_missing(chunk, start, int(total - kept.sum()), total)
+        weights = self._weights_of(chunk, start, total)
+        used = kept if weights is None else kept & (weights > 0)
+        everything = used.all()
+        where = np.arange(total) if everything else np.flatnonzero(used)
+        codes = [
+            self._codes(chunk[name] if everything else chunk[name][where], name, j, start + where)
+            for j, name in enumerate(self.columns)
+        ]
+        each = None if weights is None else weights[where]
+        return condense(codes, start + where, None, each, total, int(total - kept.sum()))
+
+    def _codes(self, column: np.ndarray, name: str, j: int, where: np.ndarray) -> np.ndarray:
+        coordinate = self.domain.coordinate(j) if self.domain is not None else None
+        return _as_integers(column, name, where, coordinate, "" if self.whole else "at least ")
+
+    def _weights_of(self, chunk: Columns, start: int, total: int) -> np.ndarray | None:
+        if self.weights is None:
+            return None
+        if isinstance(self.weights, str):
+            return _as_weights(chunk[self.weights], self.weights, start)
+        part = self.weights[start : start + total]
+        if len(part) != total:
+            raise DataError(f"there are {len(self.weights)} weights for more than {start + len(part)} rows")
+        return _as_weights(part, "weights", start)
+
+    def _refuse_missing(self, chunk: Columns, start: int, dropped: int, total: int) -> None:
+        absent = np.stack([np.asarray(pd.isna(chunk[name])) for name in self.columns], axis=1)
         i, j = np.argwhere(absent)[0]
+        of = f"of {total} rows" if self.whole else f"of the {total} rows from row {start + 1} on"
         raise DataError(
-            f"{dropped} of {total} rows have missing values (first: row {i + 1}, column "
-            f"'{list(table)[j]}'). Pass missing='drop' (on the command line: --missing drop) to leave them out."
+            f"{dropped} {of} have missing values (first: row {start + i + 1}, column '{self.columns[j]}'). "
+            "Pass missing='drop' (on the command line: --missing drop) to leave them out."
         )
-    if not kept.any():
-        raise DataError(f"every one of the {total} rows of {name} has a missing value: nothing is left to fit")
-
-    where = np.flatnonzero(kept)
-    codes = [
-        _as_integers(column[where], label, where, domain.coordinate(j) if domain is not None else None)
-        for j, (label, column) in enumerate(table.items())
-    ]
-    rows = np.stack(codes, axis=1)
-    if weights is not None:
-        frequency = _as_weights(weights, weight_name, total)[where]
-        used = frequency > 0
-        if not used.any():
-            raise DataError(f"all weights in '{weight_name}' are zero: there are no observations")
-        rows, where, weights = rows[used], where[used], frequency[used]
-    each = None if weights is None or (weights == np.round(weights)).all() else weights
-    index, inverse = _distinct(rows, each)
-    counts = np.bincount(inverse, weights=weights).astype(float)
-    repeats = None if each is None else np.bincount(inverse).astype(float)
-    return Dataset(rows[index], counts, tuple(table), where[index], dropped, name, repeats)
 
 
-def _as_columns(source: Any) -> tuple[dict[str, np.ndarray], str, np.ndarray | None]:
-    """Columns by name, a name for the source, and frequencies if the source holds its own."""
-    if isinstance(source, (str, Path)):
-        path = Path(source)
-        return _named(_read(path)), path.name, None
-    if isinstance(source, Mapping):
-        values = np.asarray(list(source))
-        return {"value": values}, "frequency table", np.asarray(list(source.values()))
-    if isinstance(source, pd.DataFrame):
-        return _named(source), "data frame", None
-    if isinstance(source, pd.Series):
-        return {str(source.name or "x"): source.to_numpy()}, "series", None
-    if type(source).__module__.startswith("polars"):
-        if hasattr(source, "columns"):
-            return {str(c): source[c].to_numpy() for c in source.columns}, "data frame", None
-        return {source.name or "x": source.to_numpy()}, "series", None
-    array = np.asarray(source)
-    if array.ndim == 0 or array.ndim > 2:
-        raise DataError(f"data must be a vector or rows by columns, not an array of shape {array.shape}")
-    if array.ndim == 1:
-        return {"x": array}, "array", None
-    return {f"x{j + 1}": array[:, j] for j in range(array.shape[1])}, "array", None
-
-
-def _named(frame: pd.DataFrame) -> dict[str, np.ndarray]:
-    names = [str(c) for c in frame.columns]
-    twice = sorted({c for c in names if names.count(c) > 1})
-    if twice:
-        raise DataError(f"two columns are called '{twice[0]}': rename one")
-    return {name: frame.iloc[:, j].to_numpy() for j, name in enumerate(names)}
-
-
-def _read(path: Path) -> pd.DataFrame:
-    if not path.is_file():
-        raise DataError(f"there is no file '{path}'")
-    suffix = path.suffix.lower()
-    try:
-        if suffix in (".parquet", ".pq"):
-            return pd.read_parquet(path)
-        if suffix in (".csv", ".tsv", ".txt"):
-            return _read_text(path, "\t" if suffix == ".tsv" else ",")
-    except (pd.errors.ParserError, UnicodeDecodeError, ValueError, OSError) as problem:
-        raise DataError(f"{path.name} cannot be read: {str(problem).splitlines()[0]}") from problem
-    raise DataError(f"'{path.name}': files must end in .csv, .tsv, .txt or .parquet")
-
-
-def _read_text(path: Path, separator: str) -> pd.DataFrame:
-    with path.open(encoding="utf-8-sig") as lines:
-        heading = lines.readline().strip()
-    if not heading:
-        raise DataError(f"{path.name} is empty: it needs a line of column names and at least two rows")
-    cells = [cell.strip().strip('"') for cell in heading.split(separator)]
-    unnamed = all(_is_number(cell) for cell in cells)  # a file without names: its first line is data
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)  # a line longer than the first would lose cells
-        try:
-            frame = pd.read_csv(
-                path, sep=separator, header=None if unnamed else 0, skipinitialspace=True, index_col=False
+def of_tally(tally: Tally | None, source: str, reading: Reading) -> Dataset:
+    """A data set from the distinct rows of a table."""
+    if tally is None or tally.total == 0:
+        raise DataError(f"{source} holds no rows: give at least two observations")
+    if tally.size == 0:
+        if tally.dropped == tally.total:
+            raise DataError(
+                f"every one of the {tally.total} rows of {source} has a missing value: nothing is left to fit"
             )
-        except pd.errors.ParserWarning as problem:
-            raise DataError(f"{path.name}: a line has more cells than the first line has columns") from problem
-    if unnamed:
-        frame.columns = pd.Index([f"x{j + 1}" if len(cells) > 1 else "x" for j in range(len(cells))])
-    return frame
+        named = reading.weights if isinstance(reading.weights, str) else "weights"
+        raise DataError(f"all weights in '{named}' are zero: there are no observations")
+    weights, dropped = tally.weights, tally.dropped
+    if weights is not None and (weights == np.round(weights)).all():  # frequencies
+        tally, weights = tally.without_weights(), None
+    rows = np.ascontiguousarray(tally.columns.T)
+    if rows.size <= MANY_CELLS:
+        rows = rows.astype(np.int64)
+    counts = tally.repeats if weights is None else tally.repeats * weights
+    repeats = None if weights is None else tally.repeats
+    return Dataset(rows, counts, reading.columns, tally.first, dropped, source, repeats)
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _as_integers(column: np.ndarray, name: str, where: np.ndarray, coordinate: Any) -> np.ndarray:
+def _as_integers(column: np.ndarray, name: str, where: np.ndarray, coordinate: Any, least: str = "") -> np.ndarray:
     """Codes of one column without missing values; every refusal says row, column and remedy."""
     labels = coordinate.labels if coordinate is not None else ()
     if labels:
@@ -295,8 +314,8 @@ def _as_integers(column: np.ndarray, name: str, where: np.ndarray, coordinate: A
                 "Correct the value or add it to the model's labels."
             )
         return codes.astype(np.int64)
-    if column.dtype == bool or np.issubdtype(column.dtype, np.integer):
-        return column.astype(np.int64)
+    if column.dtype == bool or (np.issubdtype(column.dtype, np.integer) and column.dtype != np.uint64):
+        return column if column.dtype != bool else column.astype(np.int64)
     numbers = pd.to_numeric(pd.Series(column), errors="coerce").to_numpy(dtype=float)
     if np.isnan(numbers).any():
         i = int(np.argmax(np.isnan(numbers)))
@@ -309,30 +328,28 @@ def _as_integers(column: np.ndarray, name: str, where: np.ndarray, coordinate: A
         i = int(np.argmax(fractional))
         raise DataError(
             f"row {where[i] + 1}, column '{name}' is {numbers[i]:g}; discrete data need whole numbers "
-            f"({int(fractional.sum())} rows are affected). Round or recode the column, or leave it out."
+            f"({least}{int(fractional.sum())} rows are affected). Round or recode the column, or leave it out."
         )
     return numbers.astype(np.int64)
 
 
-def _as_weights(weights: np.ndarray, name: str, total: int) -> np.ndarray:
-    if len(weights) != total:
-        raise DataError(f"there are {len(weights)} weights for {total} rows")
+def _as_weights(weights: np.ndarray, name: str, start: int) -> np.ndarray:
     numbers = pd.to_numeric(pd.Series(np.asarray(weights)), errors="coerce").to_numpy(dtype=float)
     wrong = ~np.isfinite(numbers) | (numbers < 0)
     if wrong.any():
         i = int(np.argmax(wrong))
-        raise DataError(f"row {i + 1}, column '{name}' is {weights[i]}; a weight must be a number >= 0")
+        raise DataError(f"row {start + i + 1}, column '{name}' is {weights[i]}; a weight must be a number >= 0")
     return numbers
 
 
-def _match(name: str, table: Mapping[str, Any]) -> str:
+def _match(name: str, table: Sequence[str]) -> str:
     if name not in table:
         raise DataError(f"there is no column '{name}'; the columns are {', '.join(map(repr, table))}")
     return name
 
 
 def _position(columns: tuple[str, ...], name: str) -> int:
-    return columns.index(_match(name, dict.fromkeys(columns)))
+    return columns.index(_match(name, columns))
 
 
 def _wrong_width(columns: tuple[str, ...], needed: int) -> str:

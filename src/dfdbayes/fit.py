@@ -123,12 +123,12 @@ def fit(
     if adjust not in (None, "none", "auto", *ADJUSTMENTS):
         raise SettingError(f"there is no adjustment '{adjust}'; known: {', '.join(ADJUSTMENTS)}, auto, or None")
     with clock.stage("read"):
+        domain = None if isinstance(model, str) else model.domain
+        advance = _by_percent(shown.begin("reading", 100))
+        dataset = Dataset.of(data, domain, columns=columns, weights=weights, missing=missing, advance=advance)
         if isinstance(model, str):
-            dataset = Dataset.of(data, columns=columns, weights=weights, missing=missing)
             model = models.by_name(model, dataset.d, options)
             dataset.check(model.domain)
-        else:
-            dataset = Dataset.of(data, model.domain, columns=columns, weights=weights, missing=missing)
         model = model.with_priors(prior).labelled(dataset.columns)
         blocks = _blocks(model, dataset)
     with clock.stage("tabulate"):
@@ -142,8 +142,9 @@ def fit(
         wanted = ("bootstrap" if usual else None) if adjust == "auto" else None if adjust == "none" else adjust
         replicates: int | Bootstrap = bootstrap
         if method in RESAMPLING or wanted == "bootstrap":
-            advance = shown.begin("bootstrap", bootstrap)
-            replicates = run_bootstrap(objective, minimum, bootstrap, kind=resampling, seed=seed, advance=advance)
+            replicates = run_bootstrap(
+                objective, minimum, bootstrap, kind=resampling, seed=seed, advance=shown.begin("bootstrap", bootstrap)
+            )
         weight = calibrate(objective, method, bootstrap=replicates, minimum=minimum, on_failure=on_failure)
     with clock.stage("sample"):
         sampled = sample(
@@ -233,6 +234,19 @@ def _blocks(model: AbstractModel, data: Dataset) -> np.ndarray | None:
             "collect data that vary."
         )
     return None
+
+
+def _by_percent(advance: Callable[[int], None]) -> Callable[[int, int], None]:
+    """Progress in percent from how much of how much was done."""
+    shown = 0
+
+    def of(done: int, total: int) -> None:
+        nonlocal shown
+        percent = 100 * done // max(total, 1)
+        advance(percent - shown)
+        shown = percent
+
+    return of
 
 
 def _progress(progress: bool | Progress) -> Progress:

@@ -29,7 +29,6 @@ MAX_ITERATIONS = 200
 AIM = 1e-11  # the loop stops at this gradient per observation,
 ENOUGH = 1e-8  # and one that stops earlier, for want of digits, counts as converged below this
 REACH = 7.0  # how far log and logit coordinates may move from the start: a factor of about 1100
-BATCH = 50  # minimisations that run as one compiled call
 
 
 class Outcome(StrEnum):
@@ -227,7 +226,7 @@ def first_guess(objective: Objective) -> np.ndarray:
     """A consistent start: the model's own, or the ratio-matching estimate from the prior's centre."""
     space = objective.model.space
     if objective.model.start is not None:
-        return interior(space, space.flatten(objective.model.start(objective.data)), open_only=True)
+        return interior(space, space.flatten(objective.model.start(objective.data.thinned())), open_only=True)
     centre = interior(space, space.prior_quantiles([0.5])[0])
     if objective.loss == RATIO:
         return centre
@@ -258,7 +257,7 @@ def _search(
     space = objective.model.space
     y = np.clip(space.to_y(start), lower, upper)
     # One batch size means one compilation; only where a batch costs more than compiling is one alone run alone.
-    batch = BATCH if len(weights) > 1 or space.size <= 20 else 1
+    batch = objective.batch if len(weights) > 1 or space.size <= 20 else 1
     parts = []
     for first in range(0, len(weights), batch):
         chunk = weights[first : first + batch]

@@ -17,6 +17,9 @@ from .data import Dataset
 from .models.base import AbstractModel
 from .parameters import Theta
 
+BATCH = 50  # minimisations or evaluations that run as one compiled call
+MOST_CELLS = 2**26  # numbers of a table times evaluations at once
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -94,7 +97,7 @@ def _values(problem: Problem, thetas: Array, arrays: Any, weights: Any) -> Array
 
 
 def in_batches(
-    function: Callable[[np.ndarray], tuple[Array, ...]], items: np.ndarray, size: int = 50
+    function: Callable[[np.ndarray], tuple[Array, ...]], items: np.ndarray, size: int = BATCH
 ) -> tuple[np.ndarray, ...]:
     """Apply a compiled function to slices of one size (the last one filled up), so it compiles once."""
     parts = []
@@ -109,7 +112,7 @@ def in_batches(
 class Objective:
     """The loss of a model on a data set: call it with parameters to get D_n, a sum over the data.
 
-    Parameters may be a dict by name or a flat vector. ``weights`` (one for each distinct row) replace
+    Parameters may be a dict by name or a flat vector. ``weights`` (one for each of ``units``) replace
     the data's own, which is how a bootstrap replicate is evaluated.
 
     Examples
@@ -140,13 +143,27 @@ class Objective:
 
     @cached_property
     def units(self) -> Float[np.ndarray, " u"]:
-        """The data's own weight of each resampling unit: a distinct row, or a block of sites."""
-        return self.data.counts if self.blocks is None else np.ones(int(self.blocks.max()) + 1)
+        """The data's own weight of each resampling unit: a distinct row, a class of such, or a block of sites."""
+        if self.blocks is not None:
+            return np.ones(int(self.blocks.max()) + 1)
+        classes = self._table.classes
+        return self.data.counts if classes is None else np.bincount(classes, weights=self.data.counts)
+
+    @property
+    def rowwise(self) -> bool:
+        """Whether the resampling units are the distinct rows."""
+        return self.blocks is None and self._table.classes is None
 
     @property
     def observations(self) -> Float[np.ndarray, " u"]:
         """How many independent observations (or blocks) stand behind each unit."""
-        return self.data.observations if self.blocks is None else self.units
+        return self.data.observations if self.rowwise else self.units
+
+    @property
+    def batch(self) -> int:
+        """How many parameters are evaluated at once: fewer where a table is so long that many would fill memory."""
+        cells = min(sum(leaf.size for leaf in jax.tree.leaves(self.arrays)), 6 * self.data.rows.size)
+        return max(1, min(BATCH, 2 ** (MOST_CELLS // max(cells, 1)).bit_length() // 2))
 
     @property
     def unit_weights(self) -> Float[np.ndarray, " u"]:
@@ -183,7 +200,9 @@ class Objective:
 
     def derivatives(self, thetas: np.ndarray) -> tuple[np.ndarray, ...]:
         """Gradients (b, p) and Hessians (b, p, p) at many parameters, on the full data."""
-        return in_batches(lambda part: _derivatives(self.problem, part, self.arrays, self.own_weights), thetas)
+        return in_batches(
+            lambda part: _derivatives(self.problem, part, self.arrays, self.own_weights), thetas, self.batch
+        )
 
     def hessians_at_z(self, z: np.ndarray, weights: np.ndarray) -> Float[np.ndarray, "b p p"]:
         """Hessians in unconstrained coordinates at many points, each under its own row of ``weights``."""
@@ -191,7 +210,7 @@ class Objective:
         def of(part: np.ndarray) -> tuple[Array]:
             return (_hessians_at_z(self.problem, z[part], self.arrays, self.weigh(weights[part])),)
 
-        return in_batches(of, np.arange(len(z)))[0]
+        return in_batches(of, np.arange(len(z)), self.batch)[0]
 
     def unit_gradients(self, theta: Any) -> Float[np.ndarray, "u p"]:
         """What one more observation of each unit adds to the gradient.
@@ -199,12 +218,13 @@ class Objective:
         For losses that are sums over observations this is the observation's own gradient.
         """
         flat = self.model.space.flatten(theta)
-        plus_one = self.units[None] + np.eye(len(self.units))
 
         def of(part: np.ndarray) -> tuple[Array]:
-            return (_gradients(self.problem, flat, self.arrays, self.weigh(part)),)
+            plus_one = np.repeat(self.units[None], len(part), axis=0)
+            plus_one[np.arange(len(part)), part] += 1.0
+            return (_gradients(self.problem, flat, self.arrays, self.weigh(plus_one)),)
 
-        return in_batches(of, plus_one)[0] - self.gradient(theta)
+        return in_batches(of, np.arange(len(self.units)), self.batch)[0] - self.gradient(theta)
 
     def values(self, thetas: np.ndarray) -> Float[np.ndarray, " b"]:
         """D_n at many parameters, on the full data."""

@@ -10,6 +10,9 @@ log r^+ = log p(x) / p(x^{j+}). They come from one of three tables:
 * `Neighbours`, for any other model: the distinct rows with their neighbours' values; the ratios are
   differences of the model's log mass.
 
+Rows of an exponential family that own the same differences are interchangeable. Where there are very many distinct
+rows, weights and resamples are of such classes.
+
 Tables are padded with entries of weight zero to a few standard sizes, so that data sets of
 similar size share compiled code.
 """
@@ -24,14 +27,16 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 from scipy import sparse
 
 from .data import Dataset
-from .errors import ModelError
+from .errors import DataError, ModelError
 from .models.base import AbstractModel, ExponentialFamily
 from .models.pairwise import Pairwise
 from .parameters import Theta
+
+LARGE = 2**16  # distinct rows beyond which those with the same terms are one, and resamples are drawn in buckets
 
 
 class Distinct(NamedTuple):
@@ -72,6 +77,8 @@ class Prepared:
 
     arrays: Any
     weigh: Callable[[Float[np.ndarray, "*batch u"]], Any]
+    classes: Int[np.ndarray, " u"] | None = None
+    """Where there are very many distinct rows: which class of rows with the same terms each belongs to."""
 
 
 def padded_size(size: int) -> int:
@@ -169,11 +176,21 @@ def all_differences(model: ExponentialFamily, rows: np.ndarray, moved: np.ndarra
     return np.stack(parts, axis=1).reshape(rows.size, -1)
 
 
+def _neighbour_differences(model: ExponentialFamily, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(rows x coordinates) lines of differences to the decrement, where it exists, and from the increment."""
+    down, exists = model.domain.decrement(rows)
+    up, _ = model.domain.increment(rows)
+    return all_differences(model, rows, down), exists, -all_differences(model, rows, up)
+
+
 def _distinct(model: ExponentialFamily, data: Dataset, blocks: np.ndarray | None) -> Prepared:
-    down, exists = model.domain.decrement(data.rows)
-    up, _ = model.domain.increment(data.rows)
-    minus_table, minus_map = fold_owned(all_differences(model, data.rows, down), data, blocks, exists)
-    plus_table, plus_map = fold_owned(-all_differences(model, data.rows, up), data, blocks)
+    rows, classes = data.rows, None
+    if len(rows) > LARGE and blocks is None and data.repeats is None:
+        first, classes = _interchangeable(model, data)
+        rows = rows[first].astype(np.int64)
+    minus, exists, plus = _neighbour_differences(model, rows)
+    minus_table, minus_map = fold_owned(minus, exists.shape, blocks, exists)
+    plus_table, plus_map = fold_owned(plus, exists.shape, blocks)
 
     def weigh(weights: np.ndarray) -> tuple[Array, ...]:
         return tuple(
@@ -185,7 +202,39 @@ def _distinct(model: ExponentialFamily, data: Dataset, blocks: np.ndarray | None
         full = pad(table, padded_size(len(table)))
         return jnp.asarray(full[:, :-1]), jnp.asarray(full[:, -1])
 
-    return Prepared(Distinct(*padded(minus_table), *padded(plus_table)), weigh)
+    return Prepared(Distinct(*padded(minus_table), *padded(plus_table)), weigh, classes)
+
+
+def _interchangeable(model: ExponentialFamily, data: Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """A first row of each class of rows that own the same differences, and the class of every row.
+
+    Rows are compared by a sum of scrambled bits of their differences, 64 of them to sort by and 64 to make sure.
+    """
+    keys: list[np.ndarray] = []
+    checks: list[np.ndarray] = []
+    for rows in data.slices():
+        minus, exists, plus = _neighbour_differences(model, rows)
+        there = exists.reshape(-1)
+        for salt, found in ((1, keys), (3, checks)):
+            owned = np.where(there, _scrambled(minus, salt), np.uint64(0)) + _scrambled(plus, salt + 1)
+            found.append(owned.reshape(rows.shape).sum(axis=1))
+    _, first, classes = np.unique(np.concatenate(keys), return_index=True, return_inverse=True)
+    check = np.concatenate(checks)
+    if not np.array_equal(check[first][classes], check):  # once in 10^5 data sets of 10^7 distinct rows
+        raise DataError("two different rows look alike; leave one observation out")
+    return first, classes
+
+
+def _scrambled(lines: np.ndarray, salt: int) -> np.ndarray:
+    """64 bits for each line of numbers."""
+    mixed = np.full(len(lines), salt * 0x9E3779B97F4A7C15 % 2**64, dtype=np.uint64)
+    for column in lines.T:
+        mixed ^= (column + 0.0).view(np.uint64)
+        mixed ^= mixed >> np.uint64(30)
+        mixed *= np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(27)
+        mixed *= np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 def distinct_decrements(model: ExponentialFamily, data: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -209,10 +258,10 @@ def fold(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def fold_owned(
-    table: np.ndarray, data: Dataset, blocks: np.ndarray | None, exists: np.ndarray | None = None
+    table: np.ndarray, shape: tuple[int, ...], blocks: np.ndarray | None, exists: np.ndarray | None = None
 ) -> tuple[np.ndarray, sparse.csr_matrix]:
     """Distinct lines of a (rows x coordinates) table, and how often each unit (row or block) owns each of them."""
-    owner = np.repeat(np.arange(len(data.rows)), data.d) if blocks is None else blocks
+    owner = np.repeat(np.arange(shape[0]), shape[1]) if blocks is None else blocks
     units = int(owner.max()) + 1
     if exists is not None:
         table, owner = table[exists.reshape(-1)], owner[exists.reshape(-1)]

@@ -66,7 +66,7 @@ def test_value_gradient_and_weights(pair):
     gradient = objective.gradient(flat)
     scale = max(1.0, np.abs(gradient).max())
     np.testing.assert_allclose(gradient, oracles.finite_difference(objective, flat), rtol=1e-5, atol=1e-5 * scale)
-    weights = resample(objective, np.random.default_rng(0), 1)[0]
+    weights = resample(objective, 0, 1)[0]
     copied = np.repeat(objective.data.rows, weights.astype(int), axis=0)
     again = dfd.objective(model, copied, objective.loss)(flat)
     assert objective(flat, weights=weights) == pytest.approx(again, rel=1e-10)

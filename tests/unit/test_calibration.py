@@ -16,7 +16,7 @@ def test_theorem_3_the_slow_way(objective):
     """The formula, one bootstrap minimiser after another."""
     found = dfd.calibrate(objective, "score-matching", bootstrap=20, seed=4)
     whole = dfd.minimise(objective)
-    again = minimise_many(objective, resample(objective, np.random.default_rng([4, 1]), 20), whole)
+    again = minimise_many(objective, resample(objective, 4, 20), whole)
     np.testing.assert_array_equal(found.minimisers, again.vectors)
     covariance = np.cov(found.minimisers.T)
     invariant = dfd.calibrate(objective, "score-matching-invariant", bootstrap=20, seed=4)

@@ -104,7 +104,7 @@ def test_broken_files(tmp_path, content, match):
     path = tmp_path / "broken.csv"
     path.write_bytes(content)
     with pytest.raises(dfd.errors.DataError, match=match):
-        dfd.Dataset.of(path, dfd.Counts(1))
+        dfd.Dataset.of(path)
 
 
 def test_bad_weights():

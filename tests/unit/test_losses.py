@@ -79,7 +79,7 @@ def test_weights_are_repetitions(name):
     """The loss of a resample, row by row, is the loss of its weights."""
     model, data, theta = CASES[name]
     objective = dfd.objective(model, data)
-    weights = resample(objective, np.random.default_rng(1), 3)
+    weights = resample(objective, 1, 3)
     for w in weights:
         copied = np.repeat(objective.data.rows, w.astype(int), axis=0)
         assert objective(theta, weights=w) == pytest.approx(dfd.objective(model, copied)(theta), rel=1e-12)

@@ -29,7 +29,7 @@ def test_bootstrap_minimisers_are_those_of_resampled_data():
     rng = np.random.default_rng(2)
     objective = dfd.objective(dfd.models.ConwayMaxwellPoisson(), rng.poisson(4.0, 300))
     whole = dfd.minimise(objective)
-    weights = resample(objective, rng, 7)
+    weights = resample(objective, 2, 7)
     many = minimise_many(objective, weights, whole)
     for b, w in enumerate(weights):
         alone = dfd.minimise(

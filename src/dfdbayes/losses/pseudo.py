@@ -105,7 +105,7 @@ def _conditionals(model: ExponentialFamily, data: Dataset, blocks: np.ndarray | 
     levels = model.domain.coordinate(0).levels
     parts = [all_differences(model, data.rows, np.full_like(data.rows, level)) for level in levels]
     width = parts[0].shape[1]
-    table, incidence = fold_owned(np.concatenate(parts, axis=1), data, blocks)
+    table, incidence = fold_owned(np.concatenate(parts, axis=1), data.rows.shape, blocks)
     size = padded_size(len(table))
     full = pad(table, size).reshape(size, len(levels), width)
     arrays = Conditionals(jnp.asarray(full[..., :-1]), jnp.asarray(full[..., -1]))

@@ -1,0 +1,193 @@
+"""Data in chunks: the same data set whatever the chunks, the file or the order."""
+
+from importlib import import_module
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_array_equal
+
+import dfdbayes as dfd
+from dfdbayes import data, ratios, reading
+from dfdbayes.bootstrap import resample
+from dfdbayes.tally import BUCKETS, Tallies, bucket_of, condense, merge
+
+RNG = np.random.default_rng(5)
+TABLES = {
+    "counts": RNG.poisson(3.0, (500, 1)),
+    "pairs": RNG.poisson(2.0, (500, 2)),
+    "spins": RNG.choice([-1, 1], (500, 9)),
+    "wide": RNG.integers(-(2**40), 2**40, (60, 3)).repeat(3, axis=0),
+    "huge": np.array([[-(2**63), 2**63 - 1], [2**63 - 1, -(2**63)], [0, 0], [0, 0]]),
+    "many columns": RNG.integers(0, 3, (400, 70)).repeat(2, axis=0),
+}
+
+
+@pytest.mark.parametrize("rows", TABLES.values(), ids=TABLES)
+def test_condense_finds_distinct_rows_as_numpy_does(rows):
+    wanted, first, counts = np.unique(rows, axis=0, return_index=True, return_counts=True)
+    found = condense(list(rows.T), np.arange(len(rows)))
+    assert_array_equal(found.columns.T, wanted)
+    assert_array_equal(found.repeats, counts)
+    assert_array_equal(found.first, first)
+
+
+@pytest.mark.parametrize("rows", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_merged_chunks_are_the_whole(rows, weighted):
+    weights = RNG.choice([0.5, 1.0, 2.5], len(rows)) if weighted else None
+    whole = condense(list(rows.T), np.arange(len(rows)), None, weights, len(rows))
+    found = Tallies()
+    for part in np.array_split(np.arange(len(rows)), 40):
+        each = None if weights is None else weights[part]
+        found.add(condense(list(rows[part].T), part, None, each, len(part)))
+    merged = found.merged()
+    assert merged.total == found.total == len(rows)
+    for name in ("columns", "repeats", "first", "weights"):
+        assert_array_equal(getattr(merged, name), getattr(whole, name))
+
+
+def test_merging_one_tally_is_that_tally():
+    one = condense([np.array([2, 1, 2])], np.arange(3))
+    assert merge([one]) is one
+
+
+def test_buckets_depend_on_values_alone_and_are_even():
+    rows = np.unique(RNG.integers(0, 50, (20_000, 3)), axis=0)
+    buckets = bucket_of(rows.T)
+    shuffled = RNG.permutation(len(rows))
+    assert_array_equal(bucket_of(rows[shuffled].T.astype(np.int8)), buckets[shuffled])
+    sizes = np.bincount(buckets, minlength=BUCKETS)
+    # chi-squared with 63 degrees of freedom exceeds 140 with probability 1e-7
+    assert ((sizes - sizes.mean()) ** 2 / sizes.mean()).sum() < 140
+
+
+def same(left, right):
+    for name in ("rows", "counts", "first", "columns", "dropped", "observations"):
+        assert_array_equal(getattr(left, name), getattr(right, name))
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 64, 10_000])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "array", "frame", "map", "folder"])
+def test_chunks_do_not_matter(tmp_path, monkeypatch, kind, chunk):
+    frame = pd.DataFrame(RNG.poisson(2.0, (500, 2)), columns=["a", "b"]).astype(float)
+    frame.loc[[3, 77], "a"] = np.nan
+    frame["w"] = RNG.integers(0, 4, 500)
+    wanted = data.Dataset.of(frame, columns=["a", "b"], weights="w", missing="drop")
+    monkeypatch.setattr(data, "CHUNK", chunk)
+    monkeypatch.setattr(reading, "CHUNK", chunk)
+    source, settings = frame, {"columns": ["a", "b"], "weights": "w"}
+    if kind == "csv":
+        frame.to_csv(source := tmp_path / "x.csv", index=False)
+    elif kind == "parquet":
+        frame.to_parquet(source := tmp_path / "x.parquet", row_group_size=50)
+    elif kind == "folder":
+        for k, part in enumerate(np.array_split(np.arange(500), 3)):
+            frame.iloc[part].to_csv(tmp_path / f"x{k}.csv", index=False)
+        source = tmp_path
+    elif kind in ("array", "map"):
+        np.save(tmp_path / "x.npy", frame[["a", "b"]].to_numpy())
+        source = np.load(tmp_path / "x.npy", mmap_mode="r" if kind == "map" else None)
+        settings = {"weights": frame["w"].to_numpy()}
+    found = data.Dataset.of(source, missing="drop", **settings)
+    assert found.dropped == wanted.dropped == 2
+    for name in ("rows", "counts", "first"):
+        assert_array_equal(getattr(found, name), getattr(wanted, name))
+
+
+def test_fractional_weights_in_chunks(monkeypatch):
+    x, w = RNG.poisson(2.0, 300), RNG.choice([1.0, 2.0, 0.5], 300)
+    w[:290] = np.ceil(w[:290])  # only the last chunks tell that these are observation weights
+    wanted = data.Dataset.of(x, weights=w)
+    monkeypatch.setattr(data, "CHUNK", 16)
+    same(data.Dataset.of(x, weights=w), wanted)
+
+
+def test_errors_name_the_row_of_the_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(data, "CHUNK", 4)
+    values = ["1", "2"] * 5
+    for bad, match in (
+        ("x", "row 10, column 'a' is the text 'x'"),
+        ("1.5", r"row 10.*at least 1 rows"),
+        ("", "row 10"),
+    ):
+        (tmp_path / "x.csv").write_text("a,b\n" + "".join(f"{v},1\n" for v in [*values[:-1], bad]))
+        with pytest.raises(dfd.errors.DataError, match=match):
+            data.Dataset.of(tmp_path / "x.csv")
+
+
+def test_a_folder_of_unlike_files_is_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "b.csv").write_text("x,z\n1,2\n")
+    with pytest.raises(dfd.errors.DataError, match="different columns"):
+        data.Dataset.of(tmp_path)
+    with pytest.raises(dfd.errors.DataError, match="holds no"):
+        data.Dataset.of(next(iter([tmp_path / "empty", (tmp_path / "empty").mkdir()])))
+
+
+def test_progress_ends_at_the_total(tmp_path):
+    pd.DataFrame({"x": RNG.poisson(2.0, 300)}).to_csv(tmp_path / "x.csv", index=False)
+    pd.DataFrame({"x": RNG.poisson(2.0, 300)}).to_parquet(tmp_path / "x.parquet")
+    for source in (tmp_path / "x.csv", tmp_path / "x.parquet", np.ones(9, int)):
+        seen = []
+        data.Dataset.of(source, advance=lambda done, total, seen=seen: seen.append((done, total)))
+        assert seen[-1][0] == seen[-1][1]
+
+
+def test_only_wanted_columns_of_a_parquet_file_are_read(tmp_path, monkeypatch):
+    pd.DataFrame({"x": [1, 2], "text": ["a", "b"]}, index=[5, 6]).to_parquet(tmp_path / "x.parquet")
+    asked = []
+    original = pq.ParquetFile.iter_batches
+
+    def spy(self, *args, **kwargs):
+        asked.append(kwargs["columns"])
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", spy)
+    assert data.Dataset.of(tmp_path / "x.parquet", columns=["x"]).n == 2
+    assert asked == [["x"]]
+    assert reading.table_of(tmp_path / "x.parquet").columns == ("x", "text")  # an index is not data
+
+
+def lattices(n=600):
+    return dfd.simulate(dfd.models.Ising(dfd.graphs.grid(3, 3)), {"theta": 4.0}, n, seed=3).rows
+
+
+@pytest.mark.parametrize("loss", ["dfd", "ratio", "pseudo"])
+def test_interchangeable_rows_are_one_unit(monkeypatch, loss):
+    model, rows = dfd.models.Ising(dfd.graphs.grid(3, 3), field=True), lattices()
+    plain = dfd.objective(model, rows, loss)
+    assert plain.rowwise
+    monkeypatch.setattr(ratios, "LARGE", 10)
+    classed = dfd.objective(model, rows, loss)
+    assert not classed.rowwise
+    assert len(classed.units) < len(plain.units)
+    assert classed.units.sum() == 600
+    theta = {"theta": 3.0, "field": 0.2}
+    assert classed(theta) == pytest.approx(plain(theta), rel=1e-13)
+    # any weights of the classes are weights of their rows
+    w = RNG.integers(0, 5, len(classed.units)).astype(float)
+    spread = np.zeros(len(plain.units))
+    np.put(spread, np.unique(classed._table.classes, return_index=True)[1], w)
+    assert classed(theta, w) == pytest.approx(plain(theta, spread), rel=1e-12)
+    found = dfd.fit(model, rows, loss=loss, sampler="laplace", progress=False)
+    assert np.isfinite(found.beta)
+
+
+def test_resampling_in_buckets_is_multinomial(monkeypatch):
+    """Means and covariances of weights, within 5 standard errors; and no matter how rows are ordered."""
+    objective = dfd.objective(dfd.models.Poisson(), RNG.poisson(3.0, 200))
+    monkeypatch.setattr(import_module("dfdbayes.bootstrap"), "LARGE", 3)
+    size, n, p = 40_000, 200, objective.units / 200
+    weights = resample(objective, 0, size)
+    assert (weights.sum(axis=1) == n).all()
+    wanted = n * (np.diag(p) - np.outer(p, p))
+    assert (np.abs(weights.mean(axis=0) - n * p) < 5 * np.sqrt(np.diag(wanted) / size)).all()
+    error = np.sqrt((np.outer(np.diag(wanted), np.diag(wanted)) + wanted**2) / size)
+    assert (np.abs(np.cov(weights.T) - wanted) < 6 * error).all()
+    shares = resample(objective, 0, size, "dirichlet")
+    wanted = n**2 * (np.diag(p) - np.outer(p, p)) / (n + 1)
+    assert (np.abs(shares.mean(axis=0) - n * p) < 5 * np.sqrt(np.diag(wanted) / size)).all()
+    error = np.sqrt((np.outer(np.diag(wanted), np.diag(wanted)) + wanted**2) / size)
+    assert (np.abs(np.cov(shares.T) - wanted) < 8 * error).all()
