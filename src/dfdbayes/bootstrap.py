@@ -51,12 +51,13 @@ def bootstrap(
     kind: str = "multinomial",
     seed: int = 0,
     advance: Callable[[int], None] = lambda done: None,
+    many: Callable[..., Minima] = minimise_many,
 ) -> Bootstrap:
-    """Minimise the loss under ``size`` resampled weights, from the full data's minimum."""
+    """Minimise the loss under ``size`` resampled weights, from the full data's minimum; ``many`` does the fits."""
     if size < 2:
         raise SettingError(f"bootstrap is {size}; calibration needs at least 2 replicates, better 100 or more")
     weights = resample(objective, seed, size, kind)
-    return Bootstrap(kind, weights, minimise_many(objective, weights, minimum, advance), degenerate(objective, weights))
+    return Bootstrap(kind, weights, many(objective, weights, minimum, advance), degenerate(objective, weights))
 
 
 def resample(objective: Objective, seed: int, size: int, kind: str = "multinomial") -> Float[np.ndarray, "size u"]:

@@ -49,6 +49,8 @@ class Coordinate:
             return x + step, np.ones(x.shape, bool)
         if self.kind == "finite":
             levels = np.asarray(self.levels)
+            if len(levels) == 2:
+                return levels[0] + levels[1] - x, np.ones(x.shape, bool)
             return levels[(np.searchsorted(levels, x) + step) % len(levels)], np.ones(x.shape, bool)
         towards = step if self.kind == "above" else -step
         exists = np.ones(x.shape, bool) if step > 0 else x != self.end

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
-from . import losses, models, sampling
+from . import distributed, losses, models, sampling
 from .adjustment import METHODS as ADJUSTMENTS
 from .adjustment import adjusted
 from .bootstrap import Bootstrap
@@ -63,6 +64,7 @@ def fit(
     weights: Any = None,
     missing: str = "refuse",
     options: Mapping[str, Any] | None = None,
+    client: Any = None,
     progress: bool | Progress = True,
 ) -> Fit:
     """Fit a model to discrete data: a generalised posterior whose width is calibrated by a bootstrap.
@@ -102,6 +104,9 @@ def fit(
         The same seed gives the same draws.
     options : mapping, optional
         With a model given by name, what its function takes: ``{"graph": dfd.graphs.grid(6, 6)}``.
+    client : dask.distributed.Client, optional
+        A cluster to read the data and run the bootstrap on; the results are the same. Where there are very many
+        distinct rows they stay with its workers. Needs the extra ``distributed``.
     progress : bool
         Whether to show progress bars (only on a terminal).
 
@@ -124,15 +129,21 @@ def fit(
         raise SettingError(f"there is no adjustment '{adjust}'; known: {', '.join(ADJUSTMENTS)}, auto, or None")
     with clock.stage("read"):
         domain = None if isinstance(model, str) else model.domain
-        advance = _by_percent(shown.begin("reading", 100))
-        dataset = Dataset.of(data, domain, columns=columns, weights=weights, missing=missing, advance=advance)
+        reading = _by_percent(shown.begin("reading", 100))
+        read = Dataset.of if client is None else partial(distributed.read, client)
+        found = read(data, domain, columns=columns, weights=weights, missing=missing, advance=reading)
+        dataset = found.sample if isinstance(found, distributed.Spread) else found
         if isinstance(model, str):
             model = models.by_name(model, dataset.d, options)
-            dataset.check(model.domain)
+        dataset.check(model.domain)
         model = model.with_priors(prior).labelled(dataset.columns)
         blocks = _blocks(model, dataset)
     with clock.stage("tabulate"):
-        objective = Objective(model, dataset, losses.by_name(loss), blocks)
+        loss = losses.by_name(loss)
+        if isinstance(found, distributed.Spread):
+            objective = found.objective(model, loss)
+        else:
+            objective = Objective(model, dataset, loss, blocks)
         _ = objective.own_weights
     with clock.stage("minimise"):
         minimum = require(minimise(objective), objective)
@@ -142,9 +153,9 @@ def fit(
         wanted = ("bootstrap" if usual else None) if adjust == "auto" else None if adjust == "none" else adjust
         replicates: int | Bootstrap = bootstrap
         if method in RESAMPLING or wanted == "bootstrap":
-            replicates = run_bootstrap(
-                objective, minimum, bootstrap, kind=resampling, seed=seed, advance=shown.begin("bootstrap", bootstrap)
-            )
+            run = run_bootstrap if client is None else partial(distributed.bootstrap, client, here=run_bootstrap)
+            advance = shown.begin("bootstrap", bootstrap)
+            replicates = run(objective, minimum, bootstrap, kind=resampling, seed=seed, advance=advance)
         weight = calibrate(objective, method, bootstrap=replicates, minimum=minimum, on_failure=on_failure)
     with clock.stage("sample"):
         sampled = sample(

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 
 from . import losses
 from .data import Dataset
+from .errors import SettingError
 from .models.base import AbstractModel
 from .parameters import Theta
 
@@ -91,9 +92,9 @@ def _gradients(problem: Problem, theta: Theta, arrays: Any, weights: Any) -> Flo
     return jax.vmap(lambda w: jax.grad(problem.value)(theta, arrays, w))(weights)
 
 
-@partial(jax.jit, static_argnums=0)
-def _values(problem: Problem, thetas: Array, arrays: Any, weights: Any) -> Array:
-    return jax.lax.map(lambda theta: problem.value(theta, arrays, weights), thetas)
+@partial(jax.jit, static_argnums=(0, 1))
+def _values(problem: Problem, at_once: int, thetas: Array, arrays: Any, weights: Any) -> Array:
+    return jax.lax.map(lambda theta: problem.value(theta, arrays, weights), thetas, batch_size=at_once)
 
 
 def in_batches(
@@ -146,13 +147,12 @@ class Objective:
         """The data's own weight of each resampling unit: a distinct row, a class of such, or a block of sites."""
         if self.blocks is not None:
             return np.ones(int(self.blocks.max()) + 1)
-        classes = self._table.classes
-        return self.data.counts if classes is None else np.bincount(classes, weights=self.data.counts)
+        return self.data.counts if self._table.units is None else self._table.units
 
     @property
     def rowwise(self) -> bool:
         """Whether the resampling units are the distinct rows."""
-        return self.blocks is None and self._table.classes is None
+        return self.blocks is None and self._table.units is None
 
     @property
     def observations(self) -> Float[np.ndarray, " u"]:
@@ -217,6 +217,11 @@ class Objective:
 
         For losses that are sums over observations this is the observation's own gradient.
         """
+        if self._table.elsewhere:
+            raise SettingError(
+                "'lyddon' and 'sandwich' need the gradient of every row, and the rows are on other machines. What to "
+                "do: use calibration='score-matching-invariant' and adjust='bootstrap'."
+            )
         flat = self.model.space.flatten(theta)
 
         def of(part: np.ndarray) -> tuple[Array]:
@@ -228,8 +233,12 @@ class Objective:
 
     def values(self, thetas: np.ndarray) -> Float[np.ndarray, " b"]:
         """D_n at many parameters, on the full data."""
-        (values,) = in_batches(lambda part: (_values(self.problem, part, self.arrays, self.own_weights),), thetas)
-        return values
+        at_once = BATCH if self._table.elsewhere else 1
+
+        def of(part: np.ndarray) -> tuple[Array]:
+            return (_values(self.problem, at_once, part, self.arrays, self.own_weights),)
+
+        return in_batches(of, thetas)[0]
 
 
 def objective(model: AbstractModel, data: Any, loss: Any = "dfd") -> Objective:

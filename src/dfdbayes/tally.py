@@ -105,7 +105,7 @@ def merge(parts: Sequence[Tally]) -> Tally:
 
 
 class Tallies:
-    """Tallies as they come, merged whenever what is waiting outweighs what is merged."""
+    """Tallies as they come, merged whenever half as much is waiting as is merged."""
 
     def __init__(self) -> None:
         self._parts: list[Tally] = []
@@ -115,7 +115,7 @@ class Tallies:
         self.total, self.dropped = self.total + part.total, self.dropped + part.dropped
         self._parts.append(part)
         waiting = sum(p.size for p in self._parts[1:])
-        if waiting > max(self._parts[0].size, 2**20) or len(self._parts) > 32:
+        if waiting > max(self._parts[0].size // 2, 2**20) or len(self._parts) > 32:
             self._parts = [merge(self._parts)]
 
     def merged(self) -> Tally | None:

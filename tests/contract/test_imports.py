@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "dfdbayes"
 ROAD = [
     "errors", "files", "timing", "domain", "graphs", "kernels", "normaliser", "divergence",
     "reading", "tally", "data", "datasets", "parameters", "models", "ratios",
-    "losses", "objective", "minimise", "bootstrap", "calibration", "adjustment", "posterior", "sampling",
+    "losses", "objective", "minimise", "bootstrap", "distributed", "calibration", "adjustment", "posterior", "sampling",
     "simulate", "stein", "predictive", "diagnostics", "result", "progress", "fit", "comparison", "coverage",
     "plots", "report", "experiments", "cli",
 ]  # fmt: skip
