@@ -269,10 +269,11 @@ def _score_matching(objective: Objective, minima: Minima, method: str) -> Calibr
     thetas = minima.vectors[used]
     points, gradients, hessians = _in_own_coordinates(space, thetas, *objective.derivatives(thetas))
     (prior,) = in_batches(lambda part: (_prior_gradients(space, part, space.priors),), points)
-    matrix = np.eye(space.size) if method == "score-matching" else np.atleast_2d(np.cov(points.T))
-    from_prior = np.einsum("bi,ij,bj->b", gradients, matrix, prior)
-    from_data = np.einsum("ij,bij->b", matrix, hessians)
-    squares = np.einsum("bi,ij,bj->b", gradients, matrix, gradients)
+    if method == "score-matching":
+        from_prior, squares = np.sum(gradients * prior, axis=1), np.sum(gradients**2, axis=1)
+        from_data = np.trace(hessians, axis1=1, axis2=2)
+    else:
+        from_prior, from_data, squares = _by_covariance_of_the_others(points, gradients, prior, hessians)
     keep = np.isfinite(from_prior + from_data + squares)  # a prior may have no slope on a boundary
     if keep.sum() < 2:
         raise CalibrationError(
@@ -303,6 +304,27 @@ def _score_matching(objective: Objective, minima: Minima, method: str) -> Calibr
             found,
         )
     return found
+
+
+def _by_covariance_of_the_others(
+    points: np.ndarray, gradients: np.ndarray, prior: np.ndarray, hessians: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """g'Mp, tr(MH) and g'Mg of each replicate, M being the covariance of all other replicates.
+
+    With itself among them a replicate's gradient would seem too long, and beta too small by a factor of about
+    1 + (parameters) / (replicates).
+    """
+    size = len(points)
+    away = points - points.mean(axis=0)
+    matrix = np.atleast_2d(np.cov(points.T))
+    whole, own = ((size - 1) / (size - 2), size / ((size - 1) * (size - 2))) if size > 2 else (1.0, 0.0)
+    along = np.sum(gradients * away, axis=1)
+    with np.errstate(invalid="ignore"):  # a prior may have no slope on a boundary
+        towards = np.sum(prior * away, axis=1)
+        from_prior = whole * np.einsum("bi,ij,bj->b", gradients, matrix, prior) - own * along * towards
+    from_data = whole * np.einsum("ij,bij->b", matrix, hessians) - own * np.einsum("bi,bij,bj->b", away, hessians, away)
+    squares = whole * np.einsum("bi,ij,bj->b", gradients, matrix, gradients) - own * along**2
+    return from_prior, from_data, squares
 
 
 def _alternatives(method: str) -> str:

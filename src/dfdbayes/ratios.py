@@ -49,14 +49,17 @@ class Distinct(NamedTuple):
 
 
 class PairwiseRows(NamedTuple):
-    """Distinct rows; x_j^- - x_j and the change of -log x_j! with it; the same from x_j^+ to x_j."""
+    """Distinct rows, one column each, which makes all that is done to them run along memory.
 
-    rows: Float[Array, "u d"]
-    down: Float[Array, "u d"]
-    down_curve: Float[Array, "u d"]
-    down_exists: Bool[Array, "u d"]
-    up: Float[Array, "u d"]
-    up_curve: Float[Array, "u d"]
+    Also x_j^- - x_j and the change of -log x_j! with it; and the same from x_j^+ to x_j.
+    """
+
+    rows: Float[Array, "d u"]
+    down: Float[Array, "d u"]
+    down_curve: Float[Array, "d u"]
+    down_exists: Bool[Array, "d u"]
+    up: Float[Array, "d u"]
+    up_curve: Float[Array, "d u"]
 
 
 class Neighbours(NamedTuple):
@@ -113,7 +116,10 @@ def tabulate(model: AbstractModel, data: Dataset, blocks: np.ndarray | None = No
 
 
 def log_ratios(model: AbstractModel, theta: Theta, arrays: Table) -> tuple[Array, Array]:
-    """Entries' (log r^-, log r^+) at ``theta``; where r^- does not exist the entry is 0, with weight 0."""
+    """Entries' (log r^-, log r^+) at ``theta``; where r^- does not exist the entry is 0, with weight 0.
+
+    Entries are the table's: distinct differences, (coordinates, rows) for `PairwiseRows`, else (rows, coordinates).
+    """
     named = model.space.unflatten(theta)
     if isinstance(arrays, Distinct):
         assert isinstance(model, ExponentialFamily)
@@ -123,8 +129,8 @@ def log_ratios(model: AbstractModel, theta: Theta, arrays: Table) -> tuple[Array
     if isinstance(arrays, PairwiseRows):
         assert isinstance(model, Pairwise)
         node, edge, curve = model.parts(named)
-        local = node[None, :] + arrays.rows @ model.matrix(edge)
-        power = 1.0 if curve is None else curve[None, :]
+        local = node[:, None] + model.matrix(edge) @ arrays.rows
+        power = 1.0 if curve is None else curve[:, None]
         return (
             arrays.down * local + power * arrays.down_curve,
             arrays.up * local + power * arrays.up_curve,
@@ -143,7 +149,8 @@ def weighted_total(minus: Array, plus: Array, arrays: Table, weights: Any) -> Fl
     """Sum of terms ``minus`` and ``plus`` (one for each entry of the table) under the entries' weights."""
     if isinstance(arrays, Distinct):
         return jnp.dot(weights[0], minus) + jnp.dot(weights[1], plus)
-    return jnp.dot(weights, jnp.sum(jnp.where(arrays.down_exists, minus, 0.0) + plus, axis=1))
+    across = 0 if isinstance(arrays, PairwiseRows) else 1
+    return jnp.dot(weights, jnp.sum(jnp.where(arrays.down_exists, minus, 0.0) + plus, axis=across))
 
 
 # -- building the tables -----------------------------------------------------------------------
@@ -286,7 +293,7 @@ def _pairwise(model: Pairwise, data: Dataset) -> Prepared:
     size = padded_size(len(rows))
 
     def filled(array: np.ndarray) -> Array:
-        return jnp.asarray(pad(np.asarray(array, float), size))
+        return jnp.asarray(pad(np.asarray(array, float), size).T)
 
     if model.counts:
         down_curve, up_curve = np.where(exists, np.log(np.maximum(rows, 1)), 0.0), np.log(rows + 1.0)
@@ -296,7 +303,7 @@ def _pairwise(model: Pairwise, data: Dataset) -> Prepared:
         filled(rows),
         filled(np.where(exists, down - rows, 0)),
         filled(down_curve),
-        jnp.asarray(pad(exists, size)),
+        jnp.asarray(pad(exists, size).T),
         filled(rows - up),
         filled(up_curve),
     )

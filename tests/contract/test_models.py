@@ -96,7 +96,9 @@ def test_log_ratios_are_differences_of_the_log_mass(case):
             slow = slow_sum(model.domain, part, log_mass, power)
             assert fast == pytest.approx(slow, rel=1e-12)
         return
-    u, v = (np.asarray(r)[: len(data.rows)] for r in log_ratios(model, jnp.asarray(flat), objective.arrays))
+    u, v = (np.asarray(r) for r in log_ratios(model, jnp.asarray(flat), objective.arrays))
+    if type(objective.arrays).__name__ == "PairwiseRows":
+        u, v = u.T, v.T
     for i in np.random.default_rng(0).choice(len(data.rows), 10):
         x = tuple(int(a) for a in data.rows[i])
         here = float(log_mass(jnp.asarray(x, float)))

@@ -70,12 +70,12 @@ class LocalLoss:
         """
         u, v = log_ratios(model, theta, arrays)
         value = weighted_total(self.minus(u), self.plus(v), arrays, weights)
-        kept = jnp.where(arrays.down_exists, weights[:, None], 0.0)
+        kept = jnp.where(arrays.down_exists, weights[None, :], 0.0)
         minus1, minus2 = _derivatives(self.minus, u)
         plus1, plus2 = _derivatives(self.plus, v)
         minus1, minus2 = kept * minus1, kept * minus2
-        plus1, plus2 = weights[:, None] * plus1, weights[:, None] * plus2
-        features = jnp.concatenate([jnp.ones((len(arrays.rows), 1)), arrays.rows], axis=1)
+        plus1, plus2 = weights[None, :] * plus1, weights[None, :] * plus2
+        features = jnp.concatenate([jnp.ones((1, arrays.rows.shape[1])), arrays.rows])
 
         def moments(minus: Array, plus: Array, power: int) -> list[Array]:
             """Sums over the two ratios with 0 to ``power`` factors of the curve and the others of the step."""
@@ -87,11 +87,11 @@ class LocalLoss:
 
         linear, bent = moments(minus1, plus1, 1)
         square, mixed, curve = moments(minus2, plus2, 2)
-        slopes = jnp.concatenate([linear.T @ features, jnp.sum(bent, axis=0)[:, None]], axis=1)
-        among = jax.lax.map(lambda column: (features * column[:, None]).T @ features, square.T)
-        across = mixed.T @ features
+        slopes = jnp.concatenate([linear @ features.T, jnp.sum(bent, axis=1)[:, None]], axis=1)
+        among = jax.lax.map(lambda line: (features * line[None, :]) @ features.T, square)
+        across = mixed @ features.T
         top = jnp.concatenate([among, across[:, :, None]], axis=2)
-        bottom = jnp.concatenate([across[:, None, :], jnp.sum(curve, axis=0)[:, None, None]], axis=2)
+        bottom = jnp.concatenate([across[:, None, :], jnp.sum(curve, axis=1)[:, None, None]], axis=2)
         blocks = jnp.concatenate([top, bottom], axis=1)
 
         node, slot, factor = model.slots

@@ -46,7 +46,12 @@ def _nothing(v: Array) -> Array:
     return jnp.zeros_like(v)
 
 
-_TWO_STATES = LocalLoss("pseudo", "pseudo-likelihood", jax.nn.softplus, _nothing, bounded=True)
+def _softplus(u: Array) -> Array:
+    """log(1 + exp(u)); twice as fast as `jax.nn.softplus`, which also looks after infinities."""
+    return jnp.maximum(u, 0.0) + jnp.log1p(jnp.exp(-jnp.abs(u)))
+
+
+_TWO_STATES = LocalLoss("pseudo", "pseudo-likelihood", _softplus, _nothing, bounded=True)
 
 
 @dataclass(frozen=True)
@@ -92,13 +97,13 @@ class PseudoLikelihood:
 def _counts(model: Pairwise, theta: Theta, arrays: PairwiseRows, weights: Array) -> Float[Array, ""]:
     """Each count given the others is Conway-Maxwell-Poisson; for dispersion 1 its constant is exp(rate)."""
     node, edge, curve = model.parts(model.space.unflatten(theta))
-    local = node[None, :] + arrays.rows @ model.matrix(edge)
+    local = node[:, None] + model.matrix(edge) @ arrays.rows
     if curve is None:
-        constant, power = jnp.exp(local), jnp.ones((1, arrays.rows.shape[1]))
+        constant, power = jnp.exp(local), jnp.ones((len(node), 1))
     else:
-        constant, power = log_normaliser(local, jnp.broadcast_to(curve[None, :], local.shape)), curve[None, :]
+        constant, power = log_normaliser(local, jnp.broadcast_to(curve[:, None], local.shape)), curve[:, None]
     terms = constant - arrays.rows * local + power * gammaln(arrays.rows + 1.0)
-    return jnp.dot(weights, jnp.sum(terms, axis=1))
+    return jnp.dot(weights, jnp.sum(terms, axis=0))
 
 
 def _conditionals(model: ExponentialFamily, data: Dataset, blocks: np.ndarray | None) -> Prepared:

@@ -22,7 +22,7 @@ from ..errors import ModelError
 from ..kernels import HAMMING, neighbour_kernels
 from ..models.base import AbstractModel, ExponentialFamily
 from ..parameters import Theta
-from ..ratios import Prepared, Table, distinct_decrements, log_ratios, pad, padded_size, tabulate
+from ..ratios import PairwiseRows, Prepared, Table, distinct_decrements, log_ratios, pad, padded_size, tabulate
 
 MOST_ROWS = 6000
 
@@ -140,4 +140,5 @@ def _ratios(model: AbstractModel, theta: Theta, table: Table) -> Float[Array, "u
     """r_j^-(x) by row and coordinate, zero where the decrement does not exist."""
     u, _ = log_ratios(model, theta, table)
     exists = table.down_exists  # type: ignore[union-attr]
-    return jnp.where(exists, jnp.exp(jnp.where(exists, u, 0.0)), 0.0)
+    ratio = jnp.where(exists, jnp.exp(jnp.where(exists, u, 0.0)), 0.0)
+    return ratio.T if isinstance(table, PairwiseRows) else ratio

@@ -81,9 +81,15 @@ class Pairwise(AbstractModel):
 
     def matrix(self, edge: Float[Array, " e"]) -> Float[Array, "d d"]:
         """The symmetric matrix of signed interactions."""
+        return self.sign * jnp.concatenate([edge, jnp.zeros(1)])[self._edge_of]
+
+    @cached_property
+    def _edge_of(self) -> Int[np.ndarray, "d d"]:
+        """Which edge joins two nodes; one past the last if none does."""
+        found = np.full((self.graph.size, self.graph.size), len(self.graph.pairs))
         i, j = self.graph.edges.T
-        zeros = jnp.zeros((self.graph.size, self.graph.size))
-        return zeros.at[i, j].set(self.sign * edge).at[j, i].set(self.sign * edge)
+        found[i, j] = found[j, i] = np.arange(len(self.graph.pairs))
+        return found
 
     @cached_property
     def slots(self) -> tuple[Int[np.ndarray, "p 2"], Int[np.ndarray, "p 2"], Float[np.ndarray, "p 2"]]:

@@ -1,13 +1,16 @@
 """The No-U-Turn sampler (BlackJAX), in coordinates whitened by what is known about the posterior.
 
 All chains share one step size and one metric, adapted together: the metric starts at the normal
-approximation of the posterior and is refined from the draws of all chains.
+approximation of the posterior and is refined from the draws of all chains. Where a density is costly each chain
+runs in a thread of its own, and none waits for another's longer trajectory; cheap ones run side by side in one.
 """
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import Any
 
 import blackjax
@@ -20,6 +23,7 @@ from jaxtyping import Array
 from .base import Advance, Centre, Draws, LogDensity, scattered
 
 BLOCK = 50  # transitions in one compiled call; warm-up and sampling run the same code
+MANY_CELLS = 2**13  # numbers in a density's tables beyond which each chain runs in a thread of its own
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -29,7 +33,7 @@ def _block(
     key: Array,
     z: Array,
     tuning: Any,
-    adapting: Array,
+    adapting: bool,
     mode: Array,
     factor: Array,
     inputs: Any,
@@ -84,42 +88,42 @@ class NUTS:
 
     def run(self, log_density: LogDensity, inputs: Any, around: Centre, seed: int, advance: Advance) -> Draws:
         rng = np.random.default_rng([seed, 2])
-        z = jnp.asarray(scattered(log_density, inputs, around, self.chains, rng))
+        starts = scattered(log_density, inputs, around, self.chains, rng)
         key = jax.random.key(int(rng.integers(2**31)))
         begin, _, final = dual_averaging_adaptation(self.target)
-        mode, factor = jnp.asarray(around.mode), jnp.asarray(around.factor)
-        tuning, block = _plain(begin(0.5)), 0
+        mode, factor, tuning = around.mode, around.factor, _plain(begin(0.5))
+        size = 1 if _cells(inputs) > MANY_CELLS else self.chains
+        groups = [starts[first : first + size] for first in range(0, self.chains, size)]
+        blocks = count()
 
-        windows = _windows(max(1, -(-self.warmup // BLOCK)))
-        for length, refine in windows:
-            gathered, diverged = [], 0
-            for _ in range(length):
-                z, tuning, seen = _block(
-                    log_density, self.target, jax.random.fold_in(key, block), z, tuning,
-                    jnp.asarray(True), mode, factor, inputs,
-                )  # fmt: skip
-                tuning = _plain(tuning)
-                diverged += int(seen["diverging"].sum())
-                z = jnp.asarray(log_density.fold(np.asarray(z)))
-                gathered.append(log_density.fold(np.asarray(seen["z"])))
-                block += 1
+        with ThreadPoolExecutor(len(groups)) as threads:
+
+            def step(adapting: bool) -> dict[str, np.ndarray]:
+                """One block of transitions of all chains, which then agree on how to go on."""
+                nonlocal groups, tuning
+                now = jax.random.fold_in(key, next(blocks))
+                keys = [now] if len(groups) == 1 else list(jax.random.split(now, len(groups)))
+
+                def of_group(key: Array, z: np.ndarray) -> tuple[np.ndarray, Any, dict[str, np.ndarray]]:
+                    ends = _block(log_density, self.target, key, z, tuning, adapting, mode, factor, inputs)
+                    return jax.tree.map(np.asarray, ends)
+
+                ends = list(threads.map(of_group, keys, groups))
+                groups = [log_density.fold(z) for z, _, _ in ends] if adapting else [z for z, _, _ in ends]
+                tuning = _plain(jax.tree.map(lambda *parts: np.mean(parts, axis=0), *[end[1] for end in ends]))
                 advance(BLOCK)
-            if refine:
-                mode, factor = map(jnp.asarray, _refined(np.concatenate(gathered), around))
-                tuning = _plain(begin(float(final(tuning))))
+                return {name: np.concatenate([end[2][name] for end in ends], axis=1) for name in ends[0][2]}
 
-        if diverged:  # in the last window, where the step size had settled: a shorter step meets fewer sharp corners
-            tuning = tuning._replace(log_step_size_avg=tuning.log_step_size_avg + np.log(0.8))
-        kept: list[dict[str, np.ndarray]] = []
-        for _ in range(-(-self.draws // BLOCK)):
-            z, tuning, seen = _block(
-                log_density, self.target, jax.random.fold_in(key, block), z, tuning,
-                jnp.asarray(False), mode, factor, inputs,
-            )  # fmt: skip
-            tuning = _plain(tuning)
-            kept.append({name: np.asarray(value) for name, value in seen.items()})
-            block += 1
-            advance(BLOCK)
+            for length, refine in _windows(max(1, -(-self.warmup // BLOCK))):
+                gathered = [step(True) for _ in range(length)]
+                diverged = sum(int(seen["diverging"].sum()) for seen in gathered)
+                if refine:
+                    mode, factor = _refined(log_density.fold(np.concatenate([g["z"] for g in gathered])), around)
+                    tuning = _plain(begin(float(final(tuning))))
+
+            if diverged:  # in the last window, with a step that had settled: a shorter one meets fewer sharp corners
+                tuning = tuning._replace(log_step_size_avg=tuning.log_step_size_avg + np.log(0.8))
+            kept = [step(False) for _ in range(-(-self.draws // BLOCK))]
         stats = {
             name: np.moveaxis(np.concatenate([part[name] for part in kept]), 0, 1)[:, : self.draws] for name in kept[0]
         }
@@ -129,6 +133,10 @@ class NUTS:
     def transitions(self) -> int:
         """How many steps of work a run is, for progress."""
         return BLOCK * (max(1, -(-self.warmup // BLOCK)) + -(-self.draws // BLOCK))
+
+
+def _cells(inputs: Any) -> int:
+    return sum(np.size(leaf) for leaf in jax.tree.leaves(inputs))
 
 
 def _plain(tuning: Any) -> Any:
