@@ -1,5 +1,8 @@
 """Calibrated generalised Bayesian inference for discrete data with intractable likelihoods."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 import jax
 
 jax.config.update("jax_enable_x64", True)
@@ -20,6 +23,9 @@ from .objective import Objective, objective  # noqa: E402
 from .parameters import Parameter  # noqa: E402
 from .result import Fit, load  # noqa: E402
 from .simulate import simulate  # noqa: E402
+
+if TYPE_CHECKING:
+    from . import plots
 
 __all__ = [
     "Binary",
@@ -56,9 +62,17 @@ __all__ = [
     "minimise",
     "models",
     "objective",
+    "plots",
     "sample",
     "samplers",
     "simulate",
 ]
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Pictures are imported when they are first asked for: matplotlib takes a while."""
+    if name == "plots":
+        return importlib.import_module(".plots", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

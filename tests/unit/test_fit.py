@@ -182,7 +182,7 @@ def test_chains_that_disagree_are_named():
     sampler = dfd.samplers.RandomWalk(step=1e-4, thin=1)
     fit, found = caught("poisson", [2, 3, 1, 4, 2, 0], beta=1.0, sampler=sampler, draws=500, warmup=0)
     assert "theta has few effective draws" in found[dfd.errors.ConvergenceWarning]
-    assert any("R-hat of theta exceeds" in c and "Use more warmup" in c for c in fit.cautions)
+    assert any("R-hat of theta exceeds" in c and "use more warmup" in c for c in fit.cautions)
 
 
 def test_draws_below_the_basin_are_refused():
