@@ -11,7 +11,8 @@ rate by less than 5 %.
 present
     the 95 % interval excludes zero; for counts, at least 95 % of the posterior lies outside the region;
 absent
-    at least 95 % of the posterior lies inside the region, and the prior alone did not already say so;
+    at least 95 % of the posterior lies inside the region, and the data raised the odds of that at least threefold over
+    the prior's (a prior that is narrow enough would say "absent" by itself);
 inconclusive
     neither.
 
@@ -34,6 +35,7 @@ from .uncalibrated import has_its_priors
 LEVEL = 0.95
 ODDS = 0.18  # log odds ratio
 LOWERED = 0.05  # share by which a rate falls
+RAISED = 3.0  # times the prior's odds, a Bayes factor
 PRESENT, ABSENT, INCONCLUSIVE = "present", "absent", "inconclusive"
 
 
@@ -78,7 +80,7 @@ def edges(fit: Fit) -> pd.DataFrame:
     inside = (np.abs(draws) <= region).mean(axis=0)
     before = _prior_inside(model, region) if has_its_priors(fit) else np.full(len(region), np.nan)
     there = inside <= 1 - LEVEL if model.counts else (low > 0) | (high < 0)
-    gone = (inside >= LEVEL) & (before < LEVEL)
+    gone = (inside >= LEVEL) & _raised(inside, before)
     undecided = np.where(there & (inside < LEVEL), PRESENT, INCONCLUSIVE)
     i, j = model.graph.edges.T
     names = np.array(fit.data.columns, dtype=object)
@@ -107,6 +109,12 @@ def _prior_inside(model: Pairwise, region: np.ndarray) -> Float[np.ndarray, " e"
     return (np.abs(draws**2 if parameter.square else draws) <= region).mean(axis=0)
 
 
+def _raised(inside: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Whether the odds of the region grew enough; not if the prior leaves nothing outside, or is not known."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (before < 1) & (inside / (1 - inside) >= RAISED * before / (1 - before))
+
+
 def rule(fit: Fit) -> str:
     """The definition of the verdicts for this network, in plain English."""
     model = _network(fit)
@@ -126,5 +134,6 @@ def rule(fit: Fit) -> str:
         there = f"the calibrated {LEVEL:.0%} interval excludes zero, and the edge is not absent"
     return (
         f"{none} Present: {there}. Absent: at least {LEVEL:.0%} of the calibrated posterior counts as none, and the "
-        "prior alone did not already say so. Inconclusive: neither; the data cannot tell."
+        f"data raised the odds of that at least {RAISED:.0f}-fold over the prior's. Inconclusive: neither; the data "
+        "cannot tell."
     )

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from .data import Dataset
 from .errors import ModelError, SettingError
+from .graphs import Graph
 from .models.base import AbstractModel
 from .simulate import Mixing, draw
 from .simulate.exact import MOST_POINTS
@@ -73,6 +74,15 @@ class Predictive:
             0.5 * float(np.abs(m["observed"] - m["predicted"]).sum()) for m in map(self.marginal, range(self.data.d))
         ]
         return table
+
+    def agreement(self, graph: Graph) -> pd.DataFrame:
+        """The share of a graph's edges whose ends have equal values, observed and predicted, with its ``tail``."""
+        i, j = graph.edges.T
+        own = (self.data.rows[:, i] == self.data.rows[:, j]).mean(axis=1)
+        observed = float(np.average(own, weights=self.data.counts))
+        predicted = (self.replicates[..., i] == self.replicates[..., j]).mean(axis=(1, 2))
+        row = {"observed": observed, "predicted": predicted.mean(), "sd": predicted.std()}
+        return pd.DataFrame([row | {"tail": np.mean(predicted >= observed)}], index=["edges with equal ends"])
 
     def correlations(self) -> pd.DataFrame:
         """Pairwise correlations, observed and predicted, of at most `MOST_CORRELATIONS` pairs of columns."""

@@ -35,7 +35,7 @@ def clean(axes: Any) -> None:
     axes.tick_params(colors=INK, labelsize=8)
 
 
-def panels(count: int, width: float = 3.0, height: float = 2.3, across: int = 4) -> tuple[Figure, Iterator[Any]]:
+def panels(count: int, width: float = 2.35, height: float = 2.1, across: int = 4) -> tuple[Figure, Iterator[Any]]:
     """A figure of ``count`` panels in rows, and the panels in reading order."""
     columns = min(across, count)
     rows = -(-count // columns)

@@ -27,6 +27,7 @@ def posterior(fit: Fit) -> Figure:
         density(axes, draws, BLUE, shade=True)
         axes.axvline(draws.mean(), color=INK, lw=1)
         axes.set_title(f"{fitted(name)}\n{draws.mean():.4g} [{low:.4g}, {high:.4g}]", fontsize=9, color=INK)
+        axes.locator_params(axis="x", nbins=4)
         bare(axes)
     return figure
 

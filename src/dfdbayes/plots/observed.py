@@ -89,7 +89,7 @@ def lattice(fit: Fit, checked: Predictive | None = None) -> Figure:
 def predictive(checked: Predictive, most: int = MOST) -> Figure:
     """Observed shares of each value as bars, predicted ones as points with one standard deviation, by column."""
     shown = min(most, checked.data.d)
-    figure, places = panels(shown, 3.4, 2.4)
+    figure, places = panels(shown, 3.1, 2.3, across=3)
     for j, axes in enumerate(places):
         table = checked.marginal(j)
         axes.bar(table.index, table["observed"], color=GREY, alpha=0.5, width=0.85, label="data")
@@ -110,7 +110,8 @@ def correlations(checked: Predictive) -> Figure:
     table = checked.correlations().dropna()
     figure = Figure(figsize=(4.4, 3.8), layout="constrained")
     axes = figure.subplots()
-    axes.errorbar(table["observed"], table["predicted"], table["sd"], fmt="o", ms=3.5, color=ORANGE, lw=0.8)
+    size, line = (3.5, 0.8) if len(table) <= 60 else (2.5, 0.3)
+    axes.errorbar(table["observed"], table["predicted"], table["sd"], fmt="o", color=ORANGE, ms=size, elinewidth=line)
     ends = [table[["observed", "predicted"]].min().min(), table[["observed", "predicted"]].max().max()]
     axes.plot(ends, ends, color=GREY, lw=1, label="equal")
     gap = (table["observed"] - table["predicted"]).abs() / table["sd"].clip(lower=1e-9)

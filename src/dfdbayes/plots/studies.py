@@ -19,7 +19,7 @@ def comparison(compared: Comparison, most: int = 8) -> Figure:
     shared = [p for p in next(iter(entries.values())) if all(p in e for e in entries.values())][:most]
     if not shared:
         raise SettingError("the fits share no parameter, so there is nothing to overlay")
-    figure, places = panels(len(shared), 3.4, 2.6)
+    figure, places = panels(len(shared), 2.6, 2.4)
     for axes, parameter in zip(places, shared, strict=True):
         for (name, draws), colour in zip(entries.items(), itertools.cycle(COLOURS), strict=False):
             density(axes, draws[parameter], colour, label=in_legend(name))

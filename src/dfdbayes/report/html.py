@@ -20,8 +20,9 @@ h3{font-size:1rem;margin:1.4rem 0 .3rem} p,li,td{overflow-wrap:anywhere}
 nav{font-size:.9rem;line-height:1.9} nav a{margin-right:.9rem;white-space:nowrap;color:var(--blue)}
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums;margin:.6rem 0}
 td,th{padding:.22rem .7rem;text-align:right;vertical-align:top}
-thead th{border-bottom:1px solid #8a9aa5;font-weight:600}
-tbody th{text-align:left;font-weight:400;max-width:22rem;overflow-wrap:anywhere} thead th:first-child{text-align:left}
+thead th{border-bottom:1px solid #8a9aa5;font-weight:600;vertical-align:bottom}
+tbody th{text-align:left;font-weight:400;min-width:7rem;max-width:22rem;overflow-wrap:anywhere}
+thead th:first-child{text-align:left}
 tbody tr:nth-child(even){background:#f5f8fa} td{white-space:nowrap}
 .facts td,.facts th{text-align:left;white-space:normal} .facts tbody th{color:var(--quiet);white-space:nowrap}
 .wide{overflow-x:auto} img{max-width:100%;height:auto} figure{margin:1rem 0}
@@ -84,7 +85,8 @@ def figure(picture: Any, caption: str) -> str:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # an unusual letter becomes a box
         warnings.filterwarnings("ignore", message="constrained_layout not applied")
-        picture.savefig(buffer, format="png", dpi=130)
+        picture.savefig(buffer, format="png", dpi=150)
     data = base64.b64encode(buffer.getvalue()).decode()
-    text = escape(caption)
-    return f"<figure><img alt='{text}' src='data:image/png;base64,{data}'><figcaption>{text}</figcaption></figure>"
+    text, wide = escape(caption), round(96 * picture.get_figwidth())
+    image = f"<img width={wide} alt='{text}' src='data:image/png;base64,{data}'>"
+    return f"<figure>{image}<figcaption>{text}</figcaption></figure>"

@@ -12,7 +12,7 @@ from .. import evidence, glance, plots
 from ..errors import DfdbayesError
 from ..graphs import Graph
 from ..plots.observed import grid_of
-from ..predictive import Predictive, affordable, parameters_of, predict
+from ..predictive import MOST_CORRELATIONS, Predictive, affordable, parameters_of, predict
 from ..result import Fit
 from ..uncalibrated import is_calibrated, side_by_side
 from . import html, wording
@@ -72,9 +72,9 @@ def model(fit: Fit) -> str:
         "edges": str(pairs) if pairs else "",
         "priors": wording.priors(fit),
         "loss": wording.loss(fit),
-        "minimiser": _first(m.names, [f"{v:.5g}" for v in m.vector], " = "),
+        "minimiser": _first(m.names, [f"{v:.5g}" for v in m.vector], " = ", 8),
         "search": m.message,
-        "parameter space": _first(m.bounds, [f"[{a:.3g}, {b:.3g}]" for a, b in m.bounds.values()], " in "),
+        "parameter space": _first(m.bounds, [f"[{a:.3g}, {b:.3g}]" for a, b in m.bounds.values()], " in ", 4),
         "calibration": s["calibration"] + (f", {s['bootstrap']} bootstrap fits" if s["bootstrap"] else ""),
         "weight": f"beta = {fit.beta:.5g}",
         "adjustment": f"draws have the covariance of the {s['adjust']}" if s["adjust"] else "none",
@@ -102,13 +102,13 @@ def estimates(fit: Fit, summary: pd.DataFrame) -> str:
         shown["95 % interval"] = own
         note = "The weight is 1 and the draws were not adjusted: these are the uncalibrated intervals."
     else:
-        shown["calibrated 95 % interval"] = own
+        shown["calibrated 95 %"] = own
         try:
             both = side_by_side(fit)
         except (DfdbayesError, np.linalg.LinAlgError) as problem:
             note = f"The uncalibrated intervals (beta = 1) cannot be shown: {problem}."
         else:
-            shown["uncalibrated (beta = 1)"] = html.between(both["beta1_low"], both["beta1_high"])
+            shown["uncalibrated, β = 1"] = html.between(both["beta1_low"], both["beta1_high"])
             shown["width ratio"] = [f"{ratio:.2f}" for ratio in both["width_ratio"]]
             note = (
                 "The uncalibrated intervals are those of the same loss and prior with beta = 1 and no adjustment, by "
@@ -140,9 +140,9 @@ def network(fit: Fit) -> str:
         {
             "estimate": table["mean"].to_numpy(),
             "95 % interval": html.between(table["low"], table["high"]),
-            "counts as none up to": table["region"].to_numpy(),
-            "posterior chance of none": [f"{p:.1%}" for p in table["inside"]],
-            "prior chance": ["unknown" if np.isnan(p) else f"{p:.1%}" for p in table["prior_inside"]],
+            "none up to": table["region"].to_numpy(),
+            "P(none)": [f"{p:.1%}" for p in table["inside"]],
+            "prior P(none)": ["unknown" if np.isnan(p) else f"{p:.1%}" for p in table["prior_inside"]],
             "evidence": table["evidence"].to_numpy(),
         },
         index=pd.Index([f"{a} – {b}" for a, b in zip(table["from"], table["to"], strict=True)], name="edge"),
@@ -222,30 +222,41 @@ def predictive(fit: Fit, checked: Predictive | str) -> str:
     if np.isfinite(checked.p_value):
         told += f" A kernel Stein test of fit at the posterior mean gives p = {checked.p_value:.3g}"
         told += ": the data would be unusual under the model." if checked.p_value < 0.05 else "."
-    parts = [html.paragraph(told)]
-    shape = grid_of(fit)
+    tails = (
+        "A tail is the share of simulated data sets whose statistic is at least the observed one: near 0 or 1 is bad. "
+        "Total variation is the distance between observed and predicted shares: 0 is equal, 1 is far."
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a column that is constant in a replicate has no correlation
-        if shape is not None:
-            parts.append(html.figure(plots.lattice(fit, checked), "Mean of every site, observed and predicted."))
-        else:
-            few = f" of the first {plots.MOST} columns" if checked.data.d > plots.MOST else ""
-            caption = f"Share of each value{few}: data as bars, the model as points with one standard deviation."
-            parts.append(html.figure(plots.predictive(checked), caption))
-        if checked.data.d > 1 and fit.data.n > 1:
-            caption = "Correlations of pairs of columns: on the line, the model reproduces them."
-            parts.append(html.figure(plots.correlations(checked), caption))
-        if checked.data.d <= MOST_COLUMNS:
-            parts.append(html.table(_checks(fit, checked)))
-            parts.append(html.paragraph(
-                "A tail is the share of simulated data sets whose statistic is at least the observed one: near 0 or 1 "
-                "is bad. Total variation is the distance between observed and predicted shares: 0 is equal, 1 is far.",
-                "quiet",
-            ))  # fmt: skip
+        pictures, table = _predicted_pictures(fit, checked), _checks(fit, checked)
+    parts = [html.paragraph(told), *pictures]
+    if table is not None:
+        parts += [html.table(table), html.paragraph(tails, "quiet")]
     return "\n".join(parts)
 
 
-def _checks(fit: Fit, checked: Predictive) -> pd.DataFrame:
+def _predicted_pictures(fit: Fit, checked: Predictive) -> list[str]:
+    d, parts = checked.data.d, []
+    if grid_of(fit) is not None:
+        parts.append(html.figure(plots.lattice(fit, checked), "Mean of every site, observed and predicted."))
+    else:
+        few = f" of the first {plots.MOST} columns" if d > plots.MOST else ""
+        caption = f"Share of each value{few}: data as bars, the model as points with one standard deviation."
+        parts.append(html.figure(plots.predictive(checked), caption))
+    if d > 1 and fit.data.n > 2:
+        few = f", the first {MOST_CORRELATIONS}" if d * (d - 1) > 2 * MOST_CORRELATIONS else ""
+        caption = f"Correlations of pairs of columns{few}: on the line, the model reproduces them."
+        parts.append(html.figure(plots.correlations(checked), caption))
+    return parts
+
+
+def _checks(fit: Fit, checked: Predictive) -> pd.DataFrame | None:
+    """Statistics of every column, or of a lattice's edges; none where there are too many columns to read."""
+    graph = None if fit.model is None else fit.model.options.get("graph")
+    if grid_of(fit) is not None and isinstance(graph, Graph):
+        return checked.agreement(graph)
+    if checked.data.d > MOST_COLUMNS:
+        return None
     table = checked.checks()
     if fit.data.rows.min() < 0 or fit.data.rows.max() <= 1:  # variance over mean says something of counts only
         table = table.drop(columns=["dispersion", "predicted_dispersion", "dispersion_tail"])
