@@ -212,8 +212,8 @@ def test_a_second_fit_of_the_same_shape_compiles_nothing():
 def test_report_is_one_file_with_every_picture(sales_fit, tmp_path):
     path = sales_fit.report(tmp_path / "report.html")
     page = path.read_text()
-    assert page.count("<img ") == page.count("data:image/png;base64,") == 3
-    assert "theta1" in page and "Chi2(df=3)" in page and "<script" not in page and "http" not in page
+    assert page.count("<img ") == page.count("data:image/png;base64,") == 6
+    assert "theta1" in page and "Chi2(df=3)" in page and "<script" not in page and "http:" not in page
 
 
 def test_names_in_data_cannot_inject_into_the_report(tmp_path):
@@ -225,5 +225,8 @@ def test_names_in_data_cannot_inject_into_the_report(tmp_path):
 
 
 def test_importing_does_not_need_a_display():
-    code = "import dfdbayes, sys; assert 'matplotlib.pyplot' not in sys.modules"
+    code = (
+        "import dfdbayes, sys; assert 'matplotlib.figure' not in sys.modules and 'dfdbayes.plots' not in sys.modules; "
+        "dfdbayes.plots.trace; assert 'matplotlib.pyplot' not in sys.modules"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -19,7 +19,8 @@ LONGEST = 26  # characters of a name
 def fitted(name: Any, longest: int = LONGEST) -> str:
     """A name as a picture can show it: on one line, not too long, and with dollar signs that mean dollars."""
     text = " ".join(str(name).split()) or " "
-    text = text if len(text) <= longest else f"{text[: longest - 6]}…{text[-5:]}"
+    if len(text) > longest:  # names often differ at their ends
+        text = f"{text[: longest // 2]}…{text[-(longest - 1 - longest // 2) :]}"
     return text.replace("$", r"\$")
 
 

@@ -40,8 +40,10 @@ def data(observed: Dataset, shape: tuple[int, int] | None = None) -> Figure:
         table = glance.columns(observed)
         places = np.arange(observed.d)
         axes.bar(places, table["mean"], color=BLUE, alpha=0.7, width=0.8)
-        axes.errorbar(places, table["mean"], np.sqrt(table["variance"]), fmt="none", ecolor=INK, lw=0.8)
-        axes.set_ylabel("mean, ± one sd", fontsize=9)
+        counts = table["max"].max() > 1  # the spread of two values is known from their mean
+        if counts:
+            axes.errorbar(places, table["mean"], np.sqrt(table["variance"]), fmt="none", ecolor=INK, lw=0.8)
+        axes.set_ylabel("mean, ± one sd" if counts else "mean", fontsize=9)
         if observed.d <= 40:
             tilted(axes, observed.columns)
         else:

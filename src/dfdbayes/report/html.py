@@ -32,7 +32,8 @@ font-family:Georgia,serif;font-size:1.05rem}
 .caution{background:#fdf1f2;border-left:4px solid var(--red);padding:.5rem .8rem;margin:.5rem 0}
 .good{background:#eff6f1;border-left:4px solid #6a994e;padding:.5rem .8rem;margin:.5rem 0}
 .paste{border-left:4px solid var(--line);padding-left:.9rem} ol{padding-left:1.4rem;font-size:.92rem}
-@media(max-width:600px){td,th{padding:.2rem .4rem} .facts tbody th{white-space:normal}}
+@media(max-width:600px){td,th{padding:.2rem .4rem} .facts tbody th{white-space:normal;min-width:0}
+.wide:not(.facts) tbody th{min-width:9rem} figure{overflow-x:auto} img.large{max-width:none;width:36rem}}
 @media print{body{margin:0;max-width:none;font-size:10.5pt} nav{display:none} h2,h3{break-after:avoid}
 figure,tr,.caution,.formula{break-inside:avoid} .wide{overflow:visible} table{font-size:8.5pt} td{white-space:normal}
 figure img{max-height:22cm}}
@@ -88,5 +89,6 @@ def figure(picture: Any, caption: str) -> str:
         picture.savefig(buffer, format="png", dpi=150)
     data = base64.b64encode(buffer.getvalue()).decode()
     text, wide = escape(caption), round(96 * picture.get_figwidth())
-    image = f"<img width={wide} alt='{text}' src='data:image/png;base64,{data}'>"
+    kind = " class=large" if wide > 600 else ""  # on a telephone it scrolls instead of shrinking
+    image = f"<img{kind} width={wide} alt='{text}' src='data:image/png;base64,{data}'>"
     return f"<figure>{image}<figcaption>{text}</figcaption></figure>"

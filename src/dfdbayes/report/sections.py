@@ -53,7 +53,7 @@ def data(fit: Fit) -> str:
     elif observed.d == 1:
         caption = f"How often each value of {observed.columns[0]} was observed."
     else:
-        caption = "Mean of every column, with one standard deviation on either side."
+        caption = "Mean of every column" + (", ± one standard deviation." if observed.rows.max() > 1 else ".")
     return html.facts(about) + html.table(named) + html.figure(plots.data(observed, shape), caption)
 
 
