@@ -16,6 +16,7 @@ from .graphs import Graph, blocks
 from .objective import Objective
 from .parameters import describe_prior
 from .posterior import posterior
+from .predictive import parameters_of
 from .result import Fit
 
 DRAWS = 4000
@@ -75,6 +76,18 @@ def uncalibrated_intervals(fit: Fit, interval: float = 0.95) -> pd.DataFrame:
     flat = [named[str(name)].reshape(named[str(name)].shape[1], -1) for name in fit.posterior.data_vars]
     low, high = np.quantile(np.concatenate(flat, axis=1), ends, axis=0)
     return pd.DataFrame({"low": low, "high": high}, index=list(fit.entries))
+
+
+def outweighed(fit: Fit, interval: float = 0.95) -> tuple[str, ...]:
+    """Parameters whose loss is smallest outside their interval: the prior outweighs the data there.
+
+    Minimisers on a boundary are left out, where an interval that does not reach it is no surprise.
+    """
+    parameters = list(dict.fromkeys(name.partition("[")[0] for name in fit.minimum.names))
+    draws = parameters_of(fit.posterior, parameters)
+    low, high = np.quantile(draws, [0.5 * (1 - interval), 0.5 * (1 + interval)], axis=0)
+    outside = (fit.minimum.vector < low) | (fit.minimum.vector > high)
+    return tuple(n for n, out in zip(fit.minimum.names, outside, strict=True) if out and n not in fit.minimum.edges)
 
 
 def side_by_side(fit: Fit, interval: float = 0.95) -> pd.DataFrame:

@@ -7,8 +7,9 @@ import pytest
 import dfdbayes as dfd
 import small_fits
 from dfdbayes import evidence, glance
+from dfdbayes.report import render
 from dfdbayes.result import assemble
-from dfdbayes.uncalibrated import is_calibrated, side_by_side, uncalibrated_intervals
+from dfdbayes.uncalibrated import is_calibrated, outweighed, side_by_side, uncalibrated_intervals
 
 
 def with_edges(fit, draws):
@@ -125,3 +126,13 @@ def test_uncalibrated_intervals_say_what_is_missing(tmp_path):
             side_by_side(replace(fit, **change))
     again = side_by_side(dfd.load(fit.save(tmp_path / "f.nc")))
     np.testing.assert_allclose(again.to_numpy(), side_by_side(fit).to_numpy(), rtol=1e-6)
+
+
+def test_where_the_prior_outweighs_the_data():
+    fit = small_fits.counts()
+    assert outweighed(fit) == ()
+    far = replace(fit.minimum, vector=fit.minimum.vector + np.array([9.0, 0.0]))
+    assert outweighed(replace(fit, minimum=far)) == ("theta1",)
+    assert outweighed(replace(fit, minimum=replace(far, edges=("theta1",)))) == ()
+    text = render(replace(fit, minimum=far))
+    assert "outside the 95 % interval of theta1: there the prior outweighs the data." in text

@@ -14,7 +14,7 @@ from ..graphs import Graph
 from ..plots.observed import grid_of
 from ..predictive import MOST_CORRELATIONS, Predictive, affordable, parameters_of, predict
 from ..result import Fit
-from ..uncalibrated import is_calibrated, side_by_side
+from ..uncalibrated import is_calibrated, outweighed, side_by_side
 from . import html, wording
 
 MOST_COLUMNS = 40
@@ -24,12 +24,13 @@ def cautions(fit: Fit) -> str:
     """Every warning of the run, with its remedy apart."""
     if not fit.cautions:
         return html.paragraph("The run gave no warnings.", "good")
-    parts = []
-    for caution in fit.cautions:
-        happened, marked, remedy = caution.partition("What to do:")
-        advice = f" <strong>What to do:</strong>{escape(remedy)}" if marked else ""
-        parts.append(f"<p class=caution>{escape(happened.strip())}{advice}</p>")
-    return "\n".join(parts)
+    return "\n".join(map(_caution, fit.cautions))
+
+
+def _caution(text: str) -> str:
+    happened, marked, remedy = text.partition("What to do:")
+    advice = f" <strong>What to do:</strong>{escape(remedy)}" if marked else ""
+    return f"<p class=caution>{escape(happened.strip())}{advice}</p>"
 
 
 def data(fit: Fit) -> str:
@@ -40,7 +41,7 @@ def data(fit: Fit) -> str:
         "observations": str(observed.n) + ("" if observed.repeats is None else ", each with a weight"),
         "distinct rows": str(len(observed.rows)),
         "rows left out": f"{observed.dropped} with missing values" if observed.dropped else "none",
-        "columns": _listed(observed.columns) if observed.d > 1 else observed.columns[0],
+        "columns": (f"{observed.d}: " if observed.d > 1 else "") + _listed(observed.columns),
     }
     if shape is not None:
         about["lattice"] = f"{shape[0]} × {shape[1]} sites"
@@ -58,7 +59,7 @@ def data(fit: Fit) -> str:
 
 
 def _listed(names: tuple[str, ...], most: int = 30) -> str:
-    return f"{len(names)}: {', '.join(names[:most])}" + (", ..." if len(names) > most else "")
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def model(fit: Fit) -> str:
@@ -164,6 +165,12 @@ def network(fit: Fit) -> str:
 def calibration(fit: Fit) -> str:
     """How the weight came about."""
     parts = [html.paragraph(f"{fit.calibration.message}.")]
+    names = outweighed(fit)
+    if names:
+        where = f"The loss is smallest outside the 95 % interval of {_listed(names, 5)}"
+        other = "" if fit.settings["loss"] == "ratio" else ", or use loss='ratio', whose weight is seldom near zero"
+        remedy = f"widen the prior, gather more data{other}."
+        parts.append(_caution(f"{where}: there the prior outweighs the data. What to do: {remedy}"))
     cloud = plots.calibration(fit)
     if cloud is not None:
         caption = "Where the loss is smallest on bootstrap data, over draws of the posterior: calibrated means alike."
