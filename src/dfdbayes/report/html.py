@@ -24,7 +24,7 @@ thead th{border-bottom:1px solid #8a9aa5;font-weight:600;vertical-align:bottom}
 tbody th{text-align:left;font-weight:400;min-width:7rem;max-width:22rem;overflow-wrap:anywhere}
 thead th:first-child{text-align:left}
 tbody tr:nth-child(even){background:#f5f8fa} td{white-space:nowrap}
-.facts td,.facts th{text-align:left;white-space:normal} .facts tbody th{color:var(--quiet);white-space:nowrap}
+.facts td,.facts th{text-align:left;white-space:normal} .facts tbody th{color:var(--quiet);white-space:nowrap;overflow-wrap:normal}
 .wide{overflow-x:auto} img{max-width:100%;height:auto} figure{margin:1rem 0}
 figcaption,.quiet{color:var(--quiet);font-size:.9rem}
 .formula{background:#f5f8fa;padding:.6rem .9rem;margin:.6rem 0;overflow-x:auto;
@@ -32,8 +32,8 @@ font-family:Georgia,serif;font-size:1.05rem}
 .caution{background:#fdf1f2;border-left:4px solid var(--red);padding:.5rem .8rem;margin:.5rem 0}
 .good{background:#eff6f1;border-left:4px solid #6a994e;padding:.5rem .8rem;margin:.5rem 0}
 .paste{border-left:4px solid var(--line);padding-left:.9rem} ol{padding-left:1.4rem;font-size:.92rem}
-@media(max-width:600px){td,th{padding:.2rem .4rem} .facts tbody th{white-space:normal;min-width:0}
-.wide:not(.facts) tbody th{min-width:9rem} figure{overflow-x:auto} img.large{max-width:none;width:36rem}}
+@media(max-width:600px){td,th{padding:.2rem .4rem} .facts tbody th{white-space:normal;min-width:6rem}
+.wide:not(.facts) tbody th{min-width:10rem} figure{overflow-x:auto} img.large{max-width:none;width:36rem}}
 @media print{body{margin:0;max-width:none;font-size:10.5pt} nav{display:none} h2,h3{break-after:avoid}
 figure,tr,.caution,.formula{break-inside:avoid} .wide{overflow:visible} table{font-size:8.5pt} td{white-space:normal}
 figure img{max-height:22cm}}
@@ -80,8 +80,8 @@ def facts(rows: dict[str, str]) -> str:
     return f"<div class='wide facts'><table><tbody>{lines}</tbody></table></div>"
 
 
-def figure(picture: Any, caption: str) -> str:
-    """A matplotlib figure inside the page."""
+def figure(picture: Any, caption: str, large: bool = False) -> str:
+    """A matplotlib figure inside the page; a large one scrolls on a telephone instead of shrinking."""
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # an unusual letter becomes a box
@@ -89,6 +89,5 @@ def figure(picture: Any, caption: str) -> str:
         picture.savefig(buffer, format="png", dpi=150)
     data = base64.b64encode(buffer.getvalue()).decode()
     text, wide = escape(caption), round(96 * picture.get_figwidth())
-    kind = " class=large" if wide > 600 else ""  # on a telephone it scrolls instead of shrinking
-    image = f"<img{kind} width={wide} alt='{text}' src='data:image/png;base64,{data}'>"
+    image = f"<img{' class=large' if large else ''} width={wide} alt='{text}' src='data:image/png;base64,{data}'>"
     return f"<figure>{image}<figcaption>{text}</figcaption></figure>"

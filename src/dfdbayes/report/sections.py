@@ -123,10 +123,10 @@ def posterior(fit: Fit) -> str:
     text = "Posterior densities; shaded: 95 % interval, line: mean."
     if len(fit.entries) > plots.MOST:
         text = "Posterior means and 95 % intervals."
-    parts = [html.figure(plots.posterior(fit), text)]
+    parts = [html.figure(plots.posterior(fit), text, large=len(fit.entries) > 2)]
     if len(fit.entries) >= 2:
-        few = "" if len(fit.entries) <= plots.MOST_PAIRS else f" of the first {plots.MOST_PAIRS}"
-        parts.append(html.figure(plots.pairs(fit), f"Posterior draws in pairs{few}."))
+        few = "" if len(fit.entries) <= plots.MOST_PAIRS else f", of the first {plots.MOST_PAIRS} entries"
+        parts.append(html.figure(plots.pairs(fit), f"Posterior draws in pairs{few}.", large=len(fit.entries) > 2))
     return "\n".join(parts)
 
 
@@ -197,12 +197,15 @@ def chains(fit: Fit, summary: pd.DataFrame) -> str:
     for name in ("acceptance_rate", "accepted"):
         if name in stats:
             clauses.append(f"mean acceptance {float(stats[name].mean()):.2f}")
-    columns = [c for c in ("ess_bulk", "ess_tail", "r_hat", "mcse_mean", "mcse_sd") if c in summary]
+    table = summary[[c for c in ("ess_bulk", "ess_tail", "r_hat", "mcse_mean", "mcse_sd") if c in summary]].copy()
+    for name, decimals in (("ess_bulk", 0), ("ess_tail", 0), ("r_hat", 3)):
+        if name in table:
+            table[name] = [f"{value:.{decimals}f}" for value in table[name]]
     told = "; ".join(clauses)
     return (
         html.paragraph(f"{told[0].upper()}{told[1:]}.")
-        + html.table(summary[columns])
-        + html.figure(plots.trace(fit), "Draws in order, one colour a chain.")
+        + html.table(table)
+        + html.figure(plots.trace(fit), "Draws in order, one colour a chain.", large=True)
     )
 
 
@@ -230,14 +233,15 @@ def predictive(fit: Fit, checked: Predictive | str) -> str:
         told += f" A kernel Stein test of fit at the posterior mean gives p = {checked.p_value:.3g}"
         told += ": the data would be unusual under the model." if checked.p_value < 0.05 else "."
     tails = (
-        "A tail is the share of simulated data sets whose statistic is at least the observed one: near 0 or 1 is bad. "
-        "Total variation is the distance between observed and predicted shares: 0 is equal, 1 is far."
+        "A tail is the share of simulated data sets whose statistic is at least the observed one: near 0 or 1 is bad."
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a column that is constant in a replicate has no correlation
         pictures, table = _predicted_pictures(fit, checked), _checks(fit, checked)
     parts = [html.paragraph(told), *pictures]
     if table is not None:
+        if "total variation" in table:
+            tails += " Total variation is the distance between observed and predicted shares: 0 is equal, 1 is far."
         parts += [html.table(table), html.paragraph(tails, "quiet")]
     return "\n".join(parts)
 
@@ -249,7 +253,7 @@ def _predicted_pictures(fit: Fit, checked: Predictive) -> list[str]:
     else:
         few = f" of the first {plots.MOST} columns" if d > plots.MOST else ""
         caption = f"Share of each value{few}: data as bars, the model as points with one standard deviation."
-        parts.append(html.figure(plots.predictive(checked), caption))
+        parts.append(html.figure(plots.predictive(checked), caption, large=d > 2))
     if d > 1 and fit.data.n > 2:
         few = f", the first {MOST_CORRELATIONS}" if d * (d - 1) > 2 * MOST_CORRELATIONS else ""
         caption = f"Correlations of pairs of columns{few}: on the line, the model reproduces them."
