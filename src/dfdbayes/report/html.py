@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 import warnings
 from html import escape
 from typing import Any
@@ -24,7 +25,8 @@ thead th{border-bottom:1px solid #8a9aa5;font-weight:600;vertical-align:bottom}
 tbody th{text-align:left;font-weight:400;min-width:7rem;max-width:22rem;overflow-wrap:anywhere}
 thead th:first-child{text-align:left}
 tbody tr:nth-child(even){background:#f5f8fa} td{white-space:nowrap}
-.facts td,.facts th{text-align:left;white-space:normal} .facts tbody th{color:var(--quiet);white-space:nowrap;overflow-wrap:normal}
+.facts td,.facts th{text-align:left;white-space:normal}
+.facts tbody th{color:var(--quiet);white-space:nowrap;overflow-wrap:normal}
 .wide{overflow-x:auto} img{max-width:100%;height:auto} figure{margin:1rem 0}
 figcaption,.quiet{color:var(--quiet);font-size:.9rem}
 .formula{background:#f5f8fa;padding:.6rem .9rem;margin:.6rem 0;overflow-x:auto;
@@ -57,7 +59,9 @@ def paragraph(text: str, kind: str = "") -> str:
 def table(frame: pd.DataFrame, kind: str = "wide", most: int = 150, rest: str = "in fit.summary()") -> str:
     """A table that scrolls if it is too wide; of a long one the first rows, and a note on where the rest is."""
     shown = frame.iloc[:most].map(cell)
-    text = f"<div class='{kind}'>{shown.to_html(border=0, escape=True, index_names=False)}</div>"
+    text = shown.to_html(border=0, escape=True, index_names=False)
+    text = re.sub("<th>[^<]*</th>", lambda name: re.sub(r",(?=\S)", ",<wbr>", name[0]), text)  # names may break there
+    text = f"<div class='{kind}'>{text}</div>"
     more = len(frame) - len(shown)
     return text + (paragraph(f"{more} more rows are {rest}.", "quiet") if more > 0 else "")
 
