@@ -7,7 +7,7 @@ import jax
 
 jax.config.update("jax_enable_x64", True)
 
-from . import datasets, errors, graphs, kernels, losses, models  # noqa: E402
+from . import datasets, errors, evidence, graphs, kernels, losses, models  # noqa: E402
 from . import sampling as samplers  # noqa: E402
 from .bootstrap import Bootstrap, bootstrap  # noqa: E402
 from .calibration import Calibration, calibrate  # noqa: E402
@@ -54,6 +54,7 @@ __all__ = [
     "datasets",
     "divergence",
     "errors",
+    "evidence",
     "fit",
     "graphs",
     "kernels",
