@@ -1,10 +1,13 @@
 """Calibrated generalised Bayesian inference for discrete data with intractable likelihoods."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 import jax
 
 jax.config.update("jax_enable_x64", True)
 
-from . import datasets, errors, graphs, kernels, losses, models  # noqa: E402
+from . import datasets, errors, evidence, graphs, kernels, losses, models  # noqa: E402
 from . import sampling as samplers  # noqa: E402
 from .bootstrap import Bootstrap, bootstrap  # noqa: E402
 from .calibration import Calibration, calibrate  # noqa: E402
@@ -20,6 +23,9 @@ from .objective import Objective, objective  # noqa: E402
 from .parameters import Parameter  # noqa: E402
 from .result import Fit, load  # noqa: E402
 from .simulate import simulate  # noqa: E402
+
+if TYPE_CHECKING:
+    from . import plots
 
 __all__ = [
     "Binary",
@@ -48,6 +54,7 @@ __all__ = [
     "datasets",
     "divergence",
     "errors",
+    "evidence",
     "fit",
     "graphs",
     "kernels",
@@ -56,9 +63,17 @@ __all__ = [
     "minimise",
     "models",
     "objective",
+    "plots",
     "sample",
     "samplers",
     "simulate",
 ]
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Pictures are imported when they are first asked for: matplotlib takes a while."""
+    if name == "plots":
+        return importlib.import_module(".plots", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -37,23 +37,30 @@ def cautions_of(
     """Everything worth a warning, in the order of the road."""
     found: list[DfdbayesWarning] = []
     if objective.data.dropped:
-        found.append(DroppedRowsWarning(f"{objective.data.dropped} rows with missing values were left out, as asked."))
+        found.append(
+            DroppedRowsWarning(
+                f"{objective.data.dropped} rows with missing values were left out, as asked. What to do: make sure "
+                "that values are missing by chance, and fill them in before the fit if they are not."
+            )
+        )
     if minimum.outcome is Outcome.BOUNDARY:
         found.append(
             BoundaryWarning(
                 f"the minimiser {minimum.message.removeprefix('converged ')}: intervals next to a boundary are "
-                "one-sided, and the normal approximation behind the calibration is rough there."
+                "one-sided, and the normal approximation behind the calibration is rough there. What to do: read such "
+                "intervals as upper (or lower) limits, or leave the parameter out of the model."
             )
         )
     flat = flat_parameters(objective, minimum)
     if flat:
-        found.append(IdentificationWarning(flatness(flat)))
+        found.append(IdentificationWarning(_with_remedy(flatness(flat))))
     found += _of_calibration(calibration, objective.loss.bounded)
     if unmoved:
         found.append(
             CalibrationWarning(
                 f"draws were not adjusted, so one weight serves all directions and some intervals may be too narrow "
-                f"or too wide: {unmoved} adjust=None says that this is wanted."
+                f"or too wide: {unmoved} What to do: adjust=None says that this is wanted; 'dfdbayes coverage' "
+                "measures what it costs."
             )
         )
     found += _of_chains(stats, tree)
@@ -68,15 +75,15 @@ def _of_calibration(calibration: Calibration, bounded: bool) -> list[DfdbayesWar
         found.append(
             CalibrationWarning(
                 f"of {len(calibration.outcomes)} bootstrap fits, {listed}; they were left out of the calibration. "
-                f"More data{' or' if bounded else ','} a simpler model{'' if bounded else ' or loss=' + repr('ratio')} "
-                "make this rarer."
+                f"What to do: more data{' or' if bounded else ','} a simpler model"
+                f"{'' if bounded else ' or loss=' + repr('ratio')} make this rarer."
             )
         )
     if calibration.degenerate:
         found.append(
             CalibrationWarning(
                 f"in {calibration.degenerate} of {len(calibration.outcomes)} resamples a column that varies in the "
-                "data is constant. resampling='dirichlet' leaves no value out; more data make this rarer."
+                "data is constant. What to do: resampling='dirichlet' leaves no value out; more data make this rarer."
             )
         )
     if calibration.instead_of:
@@ -92,14 +99,14 @@ def _of_calibration(calibration: Calibration, bounded: bool) -> list[DfdbayesWar
         found.append(
             CalibrationWarning(
                 f"{on_edge} bootstrap minimisers lie on the boundary, where the prior has no finite slope; they were "
-                "left out of the calibration. A prior with a finite slope there would use them."
+                "left out of the calibration. What to do: a prior with a finite slope there would use them."
             )
         )
     if calibration.error > 0.25 * calibration.beta:
         found.append(
             CalibrationWarning(
-                f"beta = {calibration.beta:.3g} has a Monte-Carlo error of {calibration.error:.2g}; "
-                f"raise bootstrap to {4 * len(calibration.outcomes)} or more to halve it."
+                f"beta = {calibration.beta:.3g} has a Monte-Carlo error of {calibration.error:.2g}. "
+                f"What to do: raise bootstrap to {4 * len(calibration.outcomes)} or more to halve it."
             )
         )
     return found
@@ -135,7 +142,7 @@ def _of_chains(stats: dict[str, Any], tree: xr.DataTree) -> list[DfdbayesWarning
         found.append(
             DivergenceWarning(
                 f"{int(stats['diverging'].sum())} of {chains * draws} transitions diverged: the sampler met a sharp "
-                "corner of the posterior. Raise the target: sampler=dfd.samplers.NUTS(target=0.95)."
+                "corner of the posterior. What to do: raise the target, sampler=dfd.samplers.NUTS(target=0.95)."
             )
         )
     table = arviz_stats.summary(tree, kind="diagnostics", round_to="none")
@@ -146,7 +153,7 @@ def _of_chains(stats: dict[str, Any], tree: xr.DataTree) -> list[DfdbayesWarning
             found.append(
                 ConvergenceWarning(
                     f"R-hat of {_listed(rough)} exceeds {R_HAT} (worst {table.loc[worst, 'r_hat']:.3f} for {worst}): "
-                    "the chains disagree. Use more warmup and draws."
+                    "the chains disagree. What to do: use more warmup and draws."
                 )
             )
     least = table[["ess_bulk", "ess_tail"]].min(axis=1)
@@ -155,7 +162,7 @@ def _of_chains(stats: dict[str, Any], tree: xr.DataTree) -> list[DfdbayesWarning
         found.append(
             ConvergenceWarning(
                 f"{_listed(few)} has few effective draws (smallest {least.min():.0f}; {FEW:.0f} are wanted). "
-                "Use more draws, or a larger step with the random walk."
+                "What to do: use more draws, or a larger step with the random walk."
             )
         )
     return found
@@ -163,3 +170,11 @@ def _of_chains(stats: dict[str, Any], tree: xr.DataTree) -> list[DfdbayesWarning
 
 def _listed(names: Any) -> str:
     return ", ".join(map(str, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def _with_remedy(text: str) -> str:
+    """A message whose last sentence says what to do, with that sentence marked."""
+    if "What to do" in text:
+        return text
+    happened, _, remedy = text.rstrip().rpartition(". ")
+    return f"{happened}. What to do: {remedy[:1].lower()}{remedy[1:]}"

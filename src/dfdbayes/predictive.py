@@ -11,8 +11,10 @@ from jaxtyping import Float, Int
 
 from .data import Dataset
 from .errors import ModelError, SettingError
+from .graphs import Graph
 from .models.base import AbstractModel
 from .simulate import Mixing, draw
+from .simulate.exact import MOST_POINTS
 from .stein import goodness_of_fit
 
 MOST_CORRELATIONS = 200
@@ -73,6 +75,15 @@ class Predictive:
         ]
         return table
 
+    def agreement(self, graph: Graph) -> pd.DataFrame:
+        """The share of a graph's edges whose ends have equal values, observed and predicted, with its ``tail``."""
+        i, j = graph.edges.T
+        own = (self.data.rows[:, i] == self.data.rows[:, j]).mean(axis=1)
+        observed = float(np.average(own, weights=self.data.counts))
+        predicted = (self.replicates[..., i] == self.replicates[..., j]).mean(axis=(1, 2))
+        row = {"observed": observed, "predicted": predicted.mean(), "sd": predicted.std()}
+        return pd.DataFrame([row | {"tail": np.mean(predicted >= observed)}], index=["edges with equal ends"])
+
     def correlations(self) -> pd.DataFrame:
         """Pairwise correlations, observed and predicted, of at most `MOST_CORRELATIONS` pairs of columns."""
         i, j = (part[:MOST_CORRELATIONS] for part in np.triu_indices(self.data.d, 1))
@@ -105,8 +116,12 @@ def predict(
     size: int | None = None,
     method: str | None = None,
     seed: int = 0,
+    most: int = 2000,
 ) -> Predictive:
-    """Replicate the data at ``draws`` of the posterior draws ``thetas``, ``size`` observations each."""
+    """Replicate the data at ``draws`` of the posterior draws ``thetas``, ``size`` observations each.
+
+    The test of fit uses at most ``most`` observations.
+    """
     if model is None:
         raise ModelError("this fit was loaded without its model; give it: dfd.load(path, model=...)")
     if draws < 1 or (size is not None and size < 1):
@@ -116,10 +131,21 @@ def predict(
     chosen = thetas[np.linspace(0, len(thetas) - 1, min(draws, len(thetas))).astype(int)]
     rows, used, mixing = draw(model, chosen, size, method, rng)
     if data.n > 1:
-        discrepancy, p_value = goodness_of_fit(model, thetas.mean(axis=0), data, rng)
+        discrepancy, p_value = goodness_of_fit(model, thetas.mean(axis=0), data, rng, most=most)
     else:
         discrepancy = p_value = float("nan")
     return Predictive(rows, data, used, mixing, discrepancy, p_value)
+
+
+def affordable(model: AbstractModel, data: Dataset) -> dict[str, Any]:
+    """Settings of `predict` that take about a second: as many draws as the model's simulator is quick."""
+    most = int(np.clip(np.sqrt(2e8 / data.d), 100, 2000))  # the test of fit costs rows x rows x columns
+    if model.domain.d == 1 or (model.domain.is_finite and model.domain.size <= MOST_POINTS):
+        return {"draws": 100, "most": most}
+    size = int(min(data.n, np.clip(100_000 // (40 * data.d), 20, 100)))
+    clusters = model.name in ("ising", "potts") and model.options.get("states") != "binary"
+    method = "swendsen-wang" if clusters and not model.options.get("field") else None  # it needs no compilation
+    return {"draws": 40, "size": size, "method": method, "most": most}
 
 
 def parameters_of(posterior: Any, names: list[str]) -> Float[np.ndarray, "all p"]:

@@ -15,6 +15,7 @@ import arviz_stats
 import numpy as np
 import pandas as pd
 import xarray as xr
+from arviz_base.labels import BaseLabeller
 
 from . import models
 from .calibration import Calibration
@@ -80,6 +81,13 @@ class Fit:
     def posterior(self) -> xr.Dataset:
         """The draws by name, with dimensions chain and draw first."""
         return self.tree["posterior"].to_dataset()
+
+    @property
+    def entries(self) -> dict[str, np.ndarray]:
+        """Draws (chain, draw) of every scalar entry, by its name in the summary and in that order."""
+        labels = BaseLabeller()
+        found = arviz_base.xarray_var_iter(self.posterior, skip_dims={"chain", "draw"})
+        return {labels.make_label_flat(name, sel, isel): np.asarray(values) for name, sel, isel, values in found}
 
     def summary(self, interval: float = 0.95) -> pd.DataFrame:
         """Mean, sd, equal-tailed interval and diagnostics of every parameter and derived quantity.

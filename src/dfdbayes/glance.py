@@ -1,0 +1,51 @@
+"""The data at a glance: a few numbers about every column."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from .data import Dataset
+
+
+def columns(data: Dataset) -> pd.DataFrame:
+    """Mean, variance, smallest and largest value, and share of zeros of every column, under the data's weights.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd
+    >>> columns(dfd.Dataset.of({0: 2, 4: 2}))["zeros"].tolist()
+    [0.5]
+    """
+    shares = data.counts / data.counts.sum()
+    mean = shares @ data.rows
+    return pd.DataFrame(
+        {
+            "mean": mean,
+            "variance": shares @ (data.rows - mean) ** 2,
+            "min": data.rows.min(axis=0),
+            "max": data.rows.max(axis=0),
+            "zeros": shares @ (data.rows == 0),
+        },
+        index=pd.Index(data.columns, name="column"),
+    )
+
+
+def together(data: Dataset) -> pd.DataFrame:
+    """The same over the values of all columns at once: for the sites of a lattice, say."""
+    shares = data.counts / data.counts.sum() / data.d
+    mean = float((shares @ data.rows).sum())
+    row = {
+        "mean": mean,
+        "variance": float((shares @ (data.rows - mean) ** 2).sum()),
+        "min": int(data.rows.min()),
+        "max": int(data.rows.max()),
+        "zeros": float((shares @ (data.rows == 0)).sum()),
+    }
+    return pd.DataFrame([row], index=pd.Index([f"all {data.d} sites"], name="column"))
+
+
+def frequencies(data: Dataset, column: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct values of a column and how much weight each has."""
+    values, inverse = np.unique(data.rows[:, column], return_inverse=True)
+    return values, np.bincount(inverse, weights=data.counts)

@@ -1,0 +1,28 @@
+"""Pictures of data, fits and studies, as matplotlib figures. They compute nothing but what is drawn.
+
+Every function returns a `matplotlib.figure.Figure`: show it in a notebook, or write ``figure.savefig("name.png")``.
+"""
+
+from .base import MOST
+from .draws import MOST_PAIRS, calibration, intervals, pairs, posterior, trace
+from .observed import correlations, data, lattice, predictive
+from .structure import MOST_EDGES, network
+from .studies import comparison, coverage
+
+__all__ = [
+    "MOST",
+    "MOST_EDGES",
+    "MOST_PAIRS",
+    "calibration",
+    "comparison",
+    "correlations",
+    "coverage",
+    "data",
+    "intervals",
+    "lattice",
+    "network",
+    "pairs",
+    "posterior",
+    "predictive",
+    "trace",
+]

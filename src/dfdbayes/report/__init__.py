@@ -1,0 +1,54 @@
+"""One self-contained HTML page about a fit, which also prints."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+
+from .. import evidence
+from ..files import write_atomically
+from ..result import Fit
+from . import html, sections, wording
+
+__all__ = ["render", "write_report"]
+
+
+def write_report(fit: Fit, path: str | Path) -> Path:
+    """Write the page, completely or not at all."""
+    page = render(fit)
+    return write_atomically(path, lambda scratch: scratch.write_text(page, encoding="utf-8"))
+
+
+def render(fit: Fit) -> str:
+    """The page as text."""
+    name = fit.settings["model"]
+    summary = fit.summary()
+    checked = sections.check(fit)
+    parts = {
+        "Warnings": sections.cautions(fit),
+        "Data": sections.data(fit),
+        "What was fitted and how": sections.model(fit),
+        "Estimates": sections.estimates(fit, summary),
+        "Network": sections.network(fit) if evidence.is_network(fit) else "",
+        "Posterior": sections.posterior(fit),
+        "Calibration": sections.calibration(fit),
+        "Chains": sections.chains(fit, summary),
+        "Predictive checks": sections.predictive(fit, checked),
+        "Seeds, versions and times": sections.reproduce(fit),
+        "Method, for a paper": sections.methods(fit, summary, checked),
+    }
+    parts = {title: text for title, text in parts.items() if text}
+    links = " ".join(f"<a href='#{_anchor(title)}'>{escape(title)}</a>" for title in parts)
+    what = wording.MODELS.get(name, name)
+    intro = f"{what[0].upper()}{what[1:]} fitted to {fit.data.n} observation{'s' if fit.data.n != 1 else ''}"
+    body = "\n".join(
+        f"<section id='{_anchor(title)}'><h2>{title}</h2>\n{text}</section>" for title, text in parts.items()
+    )
+    heading = f"<h1>{escape(name)} fitted to {escape(fit.data.source)}</h1>"
+    return html.page(
+        f"{name}: {fit.data.source}", f"{heading}{html.paragraph(f'{intro}.', 'quiet')}<nav>{links}</nav>\n{body}"
+    )
+
+
+def _anchor(title: str) -> str:
+    return title.partition(",")[0].lower().replace(" ", "-")

@@ -1,0 +1,293 @@
+"""The sections of a report, each a piece of HTML from a fit. What they show was computed elsewhere."""
+
+from __future__ import annotations
+
+import warnings
+from html import escape
+
+import numpy as np
+import pandas as pd
+
+from .. import evidence, glance, plots
+from ..errors import DfdbayesError
+from ..graphs import Graph
+from ..plots.observed import grid_of
+from ..predictive import MOST_CORRELATIONS, Predictive, affordable, parameters_of, predict
+from ..result import Fit
+from ..uncalibrated import is_calibrated, outweighed, side_by_side
+from . import html, wording
+
+MOST_COLUMNS = 40
+
+
+def cautions(fit: Fit) -> str:
+    """Every warning of the run, with its remedy apart."""
+    if not fit.cautions:
+        return html.paragraph("The run gave no warnings.", "good")
+    return "\n".join(map(_caution, fit.cautions))
+
+
+def _caution(text: str) -> str:
+    happened, marked, remedy = text.partition("What to do:")
+    advice = f" <strong>What to do:</strong>{escape(remedy)}" if marked else ""
+    return f"<p class=caution>{escape(happened.strip())}{advice}</p>"
+
+
+def data(fit: Fit) -> str:
+    """The data at a glance."""
+    observed, shape = fit.data, grid_of(fit)
+    about = {
+        "source": observed.source,
+        "observations": str(observed.n) + ("" if observed.repeats is None else ", each with a weight"),
+        "distinct rows": str(len(observed.rows)),
+        "rows left out": f"{observed.dropped} with missing values" if observed.dropped else "none",
+        "columns": (f"{observed.d}: " if observed.d > 1 else "") + _listed(observed.columns),
+    }
+    if shape is not None:
+        about["lattice"] = f"{shape[0]} × {shape[1]} sites"
+    lattice = shape is not None or observed.d > MOST_COLUMNS
+    rows = glance.together(observed) if lattice else glance.columns(observed)
+    rows["zeros"] = [f"{share:.1%}" for share in rows["zeros"]]
+    named = rows.rename(columns={"zeros": "share of zeros"})
+    if shape is not None:
+        caption = "Mean of every site over the observations."
+    elif observed.d == 1:
+        caption = f"How often each value of {observed.columns[0]} was observed."
+    else:
+        caption = "Mean of every column" + (", ± one standard deviation." if observed.rows.max() > 1 else ".")
+    return html.facts(about) + html.table(named) + html.figure(plots.data(observed, shape), caption)
+
+
+def _listed(names: tuple[str, ...], most: int = 30) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def model(fit: Fit) -> str:
+    """What was fitted, and how."""
+    s, m = fit.settings, fit.minimum
+    graph = s["options"].get("graph")
+    pairs = len(graph.pairs) if isinstance(graph, Graph) else len(graph["pairs"]) if graph else 0
+    about = {
+        "model": f"{s['model']}: {wording.MODELS.get(s['model'], 'a model of your own')}",
+        "values": "" if fit.model is None else repr(fit.model.domain),
+        "edges": str(pairs) if pairs else "",
+        "priors": wording.priors(fit),
+        "loss": wording.loss(fit),
+        "minimiser": _first(m.names, [f"{v:.5g}" for v in m.vector], " = ", 8),
+        "search": m.message,
+        "parameter space": _first(m.bounds, [f"[{a:.3g}, {b:.3g}]" for a, b in m.bounds.values()], " in ", 4),
+        "calibration": s["calibration"] + (f", {s['bootstrap']} bootstrap fits" if s["bootstrap"] else ""),
+        "weight": f"beta = {fit.beta:.5g}",
+        "adjustment": f"draws have the covariance of the {s['adjust']}" if s["adjust"] else "none",
+        "sampler": f"{s['sampler']}: {s['chains']} chains, {s['warmup']} warm-up, {s['draws']} draws each",
+    }
+    mass = f"<div class=formula>{wording.formula(s['model'], s['options'])}</div>"
+    loss = wording.LOSSES.get(s["loss"])
+    minus = " Here x<sup>j−</sup> and x<sup>j+</sup> are x with coordinate j moved to its neighbours."
+    told = f"<div class=formula>posterior ∝ prior × exp(−β D(θ)), &nbsp; {loss}</div>" if loss else ""
+    told += f"<p class=quiet>{minus}</p>" if s["loss"] in ("dfd", "ratio") else ""
+    return mass + told + html.facts(about)
+
+
+def _first(names: object, texts: list[str], between: str, most: int = 12) -> str:
+    listed = [f"{name}{between}{text}" for name, text in zip(list(names), texts, strict=True)]  # type: ignore[call-overload]
+    return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")
+
+
+def estimates(fit: Fit, summary: pd.DataFrame) -> str:
+    """Estimates with calibrated and uncalibrated intervals side by side, and the densities."""
+    shown = summary[["mean", "sd"]].copy()
+    own = html.between(summary["eti95_lb"], summary["eti95_ub"])
+    note = ""
+    if not is_calibrated(fit):
+        shown["95 % interval"] = own
+        note = "The weight is 1 and the draws were not adjusted: these are the uncalibrated intervals."
+    else:
+        shown["calibrated 95 %"] = own
+        try:
+            both = side_by_side(fit)
+        except (DfdbayesError, np.linalg.LinAlgError) as problem:
+            note = f"The uncalibrated intervals (beta = 1) cannot be shown: {problem}."
+        else:
+            shown["uncalibrated, β = 1"] = html.between(both["beta1_low"], both["beta1_high"])
+            shown["width ratio"] = [f"{ratio:.2f}" for ratio in both["width_ratio"]]
+            note = (
+                "The uncalibrated intervals are those of the same loss and prior with beta = 1 and no adjustment, by "
+                "the normal approximation. The width ratio says how many times as wide the calibrated interval is."
+            )
+    return html.table(shown) + html.paragraph(note, "quiet")
+
+
+def posterior(fit: Fit) -> str:
+    """Densities or intervals, and pairs."""
+    text = "Posterior densities; shaded: 95 % interval, line: mean."
+    if len(fit.entries) > plots.MOST:
+        text = "Posterior means and 95 % intervals."
+    parts = [html.figure(plots.posterior(fit), text, large=len(fit.entries) > 2)]
+    if len(fit.entries) >= 2:
+        few = "" if len(fit.entries) <= plots.MOST_PAIRS else f", of the first {plots.MOST_PAIRS} entries"
+        parts.append(html.figure(plots.pairs(fit), f"Posterior draws in pairs{few}.", large=len(fit.entries) > 2))
+    return "\n".join(parts)
+
+
+def network(fit: Fit) -> str:
+    """The network with its edges judged."""
+    table = evidence.edges(fit)
+    count = table["evidence"].value_counts()
+    told = ", ".join(
+        f"{count.get(kind, 0)} {kind}" for kind in (evidence.PRESENT, evidence.ABSENT, evidence.INCONCLUSIVE)
+    )
+    shown = pd.DataFrame(
+        {
+            "estimate": table["mean"].to_numpy(),
+            "95 % interval": html.between(table["low"], table["high"]),
+            "none up to": table["region"].to_numpy(),
+            "P(none)": [f"{p:.1%}" for p in table["inside"]],
+            "prior P(none)": ["unknown" if np.isnan(p) else f"{p:.1%}" for p in table["prior_inside"]],
+            "evidence": table["evidence"].to_numpy(),
+        },
+        index=pd.Index([f"{a} – {b}" for a, b in zip(table["from"], table["to"], strict=True)], name="edge"),
+    )
+    weakens = bool((table["sign"] < 0).all())
+    way = " In this model all interactions are negative: much of one goes with little of the other." if weakens else ""
+    caption = (
+        "Width: strength. Colour: sign. Full line: present; dashed: inconclusive; dotted grey: absent."
+        + (f" Only the {plots.MOST_EDGES} strongest edges are drawn." if len(table) > plots.MOST_EDGES else "")
+    )  # fmt: skip
+    return (
+        html.paragraph(f"Of {len(table)} edges, {told}.{way}")
+        + html.figure(plots.network(fit, table), caption)
+        + html.paragraph(evidence.rule(fit), "quiet")
+        + html.table(shown, rest="in dfdbayes.evidence.edges(fit)")
+    )
+
+
+def calibration(fit: Fit) -> str:
+    """How the weight came about."""
+    parts = [html.paragraph(f"{fit.calibration.message}.")]
+    names = outweighed(fit)
+    if names:
+        where = f"The loss is smallest outside the 95 % interval of {_listed(names, 5)}"
+        other = "" if fit.settings["loss"] == "ratio" else ", or use loss='ratio', whose weight is seldom near zero"
+        remedy = f"widen the prior, gather more data{other}."
+        parts.append(_caution(f"{where}: there the prior outweighs the data. What to do: {remedy}"))
+    cloud = plots.calibration(fit)
+    if cloud is not None:
+        caption = "Where the loss is smallest on bootstrap data, over draws of the posterior: calibrated means alike."
+        parts.append(html.figure(cloud, caption))
+    return "\n".join(parts)
+
+
+def diagnostics(fit: Fit, summary: pd.DataFrame) -> str:
+    """The chains in one clause; nothing where draws are independent."""
+    if fit.settings["sampler"] == "laplace":
+        return ""
+    worst = f"largest R-hat {summary['r_hat'].max():.3f}, " if fit.settings["chains"] > 1 else ""
+    return f"{worst}smallest bulk effective sample size {summary['ess_bulk'].min():.0f}"
+
+
+def chains(fit: Fit, summary: pd.DataFrame) -> str:
+    """Chain diagnostics and traces."""
+    if fit.settings["sampler"] == "laplace":
+        return html.paragraph("The draws are independent, from the normal approximation: there are no chains to check.")
+    stats = fit.tree["sample_stats"].to_dataset() if "sample_stats" in fit.tree.children else {}
+    clauses = [diagnostics(fit, summary)]
+    if "diverging" in stats:
+        clauses.append(f"{int(stats['diverging'].sum())} divergent transitions")
+    for name in ("acceptance_rate", "accepted"):
+        if name in stats:
+            clauses.append(f"mean acceptance {float(stats[name].mean()):.2f}")
+    table = summary[[c for c in ("ess_bulk", "ess_tail", "r_hat", "mcse_mean", "mcse_sd") if c in summary]].copy()
+    for name, decimals in (("ess_bulk", 0), ("ess_tail", 0), ("r_hat", 3)):
+        if name in table:
+            table[name] = [f"{value:.{decimals}f}" for value in table[name]]
+    told = "; ".join(clauses)
+    return (
+        html.paragraph(f"{told[0].upper()}{told[1:]}.")
+        + html.table(table)
+        + html.figure(plots.trace(fit), "Draws in order, one colour a chain.", large=True)
+    )
+
+
+def check(fit: Fit) -> Predictive | str:
+    """A quick predictive check, or why there is none."""
+    if fit.model is None:
+        return "this fit was loaded without its model; give it: dfd.load(path, model=...)"
+    thetas = parameters_of(fit.posterior, [p.name for p in fit.model.space.parameters])
+    settings = affordable(fit.model, fit.data)
+    try:
+        return predict(fit.model, thetas, fit.data, seed=fit.settings["seed"], **settings)
+    except (DfdbayesError, ArithmeticError, ValueError, MemoryError) as problem:
+        return str(problem)
+
+
+def predictive(fit: Fit, checked: Predictive | str) -> str:
+    """Whether the model reproduces the data."""
+    if isinstance(checked, str):
+        return html.paragraph(f"There is no predictive check: {checked}")
+    sets, size, _ = checked.replicates.shape
+    told = f"{sets} data sets of {size} observations each were simulated from the posterior ({checked.method})."
+    if checked.mixing is not None and not checked.mixing.good:
+        told += " The simulated chains may not have mixed: treat this check with care."
+    if np.isfinite(checked.p_value):
+        told += f" A kernel Stein test of fit at the posterior mean gives p = {checked.p_value:.3g}"
+        told += ": the data would be unusual under the model." if checked.p_value < 0.05 else "."
+    tails = (
+        "A tail is the share of simulated data sets whose statistic is at least the observed one: near 0 or 1 is bad."
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column that is constant in a replicate has no correlation
+        pictures, table = _predicted_pictures(fit, checked), _checks(fit, checked)
+    parts = [html.paragraph(told), *pictures]
+    if table is not None:
+        if "total variation" in table:
+            tails += " Total variation is the distance between observed and predicted shares: 0 is equal, 1 is far."
+        parts += [html.table(table), html.paragraph(tails, "quiet")]
+    return "\n".join(parts)
+
+
+def _predicted_pictures(fit: Fit, checked: Predictive) -> list[str]:
+    d, parts = checked.data.d, []
+    if grid_of(fit) is not None:
+        parts.append(html.figure(plots.lattice(fit, checked), "Mean of every site, observed and predicted."))
+    else:
+        few = f" of the first {plots.MOST} columns" if d > plots.MOST else ""
+        caption = f"Share of each value{few}: data as bars, the model as points with one standard deviation."
+        parts.append(html.figure(plots.predictive(checked), caption, large=d > 2))
+    if d > 1 and fit.data.n > 2:
+        few = f", the first {MOST_CORRELATIONS}" if d * (d - 1) > 2 * MOST_CORRELATIONS else ""
+        caption = f"Correlations of pairs of columns{few}: on the line, the model reproduces them."
+        parts.append(html.figure(plots.correlations(checked), caption))
+    return parts
+
+
+def _checks(fit: Fit, checked: Predictive) -> pd.DataFrame | None:
+    """Statistics of every column, or of a lattice's edges; none where there are too many columns to read."""
+    graph = None if fit.model is None else fit.model.options.get("graph")
+    if grid_of(fit) is not None and isinstance(graph, Graph):
+        return checked.agreement(graph)
+    if checked.data.d > MOST_COLUMNS:
+        return None
+    table = checked.checks()
+    if fit.data.rows.min() < 0 or fit.data.rows.max() <= 1:  # variance over mean says something of counts only
+        table = table.drop(columns=["dispersion", "predicted_dispersion", "dispersion_tail"])
+    return table.rename(columns=lambda name: name.replace("_", " "))
+
+
+def reproduce(fit: Fit) -> str:
+    """Seeds, versions and times."""
+    rows = {
+        "seed": str(fit.settings["seed"]),
+        "versions": ", ".join(f"{name} {number}" for name, number in fit.versions.items()),
+        "seconds": ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in fit.timings["seconds"].items()),
+        "units resampled": str(fit.settings["units"]) if fit.settings["bootstrap"] else "",
+    }
+    return html.facts(rows) + html.paragraph("The same data, settings, seed and versions give the same draws.", "quiet")
+
+
+def methods(fit: Fit, summary: pd.DataFrame, checked: Predictive | str) -> str:
+    """A paragraph for a paper, with its references."""
+    p_value = float("nan") if isinstance(checked, str) else checked.p_value
+    written = wording.Methods(fit, diagnostics(fit, summary), p_value)
+    listed = "".join(f"<li>{escape(work)}</li>" for work in written.references)
+    return f"<p class=paste>{escape(written.text)}</p><h3>References</h3><ol>{listed}</ol>"

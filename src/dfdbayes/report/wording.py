@@ -1,0 +1,234 @@
+"""The words of a report: formulas, the method as a paragraph for a paper, and its references."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from .. import evidence
+from ..result import Fit
+
+# Formulas are HTML written here; nothing of a user's enters them but numbers.
+_FORMULAS = {
+    "bernoulli": "p(1) = θ, &nbsp; p(0) = 1 − θ",
+    "poisson": "p(x) ∝ θ<sup>x</sup> / x!",
+    "cmp": "p(x) ∝ θ<sub>1</sub><sup>x</sup> / (x!)<sup>θ<sub>2</sub></sup>",
+    "potts": "p(x) ∝ exp( number of edges with equal ends / θ )",
+    "ising-network": "p(x) ∝ exp( Σ<sub>j</sub> field<sub>j</sub> x<sub>j</sub> + Σ<sub>i–j</sub> "
+    "coupling<sub>ij</sub> x<sub>i</sub> x<sub>j</sub> )",
+    "poisson-graphical": "p(x) ∝ exp( Σ<sub>j</sub> intercept<sub>j</sub> x<sub>j</sub> − Σ<sub>i–j</sub> "
+    "interaction<sub>ij</sub> x<sub>i</sub> x<sub>j</sub> − Σ<sub>j</sub> log x<sub>j</sub>! )",
+    "cmp-graphical": "p(x) ∝ exp( Σ<sub>j</sub> intercept<sub>j</sub> x<sub>j</sub> − Σ<sub>i–j</sub> "
+    "interaction<sub>ij</sub> x<sub>i</sub> x<sub>j</sub> − Σ<sub>j</sub> dispersion<sub>j</sub> log x<sub>j</sub>! )",
+}
+
+MODELS = {
+    "bernoulli": "a Bernoulli model",
+    "poisson": "a Poisson model",
+    "cmp": "a Conway-Maxwell-Poisson model",
+    "ising": "an Ising model",
+    "potts": "a Potts model",
+    "ising-network": "an Ising network (Boltzmann machine)",
+    "poisson-graphical": "a Poisson graphical model",
+    "cmp-graphical": "a Conway-Maxwell-Poisson graphical model",
+    "poisson-mixture": "a mixture of two Poisson distributions with known rates",
+}
+
+LOSSES = {
+    "dfd": "D(θ) = Σ<sub>i</sub> Σ<sub>j</sub> [ ( p(x<sub>i</sub><sup>j−</sup>) / p(x<sub>i</sub>) )² − 2 "
+    "p(x<sub>i</sub>) / p(x<sub>i</sub><sup>j+</sup>) ]",
+    "ratio": "D(θ) = Σ<sub>i</sub> Σ<sub>j</sub> [ s<sub>j</sub>(x<sub>i</sub>)² + "
+    "s<sub>j</sub>(x<sub>i</sub><sup>j−</sup>)² − 2 s<sub>j</sub>(x<sub>i</sub>) ], &nbsp; s<sub>j</sub>(x) = 1 / (1 + "
+    "p(x<sup>j+</sup>) / p(x))",
+    "ksd": "D(θ) = n KSD²(p<sub>θ</sub>, data)",
+    "pseudo": "D(θ) = − Σ<sub>i</sub> Σ<sub>j</sub> log p(x<sub>ij</sub> | the other coordinates of x<sub>i</sub>)",
+    "likelihood": "D(θ) = − Σ<sub>i</sub> log p(x<sub>i</sub>)",
+}
+
+_LOSS_TEXTS = {
+    "dfd": ("the discrete Fisher divergence (Matsubara et al., 2024)", ("matsubara",)),
+    "ratio": ("generalised ratio matching (Hyvärinen, 2007; Lyu, 2009)", ("hyvarinen", "lyu")),
+    "ksd": ("a kernel Stein discrepancy (Yang et al., 2018; Matsubara et al., 2022)", ("yang", "ksd")),
+    "pseudo": ("the negative log pseudo-likelihood (Besag, 1975)", ("besag",)),
+    "likelihood": ("the negative log-likelihood", ()),
+}
+
+REFERENCES = {
+    "besag": "Besag, J. (1975). Statistical analysis of non-lattice data. The Statistician 24(3), 179–195.",
+    "bissiri": "Bissiri, P. G., Holmes, C. C. and Walker, S. G. (2016). A general framework for updating belief "
+    "distributions. Journal of the Royal Statistical Society, Series B 78(5), 1103–1130.",
+    "blackjax": "Cabezas, A., Corenflos, A., Lao, J. and Louf, R. (2024). BlackJAX: composable Bayesian inference in "
+    "JAX. arXiv:2402.10797.",
+    "efron": "Efron, B. (1979). Bootstrap methods: another look at the jackknife. The Annals of Statistics 7(1), 1–26.",
+    "hoffman": "Hoffman, M. D. and Gelman, A. (2014). The No-U-Turn sampler: adaptively setting path lengths in "
+    "Hamiltonian Monte Carlo. Journal of Machine Learning Research 15, 1593–1623.",
+    "hyvarinen": "Hyvärinen, A. (2007). Some extensions of score matching. Computational Statistics & Data Analysis "
+    "51(5), 2499–2512.",
+    "kruschke": "Kruschke, J. K. (2018). Rejecting or accepting parameter values in Bayesian estimation. Advances in "
+    "Methods and Practices in Psychological Science 1(2), 270–280.",
+    "lyddon": "Lyddon, S. P., Holmes, C. C. and Walker, S. G. (2019). General Bayesian updating and the "
+    "loss-likelihood bootstrap. Biometrika 106(2), 465–478.",
+    "lyu": "Lyu, S. (2009). Interpretation and generalization of score matching. Proceedings of the 25th Conference on "
+    "Uncertainty in Artificial Intelligence, 359–366.",
+    "matsubara": "Matsubara, T., Knoblauch, J., Briol, F.-X. and Oates, C. J. (2024). Generalised Bayesian Inference "
+    "for Discrete Intractable Likelihood. Journal of the American Statistical Association 119(547), 2345–2355. "
+    "arXiv:2206.08420.",
+    "ksd": "Matsubara, T., Knoblauch, J., Briol, F.-X. and Oates, C. J. (2022). Robust generalised Bayesian inference "
+    "for intractable likelihoods. Journal of the Royal Statistical Society, Series B 84(3), 997–1022.",
+    "rubin": "Rubin, D. B. (1981). The Bayesian bootstrap. The Annals of Statistics 9(1), 130–134.",
+    "shaby": "Shaby, B. A. (2014). The open-faced sandwich adjustment for MCMC using estimating functions. Journal of "
+    "Computational and Graphical Statistics 23(3), 853–876.",
+    "syring": "Syring, N. and Martin, R. (2019). Calibrating general posterior credible regions. Biometrika 106(2), "
+    "479–486.",
+    "vehtari": "Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. and Bürkner, P.-C. (2021). Rank-normalization, "
+    "folding, and localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis 16(2), 667–718.",
+    "yang": "Yang, J., Liu, Q., Rao, V. and Neville, J. (2018). Goodness-of-fit testing for discrete distributions via "
+    "Stein discrepancy. Proceedings of the 35th International Conference on Machine Learning, PMLR 80, 5561–5570.",
+}  # fmt: skip
+
+
+def formula(name: str, options: Mapping[str, Any]) -> str:
+    """The model's mass function as HTML, up to its constant."""
+    if name == "ising":
+        field = " + field Σ<sub>j</sub> x<sub>j</sub>" if options.get("field") else ""
+        return f"p(x) ∝ exp( Σ<sub>i–j</sub> x<sub>i</sub> x<sub>j</sub> / θ{field} )"
+    if name == "poisson-mixture":
+        low, high = options["rates"]
+        return f"p(x) = θ Poisson(x; {float(low):g}) + (1 − θ) Poisson(x; {float(high):g})"
+    return _FORMULAS.get(name, f"log p(x) = {escape(name)}(θ, x) + constant, &nbsp; a mass function of your own")
+
+
+def priors(fit: Fit) -> str:
+    """The priors, as one writes them; of a square, the prior is its root's."""
+    squares = {p.name for p in fit.model.space.parameters if p.square} if fit.model is not None else set()
+    known = fit.settings["priors"].items()
+    return "; ".join(f"{'√' if name in squares else ''}{name} ~ {prior}" for name, prior in known)
+
+
+def loss(fit: Fit) -> str:
+    """The loss in words, with its citation."""
+    name = fit.settings["loss"]
+    return _LOSS_TEXTS.get(name, (f"the loss '{name}'", ()))[0]
+
+
+class Methods:
+    """A paragraph about how a fit was made, and the works it cites."""
+
+    def __init__(self, fit: Fit, diagnostics: str = "", p_value: float = float("nan")) -> None:
+        self.cited: set[str] = set()
+        self._fit, self._settings = fit, fit.settings
+        sentences = [self._model(), self._posterior(), self._weight(), self._adjustment(), self._sampler(diagnostics)]
+        sentences += [self._network(), self._check(p_value), self._software()]
+        self.text = " ".join(sentence for sentence in sentences if sentence)
+
+    @property
+    def references(self) -> list[str]:
+        """What the paragraph cites, in the order of authors."""
+        return sorted(REFERENCES[key] for key in self.cited)
+
+    def _cite(self, *keys: str) -> None:
+        self.cited |= set(keys)
+
+    @property
+    def _standard(self) -> bool:
+        return self._settings["loss"] == "likelihood" and self._settings["calibration"] == "none"
+
+    def _model(self) -> str:
+        fit, name = self._fit, self._settings["model"]
+        what = MODELS.get(name, f"the model '{name}'")
+        size = f"{fit.data.n} observation{'s' if fit.data.n != 1 else ''} of {fit.data.d} variable"
+        left_out = f" ({fit.data.dropped} with missing values left out)" if fit.data.dropped else ""
+        how = "Bayesian inference" if self._standard else "generalised Bayesian inference"
+        if not self._standard:
+            self._cite("bissiri", "matsubara")
+            how += " (Bissiri et al., 2016; Matsubara et al., 2024)"
+        return f"We fitted {what} to {size}{'s' if fit.data.d > 1 else ''}{left_out} by {how}."
+
+    def _posterior(self) -> str:
+        about = f"Priors were {priors(self._fit)}."
+        if self._standard:
+            return f"The posterior is the ordinary one, with the exact likelihood. {about}"
+        text, cited = _LOSS_TEXTS.get(self._settings["loss"], (f"the loss '{self._settings['loss']}'", ()))
+        self._cite(*cited)
+        free = "" if self._settings["loss"] == "likelihood" else ", which needs no normalising constant"
+        posterior = "The generalised posterior is proportional to the prior times exp(−β D(θ))"
+        return f"{posterior}, where the loss D is {text}{free}. {about}"
+
+    def _weight(self) -> str:
+        c = self._fit.calibration
+        if self._standard:
+            return ""
+        if c.method in ("none", "given"):
+            return f"The weight β = {c.beta:g} was {'not calibrated' if c.method == 'none' else 'chosen by hand'}."
+        if c.method == "lyddon":
+            self._cite("lyddon")
+            return f"The weight β = {c.beta:.4g} matches the loss's information (Lyddon et al., 2019)."
+        return (
+            f"The weight β = {c.beta:.4g} (Monte-Carlo standard error {c.error:.2g}) was chosen by "
+            f"{self._criterion()}, from {len(c.outcomes)} {self._bootstrap()} replicates of the loss's minimiser, of "
+            f"which {c.used} were used."
+        )
+
+    def _criterion(self) -> str:
+        method = self._fit.calibration.method
+        if method == "gpc":
+            self._cite("syring")
+            return "general posterior calibration for the coverage of 95 % credible regions (Syring and Martin, 2019)"
+        self._cite("matsubara")
+        own = "the score-matching criterion of Matsubara et al. (2024, Theorem 3)"
+        if method == "score-matching":
+            return own
+        return f"{own}, weighted by the bootstrap covariance so that it does not depend on the parameters' units"
+
+    def _bootstrap(self) -> str:
+        self._cite("rubin" if self._fit.calibration.resampling == "dirichlet" else "efron")
+        units = "" if self._settings["units"] == "rows" else f" (resampling {self._settings['units']})"
+        if self._fit.calibration.resampling == "dirichlet":
+            return f"Bayesian bootstrap (Rubin, 1981){units}"
+        return f"bootstrap (Efron, 1979){units}"
+
+    def _adjustment(self) -> str:
+        adjust = self._settings["adjust"]
+        if adjust is None:
+            return ""
+        self._cite("shaby")
+        whose = f"{self._bootstrap()} covariance" if adjust == "bootstrap" else "sandwich covariance"
+        return (
+            "Draws were then moved affinely about their mean, in unconstrained coordinates, so that their covariance "
+            f"is the {whose} of the minimiser (cf. Shaby, 2014)."
+        )
+
+    def _sampler(self, diagnostics: str) -> str:
+        s = self._settings
+        if s["sampler"] == "laplace":
+            return f"{s['chains'] * s['draws']} draws came from the normal approximation at the posterior's mode."
+        kinds = {"nuts": "the No-U-Turn sampler (Hoffman and Gelman, 2014) of BlackJAX (Cabezas et al., 2024)"}
+        if s["sampler"] == "nuts":
+            self._cite("hoffman", "blackjax")
+        how = kinds.get(s["sampler"], f"{s['sampler'].replace('random-walk', 'random-walk Metropolis')} sampling")
+        if diagnostics:
+            self._cite("vehtari")
+            diagnostics = f" ({diagnostics}; Vehtari et al., 2021)"
+        length = f"{s['chains']} chains of {s['draws']} draws, after {s['warmup']} for warm-up"
+        return f"{length}, came from {how}{diagnostics}."
+
+    def _network(self) -> str:
+        if not evidence.is_network(self._fit):
+            return ""
+        self._cite("kruschke")
+        return f"Edges were judged by a region of practical equivalence (Kruschke, 2018). {evidence.rule(self._fit)}"
+
+    def _check(self, p_value: float) -> str:
+        if p_value != p_value:
+            return ""
+        self._cite("yang")
+        return f"A kernel Stein test of fit at the posterior mean (Yang et al., 2018) gave p = {p_value:.3g}."
+
+    def _software(self) -> str:
+        v, seed = self._fit.versions, self._settings["seed"]
+        known = ", ".join(f"{name} {v[name]}" for name in ("jax", "numpyro", "blackjax", "arviz-stats") if name in v)
+        return (
+            "Intervals are equal-tailed 95 % intervals. Computations used the Python package dfdbayes "
+            f"{v.get('dfdbayes', '')} with {known} (seed {seed})."
+        )

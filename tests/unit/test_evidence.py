@@ -1,0 +1,138 @@
+from dataclasses import replace
+
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+
+import dfdbayes as dfd
+import small_fits
+from dfdbayes import evidence, glance
+from dfdbayes.report import render
+from dfdbayes.result import assemble
+from dfdbayes.uncalibrated import is_calibrated, outweighed, side_by_side, uncalibrated_intervals
+
+
+def with_edges(fit, draws):
+    """The same fit with other draws of its edges."""
+    name = fit.model.space.parameters[1].name
+    node = fit.model.space.parameters[0]
+    named = {node.name: np.zeros((1, len(draws), node.size)), name: np.asarray(draws)[None]}
+    labels = {p.name: p.labels for p in fit.model.space.parameters[:2]}
+    return replace(fit, tree=assemble(named, {}, fit.data, labels))
+
+
+def around(centres, spread, size=2000):
+    return np.asarray(centres) + spread * np.random.default_rng(0).standard_normal((size, len(centres)))
+
+
+def test_columns_at_a_glance_against_the_definition():
+    rows = np.array([[0, 2], [0, 5], [3, 2], [0, 2]])
+    table = glance.columns(dfd.Dataset.of(rows, columns=None))
+    np.testing.assert_allclose(table["mean"], rows.mean(axis=0))
+    np.testing.assert_allclose(table["variance"], rows.var(axis=0))
+    assert table["min"].tolist() == [0, 2] and table["max"].tolist() == [3, 5] and table["zeros"].tolist() == [0.75, 0]
+    whole = glance.together(dfd.Dataset.of(rows)).iloc[0]
+    assert whole["mean"] == pytest.approx(rows.mean()) and whole["variance"] == pytest.approx(rows.var())
+    assert whole["zeros"] == pytest.approx((rows == 0).mean())
+    values, weight = glance.frequencies(dfd.datasets.sales())
+    assert values[0] == 0 and weight[0] == 514 and weight.sum() == 3168
+
+
+def test_verdicts_of_signed_edges():
+    """Clear, clear and negative, certainly small, certainly small but not zero, wide, and at the edge of the region."""
+    fit = small_fits.network()
+    draws = around([1.0, -1.0, 0.0, 0.1, 0.2, 0.2], [0.1, 0.1, 0.03, 0.02, 0.5, 0.05])
+    table = evidence.edges(with_edges(fit, draws)).set_index(["from", "to"])
+    a, b, c, d = small_fits.NAMES
+    assert [table.loc[pair, "evidence"] for pair in ((a, b), (a, c), (a, d), (b, c), (b, d), (c, d))] == [
+        "present", "present", "absent", "absent", "inconclusive", "present",
+    ]  # fmt: skip
+    assert table.loc[(a, b), "sign"] == 1 and table.loc[(a, c), "sign"] == -1
+    assert (table["region"] == 0.18).all() and table["prior_inside"].iloc[0] == pytest.approx(0.143, abs=0.02)
+    assert abs(table["mean"]).is_monotonic_decreasing
+
+
+def test_spins_have_a_smaller_region():
+    """For -1/+1 the log odds ratio of two variables is four times their coupling."""
+    spins = replace(small_fits.network(), model=dfd.models.IsingNetwork(4, states="spins"))
+    np.testing.assert_allclose(evidence.regions(spins), 0.045)
+
+
+def test_the_truth_of_a_simulated_network_is_found():
+    table = evidence.edges(small_fits.network())
+    found = {(row["from"], row["to"]): row for _, row in table.iterrows()}
+    a, b, c, _ = small_fits.NAMES
+    assert found[a, b]["evidence"] == "present" and found[a, b]["sign"] == 1
+    assert found[b, c]["evidence"] == "present" and found[b, c]["sign"] == -1
+    assert "excludes zero" in evidence.rule(small_fits.network())
+
+
+def test_verdicts_of_counts_need_relevance_and_more_than_the_prior():
+    fit = small_fits.count_network()
+    spread = np.sqrt(glance.columns(fit.data)["variance"].to_numpy())
+    regions = evidence.regions(fit)
+    np.testing.assert_allclose(regions[0], -np.log(0.95) / max(spread[0], spread[1]))
+    small = np.abs(around([0.0] * 3, 0.001))
+    table = evidence.edges(with_edges(fit, small + np.array([5 * regions[0], 0.0, 1.2 * regions[2]])))
+    verdicts = {row["from"] + row["to"]: row["evidence"] for _, row in table.iterrows()}
+    assert verdicts == {"wolvesdeer": "present", "wolvesoaks": "absent", "deeroaks": "present"}
+    assert (table["sign"] == -1).all() and "lowers the other's rate" in evidence.rule(fit)
+    narrow = replace(fit, model=fit.model.with_priors({"interaction": dist.Normal(0.0, 1e-3)}))
+    told = {p.name: s for p, s in zip(narrow.model.space.parameters, fit.settings["priors"].values(), strict=True)}
+    told["interaction"] = "Normal(loc=0, scale=0.001)"
+    narrow = replace(narrow, settings=fit.settings | {"priors": told})
+    table = evidence.edges(with_edges(narrow, small))
+    assert (table["prior_inside"] == 1).all() and (table["evidence"] == "inconclusive").all()
+
+
+def test_unknown_priors_never_make_an_edge_absent(tmp_path):
+    fit = small_fits.network()
+    other = replace(fit, settings=fit.settings | {"priors": {"field": "?", "coupling": "?"}})
+    table = evidence.edges(with_edges(other, around([0.0] * 6, 0.01)))
+    assert table["prior_inside"].isna().all() and (table["evidence"] == "inconclusive").all()
+
+
+def test_uncalibrated_intervals_are_those_of_beta_one():
+    fit = small_fits.counts()
+    plain = small_fits.quietly("cmp", dfd.datasets.sales(), beta=1.0, adjust=None, draws=4000).summary()
+    found = uncalibrated_intervals(fit)
+    assert list(found.index) == list(plain.index)
+    sd = plain["sd"].to_numpy()
+    assert np.all(np.abs(found["low"] - plain["eti95_lb"]) < 0.15 * sd)
+    assert np.all(np.abs(found["high"] - plain["eti95_ub"]) < 0.15 * sd)
+    both, own = side_by_side(fit), fit.summary()
+    np.testing.assert_allclose(both["calibrated_low"], own["eti95_lb"], rtol=1e-6)
+    np.testing.assert_allclose(
+        both["width_ratio"], (own["eti95_ub"] - own["eti95_lb"]) / (found["high"] - found["low"]), rtol=1e-6
+    )
+
+
+def test_uncalibrated_intervals_of_a_single_lattice():
+    model = dfd.models.Ising(dfd.graphs.grid(12, 12))
+    fit = small_fits.quietly(model, dfd.simulate(model, {"theta": 4.0}, 1, method="swendsen-wang").rows, beta=0.5)
+    assert np.isfinite(side_by_side(fit).to_numpy()).all()
+
+
+def test_uncalibrated_intervals_say_what_is_missing(tmp_path):
+    fit = small_fits.counts()
+    assert is_calibrated(fit) and not is_calibrated(small_fits.quietly("poisson", [1, 2, 3] * 9, beta=1.0, adjust=None))
+    for change, reason in (
+        ({"model": None}, "loaded without its model"),
+        ({"settings": fit.settings | {"loss": "own"}}, "not one of the built-in"),
+        ({"settings": fit.settings | {"loss": "ratio"}}, "settings"),
+        ({"settings": fit.settings | {"priors": {}}}, "priors"),
+    ):
+        with pytest.raises(dfd.errors.ModelError, match=reason):
+            side_by_side(replace(fit, **change))
+    again = side_by_side(dfd.load(fit.save(tmp_path / "f.nc")))
+    np.testing.assert_allclose(again.to_numpy(), side_by_side(fit).to_numpy(), rtol=1e-6)
+
+
+def test_where_the_prior_outweighs_the_data():
+    fit = small_fits.counts()
+    assert outweighed(fit) == ()
+    far = replace(fit.minimum, vector=fit.minimum.vector + np.array([9.0, 0.0]))
+    assert outweighed(replace(fit, minimum=far)) == ("theta1",)
+    assert outweighed(replace(fit, minimum=replace(far, edges=("theta1",)))) == ()
+    text = render(replace(fit, minimum=far))
+    assert "outside the 95 % interval of theta1: there the prior outweighs the data." in text

@@ -1,0 +1,161 @@
+"""Every section of a report, for one fit of each kind; and the page as a browser sees it."""
+
+import re
+from dataclasses import replace
+from functools import cache
+from html import unescape
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dfdbayes as dfd
+import small_fits
+from browser import opened
+from dfdbayes import diagnostics
+from dfdbayes.minimise import Outcome
+from dfdbayes.report import render, sections
+from dfdbayes.report.wording import REFERENCES, Methods
+from dfdbayes.result import assemble
+from dfdbayes.uncalibrated import objective_of
+
+KINDS = {
+    "count": small_fits.counts,
+    "network": small_fits.network,
+    "lattice": small_fits.lattice,
+    "count network": small_fits.count_network,
+}
+SECTIONS = (
+    "Warnings", "Data", "What was fitted and how", "Estimates", "Posterior", "Calibration", "Chains",
+    "Predictive checks", "Seeds, versions and times", "Method, for a paper",
+)  # fmt: skip
+
+
+@cache
+def page(kind: str) -> str:
+    return render(KINDS[kind]())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_section_is_there(kind):
+    text = page(kind)
+    assert re.findall("<h2>(.*?)</h2>", text) == [
+        title for title in (*SECTIONS[:4], "Network" if "network" in kind else "", *SECTIONS[4:]) if title
+    ]
+    assert text.count("<img ") == text.count("data:image/png;base64,") >= 5
+    assert "<script" not in text and "http:" not in text and "https:" not in text
+    for words in ("share of zeros", "distinct rows", "uncalibrated, β = 1", "width ratio", "References", "seed"):
+        assert words in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("count", ("θ<sub>1</sub><sup>x</sup>", "Chi2(df=3)", "discrete Fisher divergence", "dispersion", "inversion")),
+        ("network", ("coupling<sub>ij</sub>", "mood &amp; &lt;b&gt;", "ratio matching", "P(none)", "excludes zero")),
+        ("lattice", ("x<sub>i</sub> x<sub>j</sub> / θ", "3 × 4 sites", "edges with equal ends", "all 12 sites")),
+        ("count network", ("log x<sub>j</sub>!", "wolves – deer", "√interaction ~ Normal", "lowers the other's rate")),
+    ],
+)
+def test_what_a_kind_has_of_its_own(kind, words):
+    for word in words:
+        assert word in page(kind).replace("&#x27;", "'")
+
+
+def every_caution(monkeypatch) -> tuple[str, ...]:
+    """All that `diagnostics` can say, from a run in which everything went wrong."""
+    fit = small_fits.counts()
+    objective = objective_of(replace(fit, data=replace(fit.data, dropped=7)))
+    minimum = replace(fit.minimum, outcome=Outcome.BOUNDARY, edges=("theta2",))
+    bad = (Outcome.ESCAPED,) * 5 + (Outcome.CONVERGED,) * 35
+    reason = "score-matching: no beta > 0 fits. What to do: widen the prior."
+    calibration = replace(
+        fit.calibration, outcomes=bad, used=30, degenerate=3, error=fit.beta, instead_of=reason,
+        method="score-matching-invariant",
+    )  # fmt: skip
+    stuck = np.repeat(np.arange(4.0)[:, None], 250, axis=1) + 1e-3 * np.arange(250.0)
+    tree = assemble({"theta1": stuck}, {}, fit.data, {})
+    monkeypatch.setattr(diagnostics, "flat_parameters", lambda objective, minimum: ("theta1",))
+    stats = {"diverging": np.ones((4, 250), bool)}
+    found = diagnostics.cautions_of(objective, minimum, calibration, "it lies on an edge.", stats, tree)
+    return tuple(map(str, found))
+
+
+def test_every_warning_stands_with_its_remedy(monkeypatch):
+    cautions = every_caution(monkeypatch)
+    assert len(cautions) == 12
+    text = unescape(sections.cautions(replace(small_fits.counts(), cautions=cautions)))
+    assert text.count("<strong>What to do:</strong>") == text.count("class=caution") == 12
+    for caution in cautions:
+        happened, marked, remedy = caution.partition("What to do:")
+        assert marked and len(remedy) > 10 and happened.strip() in text and remedy in text
+    assert "no warnings" in sections.cautions(replace(small_fits.counts(), cautions=()))
+
+
+def test_names_are_escaped_everywhere():
+    name = "<script>alert('x')</script> & \"more\""
+    fit = small_fits.quietly("poisson", pd.DataFrame({name: [2, 3, 1, 4, 2, 0] * 5}), beta=1.0, adjust=None)
+    text = render(replace(fit, data=replace(fit.data, source=name)))
+    assert "<script" not in text and "&lt;script&gt;" in text
+    assert "these are the uncalibrated intervals" in text
+
+
+def test_a_loaded_fit_of_an_own_model_says_what_it_cannot_show(tmp_path):
+    model = dfd.Model(
+        lambda theta, x: theta["rate"] * x[0] - 2.0 * x[0] ** 2,
+        domain=dfd.Binary(1),
+        parameters={"rate": dfd.models.IsingNetwork(2).space.parameters[0].prior},
+        name="mine",
+    )
+    fit = small_fits.quietly(model, [0, 1, 1, 0, 1, 0, 0, 1] * 20, loss="ratio")
+    text = render(dfd.load(fit.save(tmp_path / "f.nc")))
+    assert "uncalibrated intervals (beta = 1) cannot be shown: this fit was loaded without its model" in text
+    assert "There is no predictive check: this fit was loaded without its model" in text
+    assert "a mass function of your own" in text
+
+
+def test_a_predictive_check_that_fails_does_not_break_the_page(monkeypatch):
+    def fail(*arguments, **settings):
+        raise dfd.errors.ModelError("counts above 10,000 are likely")
+
+    monkeypatch.setattr(sections, "predict", fail)
+    assert "There is no predictive check: counts above 10,000 are likely" in render(small_fits.counts())
+
+
+def cited(**changes) -> Methods:
+    """The method text of the count fit with other settings."""
+    fit = small_fits.counts()
+    known = {k: v for k, v in changes.items() if k in ("method", "resampling")}
+    told = {"calibration": known["method"]} if "method" in known else {}
+    told |= {k: v for k, v in changes.items() if k not in ("method", "resampling")}
+    changed = replace(fit, settings=fit.settings | told, calibration=replace(fit.calibration, **known))
+    return Methods(changed, "largest R-hat 1.001")
+
+
+def test_method_text_follows_the_settings():
+    default = cited()
+    assert {"matsubara", "bissiri", "efron", "shaby"} <= default.cited and "hoffman" not in default.cited
+    assert "Theorem 3" in default.text and "3168 observations of 1 variable " in default.text
+    assert f"β = {small_fits.counts().beta:.4g}" in default.text
+    assert {"hoffman", "blackjax", "vehtari"} <= cited(sampler="nuts").cited
+    assert "besag" in cited(loss="pseudo").cited and "hyvarinen" in cited(loss="ratio").cited
+    assert "yang" in cited(loss="ksd").cited and "rubin" in cited(resampling="dirichlet").cited
+    assert "syring" in cited(method="gpc").cited and "lyddon" in cited(method="lyddon").cited
+    assert "chosen by hand" in cited(method="given").text and "shaby" not in cited(adjust=None).cited
+    plain = cited(loss="likelihood", method="none", adjust=None, sampler="nuts")
+    assert "by Bayesian inference." in plain.text and "matsubara" not in plain.cited
+    assert "random-walk Metropolis" in cited(sampler="random-walk").text
+    assert "kruschke" in Methods(small_fits.network()).cited
+    for written in (default, plain):
+        assert written.references == sorted(REFERENCES[key] for key in written.cited)
+
+
+@pytest.mark.parametrize("kind", ["count", "network"])
+def test_the_page_in_a_browser(kind, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text(page(kind), encoding="utf-8")
+    for width in (400, 1200):
+        seen = opened(path, width)
+        assert len(seen["images"]) == page(kind).count("<img ") and all(seen["images"])
+        assert not seen["console"]
+        assert seen["wide"] <= seen["window"]
