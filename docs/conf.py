@@ -10,6 +10,7 @@ import dfdbayes
 
 # A second build compiles nothing anew.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent / "_build" / "compiled"))
+os.environ["PYTHONWARNINGS"] = "ignore:IProgress not found"  # of progress bars that no page shows
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 
 project = "dfdbayes"

@@ -6,9 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGES = [
     "README.md",
-    *sorted(
-        str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts
-    ),
+    *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts),
 ]
 
 
@@ -34,5 +32,7 @@ def cells(page: str) -> list[str]:
 
 def commands(page: str) -> list[str]:
     """The lines that call this package's command line, without their comments."""
-    lines = [line.strip() for language, code in blocks(page) if language in ("", "console") for line in code.split("\n")]
+    lines = [
+        line.strip() for language, code in blocks(page) if language in ("", "console") for line in code.split("\n")
+    ]
     return [line.partition("  #")[0].strip() for line in lines if line.startswith("dfdbayes ")]
