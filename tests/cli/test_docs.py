@@ -1,13 +1,14 @@
 """The documentation builds without a warning, and its pages open in a browser (marked slow).
 
-Pages that `make docs` has built are checked as they are. Without them they are built here, which runs every tutorial; without
-the packages of the extra `docs` the test says that it was skipped.
+Pages that `make docs` has built are checked as they are. Without them they are built here, which runs every
+tutorial; without the packages of the extra `docs` the test says that it was skipped.
 """
 
 import subprocess
 import sys
 
 import pytest
+
 from browser import opened
 from pages import ROOT
 

@@ -4,8 +4,8 @@
 - ``{code-cell}`` blocks run when the documentation is built (`tests/cli/test_docs.py`, slow).
 - Lines that call ``dfdbayes`` run here, in a temporary folder, with fewer replicates than a reader would use.
 
-Exempt are R code, the one call of sbi (a ``{code-block}``: neither is a dependency), ``make``, ``pip`` and ``python docs/...`` lines, and what
-a command printed.
+Exempt are R code and the one call of sbi (a ``{code-block}``), as neither is a dependency; ``make``, ``pip`` and
+``python docs/...`` lines; and what a command printed.
 """
 
 import re
@@ -16,10 +16,10 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from pages import PAGES, ROOT, blocks, commands, python
 
 import dfdbayes as dfd
 from dfdbayes import cli, experiments
+from pages import PAGES, ROOT, blocks, commands, python
 
 NEEDS = {"docs/how-to/use-inside-pymc.md": "pymc"}  # tried in tests/statistical/test_ecosystem.py
 
@@ -64,7 +64,6 @@ def _shortened(command: str) -> list[str]:
 
 
 LINES = list(dict.fromkeys(line for page in PAGES for line in commands(page)))
-ELSEWHERE = "dfdbayes demo"  # tests/cli/test_cli.py runs it
 
 
 def test_commands_run(folder, monkeypatch, capsys):
@@ -72,8 +71,6 @@ def test_commands_run(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     assert len(LINES) > 8
     for line in sorted(LINES, key=lambda line: line.startswith("dfdbayes summary")):
-        if line.startswith(ELSEWHERE):
-            continue
         monkeypatch.setattr(sys, "argv", _shortened(line))
         with pytest.raises(SystemExit) as ended:
             cli.main()
