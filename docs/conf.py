@@ -43,6 +43,7 @@ html_title = "dfdbayes"
 html_static_path = ["_static"]
 html_css_files = ["extra.css"]
 html_show_sphinx = False
+html_show_copyright = False
 html_copy_source = False
 html_math_renderer = "mathml"
 templates_path: list[str] = []
