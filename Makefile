@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: install demo test check slow bench clean
+.PHONY: install demo test check slow docs bench clean
 
 install: $(STAMP)
 
@@ -28,9 +28,13 @@ slow: install  ## studies that take minutes, on real data among others
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev,slow]"
 	$(BIN)/pytest -m slow tests
 
+docs: install  ## the documentation site, in docs/_build/html; runs every tutorial
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[docs]"
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -d docs/_build/doctrees docs docs/_build/html
+
 bench: install  ## measured times and memory, written to benchmarks/results
 	$(BIN)/python benchmarks/lattice.py
 	$(BIN)/python benchmarks/stein.py
 
 clean:
-	rm -rf .venv runs build dist
+	rm -rf .venv runs build dist docs/_build

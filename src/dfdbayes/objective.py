@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from . import losses
 from .data import Dataset
-from .errors import SettingError
+from .errors import ModelError, SettingError
 from .models.base import AbstractModel
 from .parameters import Theta
 
@@ -189,6 +189,39 @@ class Objective:
     def __call__(self, theta: Any, weights: np.ndarray | None = None) -> float:
         theta = self.model.space.flatten(theta)
         return float(_value(self.problem, theta, self.arrays, self._weights(weights)))
+
+    def traced(self, theta: Any) -> Float[Array, ""]:
+        """D_n as a pure JAX function: `jax.jit`, `jax.grad` and `jax.vmap` go through it.
+
+        For use inside another model, as a factor of NumPyro or a potential of PyMC: add ``-beta * traced(theta)`` to
+        the log density. Nothing is checked but names and shapes, and no prior is part of it.
+
+        Parameters
+        ----------
+        theta : mapping or vector
+            All parameters by name, or one flat vector in the order of ``model.space.names``; traced values are welcome.
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd, jax
+        >>> objective = dfd.objective(dfd.models.Poisson(), [1, 2, 3])
+        >>> slope = jax.jit(jax.grad(lambda rate: objective.traced({"theta": rate})))
+        >>> round(float(slope(2.0)), 9)  # sum of -2 x^2 / theta^3 + 2 (x + 1) / theta^2
+        1.0
+        """
+        space = self.model.space
+        if isinstance(theta, Mapping):
+            names = [p.name for p in space.parameters]
+            if set(theta) != set(names):
+                raise ModelError(f"the parameters are {', '.join(names)}; got {', '.join(map(str, theta))}")
+            try:
+                parts = [jnp.broadcast_to(jnp.asarray(theta[p.name], float), p.shape) for p in space.parameters]
+            except ValueError as problem:
+                raise ModelError(f"a parameter has the wrong shape: {problem}") from problem
+            theta = jnp.concatenate([part.reshape(-1) for part in parts])
+        with jax.ensure_compile_time_eval():  # the table is made once, also if the first call is traced
+            arrays, weights = self.arrays, self.own_weights
+        return self.problem.value(space.flatten(theta), arrays, weights)
 
     def gradient(self, theta: Any, weights: np.ndarray | None = None) -> Float[np.ndarray, " p"]:
         theta = self.model.space.flatten(theta)

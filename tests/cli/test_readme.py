@@ -1,27 +1,110 @@
-"""Every Python block of the README and the how-to pages runs, in order, each page as one session."""
+"""Every block of code in the README and the documentation runs.
+
+- ``python`` blocks run here, each page as one session.
+- ``{code-cell}`` blocks run when the documentation is built (`tests/cli/test_docs.py`, slow).
+- Lines that call ``dfdbayes`` run here, in a temporary folder, with fewer replicates than a reader would use.
+
+Exempt are R code and the one call of sbi (a ``{code-block}``), as neither is a dependency; ``make``, ``pip`` and
+``python docs/...`` lines; and what a command printed.
+"""
 
 import re
+import shlex
+import sys
 import warnings
-from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md"))]
+import dfdbayes as dfd
+from dfdbayes import cli, experiments
+from pages import PAGES, ROOT, blocks, commands, python
+
+NEEDS = {"docs/how-to/use-inside-pymc.md": "pymc"}  # tried in tests/statistical/test_ecosystem.py
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [page for page in PAGES if python(page) and page not in NEEDS])
 def test_code_blocks_run(page, tmp_path, monkeypatch):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
     monkeypatch.chdir(tmp_path)
     session: dict = {}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for block in blocks:
+        for block in python(page):
             exec(block, session)
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with the files that the pages speak of."""
+    folder = tmp_path_factory.mktemp("reader")
+    rng = np.random.default_rng(0)
+    visits = rng.poisson(3.0, 300)
+    pd.DataFrame({"visits": visits}).to_csv(folder / "visits.csv", index=False)
+    table = pd.Series(visits).value_counts().rename_axis("visits").rename("count")
+    table.to_csv(folder / "table.csv")
+    pd.DataFrame(rng.integers(0, 2, (300, 3)), columns=["a", "b", "c"]).to_csv(folder / "answers.csv", index=False)
+    return folder
+
+
+def _shortened(command: str) -> list[str]:
+    """The same call with less to do."""
+    words = shlex.split(command)
+    if words[1] == "coverage":
+        words = [*words, "--replicates", "2", "--bootstrap", "30", "--sampler", "laplace"]
+    if words[1] in ("fit", "compare"):
+        words += ["--bootstrap", "50"]
+    if words[1] == "fit":
+        words += ["--sampler", "laplace", "--draws", "100"]
+    if words[1] == "compare":
+        words += ["--losses", "ratio"]
+    if words[1:] == ["reproduce", "--quick"]:
+        words.insert(2, "bernoulli-losses")
+    return words
+
+
+LINES = list(dict.fromkeys(line for page in PAGES for line in commands(page)))
+
+
+def test_commands_run(folder, monkeypatch, capsys):
+    """In the order of the pages, since one command reads what another wrote."""
+    monkeypatch.chdir(folder)
+    assert len(LINES) > 8
+    for line in sorted(LINES, key=lambda line: line.startswith("dfdbayes summary")):
+        monkeypatch.setattr(sys, "argv", _shortened(line))
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        shown = capsys.readouterr()
+        assert not ended.value.code, f"{line}: {shown.err}"
+        assert shown.out.strip(), line
+
+
+def test_experiments_named_in_the_text_exist():
+    named = {word for page in PAGES for word in re.findall(r"`(?:dfdbayes )?reproduce\s([a-z-]+)", _text(page))}
+    assert named and {word for word in named if not word.startswith("-")} <= set(experiments.NAMES)
+
+
+def _text(page: str) -> str:
+    return (ROOT / page).read_text()
+
+
+def test_no_block_is_left_out():
+    """A language that nothing runs would go stale unseen."""
+    known = {"", "python", "console", "r", "{code-block} python", "{toctree}", "{eval-rst}", "{code-cell} ipython3"}
+    assert {language for page in PAGES for language, _ in blocks(page)} <= known
+
+
 def test_readme_names_both_commands():
-    text = (ROOT / "README.md").read_text()
-    assert "make demo" in text and "make test" in text
-    assert len(re.findall(r"```python\n", text)) == 3
+    assert "make demo" in _text("README.md") and "make test" in _text("README.md")
+    assert len(python("README.md")) == 3
+
+
+def test_reference_has_every_public_name():
+    text = "\n".join(_text(page) for page in PAGES if page.startswith("docs/reference/"))
+    documented = set(re.findall(r"^\.\. (?:auto\w+|py:data):: dfdbayes\.([\w.]+)", text, flags=re.MULTILINE))
+    modules = {"datasets", "errors", "graphs", "kernels"}  # whole modules
+    parts = {f"{name}.{part}" for name in ("models", "losses", "samplers") for part in getattr(dfd, name).__all__}
+    again = {"models.Model", "models.ExponentialFamily"}  # under their first names
+    wanted = (set(dfd.__all__) - {"models", "losses", "samplers"}) | (parts - again)
+    assert modules <= documented
+    assert not wanted - documented
