@@ -311,8 +311,26 @@ def _show_timings(result: Any, imported: float, written: float) -> None:
     print(f"{'total':<12}{time.perf_counter() - _BEGAN:>9.2f}")
 
 
+def _keep_compiled_code() -> None:
+    """Let JAX keep what it compiles in the user's cache folder, so that the next process starts fast."""
+    import jax
+
+    if jax.config.read("jax_compilation_cache_dir"):  # the user has chosen one
+        return
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dfdbayes" / "compiled"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError:
+        return
+    if os.access(folder, os.W_OK):
+        jax.config.update("jax_compilation_cache_dir", str(folder))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+        jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
 def main() -> None:
     """Run the command line; a user's mistake ends with one line and exit code 2."""
+    _keep_compiled_code()
     from .errors import DfdbayesError
 
     try:

@@ -122,7 +122,8 @@ def fit(
     ['theta']
     """
     clock, shown = Clock(), _progress(progress)
-    chosen = sampling.by_name(sampler, draws, warmup, chains)
+    loss = losses.by_name(loss)
+    chosen = sampling.by_name(sampler, draws, warmup, chains, bounded=loss.bounded)
     if beta is not None:
         require_positive(beta)
     if adjust not in (None, "none", "auto", *ADJUSTMENTS):
@@ -139,7 +140,6 @@ def fit(
         model = model.with_priors(prior).labelled(dataset.columns)
         blocks = _blocks(model, dataset)
     with clock.stage("tabulate"):
-        loss = losses.by_name(loss)
         if isinstance(found, distributed.Spread):
             objective = found.objective(model, loss)
         else:
@@ -215,7 +215,7 @@ def sample(
     if minimum is None:
         minimum = require(minimise(objective), objective)
     weight = beta.beta if isinstance(beta, Calibration) else beta
-    chosen = sampling.by_name(sampler)
+    chosen = sampling.by_name(sampler, bounded=objective.loss.bounded)
     log_density, inputs, start = posterior(objective, weight, minimum)
     around = sampling.centre(log_density, inputs, start)
     return chosen.run(log_density, inputs, around, seed, advance)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .minimise import Minimum, interior
-from .objective import Objective, Problem
+from .objective import Objective, Problem, second_order
 
 
 class Inputs(NamedTuple):
@@ -42,8 +42,23 @@ class LogPosterior:
             + space.log_jacobian(z)
             - inputs.beta * self.problem.value(space.from_v(v), inputs.arrays, inputs.weights)
         )
+        return self._within(z, inputs, log_density)
+
+    def _within(self, z: Array, inputs: Inputs, log_density: Array) -> Float[Array, ""]:
         inside = jnp.all((z > inputs.lower) & (z < inputs.upper)) & jnp.isfinite(log_density)
         return jnp.where(inside, log_density, -jnp.inf)
+
+    def second_order(self, z: Float[Array, " p"], inputs: Inputs) -> tuple[Array, Array, Array]:
+        """Value, gradient and Hessian, by the loss's own formula where it has one."""
+        space = self.problem.model.space
+
+        def prior(z: Array) -> Array:
+            return space.log_prior(space.v_of_z(z), inputs.priors) + space.log_jacobian(z)
+
+        value, gradient, hessian = second_order(prior, z)
+        loss = self.problem.second_order_along(space.from_z, z, inputs.arrays, inputs.weights)
+        log_density = self._within(z, inputs, value - inputs.beta * loss[0])
+        return log_density, gradient - inputs.beta * loss[1], hessian - inputs.beta * loss[2]
 
 
 def posterior(objective: Objective, beta: float, minimum: Minimum) -> tuple[LogPosterior, Inputs, np.ndarray]:

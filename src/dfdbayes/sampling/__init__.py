@@ -16,12 +16,22 @@ __all__ = ["NUTS", "Draws", "Laplace", "RandomWalk", "by_name", "centre"]
 _BY_NAME = {"nuts": NUTS, "random-walk": RandomWalk, "laplace": Laplace}
 
 
-def by_name(sampler: Any, draws: int | None = None, warmup: int | None = None, chains: int | None = None) -> Any:
-    """The sampler that a word names (or the given one) with these lengths, where they are given."""
+def by_name(
+    sampler: Any,
+    draws: int | None = None,
+    warmup: int | None = None,
+    chains: int | None = None,
+    *,
+    bounded: bool = False,
+) -> Any:
+    """The sampler that a word names (or the given one) with these lengths, where they are given.
+
+    A loss that is bounded below has no steep walls, so NUTS may take longer steps.
+    """
     if isinstance(sampler, str):
         if sampler not in _BY_NAME:
             raise SettingError(f"there is no sampler '{sampler}'; known: {', '.join(_BY_NAME)}")
-        sampler = _BY_NAME[sampler]()
+        sampler = NUTS(target=0.8) if sampler == "nuts" and bounded else _BY_NAME[sampler]()
     lengths = {"draws": draws, "warmup": warmup, "chains": chains}
     for name, value in lengths.items():
         least = 0 if name == "warmup" else (1 if name == "chains" else 4)

@@ -11,13 +11,16 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..objective import second_order
-
 
 class LogDensity(Protocol):
-    """A log density of z given its inputs; `fold` maps z to one chosen point among those of equal density."""
+    """A log density of z given its inputs, and the same with gradient and Hessian.
+
+    `fold` maps z to one chosen point among those of equal density.
+    """
 
     def __call__(self, z: Array, inputs: Any) -> Array: ...
+
+    def second_order(self, z: Array, inputs: Any) -> tuple[Array, Array, Array]: ...
 
     def fold(self, z: np.ndarray) -> np.ndarray: ...
 
@@ -42,8 +45,13 @@ class Centre:
 
 
 @partial(jax.jit, static_argnums=0)
-def _second_order(log_density: LogDensity, z: Array, inputs: Any) -> tuple[Array, Array, Array]:
-    return second_order(lambda z: -log_density(z, inputs), z)
+def _value(log_density: LogDensity, z: Array, inputs: Any) -> Array:
+    return log_density(z, inputs)
+
+
+@partial(jax.jit, static_argnums=0)
+def _second_order(log_density: LogDensity, z: Array, inputs: Any) -> tuple[Array, ...]:
+    return tuple(-part for part in log_density.second_order(z, inputs))
 
 
 def centre(log_density: LogDensity, inputs: Any, start: np.ndarray, steps: int = 50) -> Centre:
@@ -87,7 +95,7 @@ def scattered(
         width = 1.5
         while width > 1e-6:
             point = around.mode + width * around.factor @ noise
-            if np.isfinite(_second_order(log_density, point, inputs)[0]):
+            if np.isfinite(_value(log_density, point, inputs)):
                 break
             width /= 2
         points.append(point)

@@ -23,6 +23,7 @@ from jaxtyping import Array
 from .base import Advance, Centre, Draws, LogDensity, scattered
 
 BLOCK = 50  # transitions in one compiled call; warm-up and sampling run the same code
+SHAKE = 0.2  # how much the step size varies from one transition to the next
 MANY_CELLS = 2**13  # numbers in a density's tables beyond which each chain runs in a thread of its own
 
 
@@ -47,7 +48,9 @@ def _block(
 
     def transition(carry: Any, key: Array) -> tuple[Any, dict[str, Array]]:
         states, tuning = carry
-        step_size = jnp.where(adapting, jnp.exp(tuning.log_step_size), final(tuning))
+        # Trajectories through a whitened normal posterior all have one period; a fixed step can hit it again and again.
+        shake = jax.random.uniform(jax.random.fold_in(key, z.shape[0]), minval=1 - SHAKE, maxval=1 + SHAKE)
+        step_size = shake * jnp.where(adapting, jnp.exp(tuning.log_step_size), final(tuning))
         keys = jax.random.split(key, z.shape[0])
         states, info = jax.vmap(lambda k, s: kernel(k, s, whitened, step_size, unit))(keys, states)
         moved = update(tuning, jnp.mean(info.acceptance_rate))
