@@ -14,9 +14,10 @@ import numpy as np
 from jaxtyping import Float
 
 from .errors import SettingError
-from .minimise import Minima, Minimum, minimise_many
+from .minimise import Minima, Minimum, Outcome, minimise_many
 from .objective import Objective
 from .ratios import LARGE
+from .state import NOTHING, State
 from .tally import BUCKETS, bucket_of
 
 KINDS = ("multinomial", "dirichlet")
@@ -52,12 +53,46 @@ def bootstrap(
     seed: int = 0,
     advance: Callable[[int], None] = lambda done: None,
     many: Callable[..., Minima] = minimise_many,
+    state: State = NOTHING,
 ) -> Bootstrap:
-    """Minimise the loss under ``size`` resampled weights, from the full data's minimum; ``many`` does the fits."""
+    """Minimise the loss under ``size`` resampled weights, from the full data's minimum.
+
+    ``many`` does the fits, and ``state`` keeps them.
+    """
     if size < 2:
         raise SettingError(f"bootstrap is {size}; calibration needs at least 2 replicates, better 100 or more")
     weights = resample(objective, seed, size, kind)
-    return Bootstrap(kind, weights, many(objective, weights, minimum, advance), degenerate(objective, weights))
+    minima = in_parts(
+        state, lambda part: many(objective, part, minimum, advance), weights, 4 * objective.batch, advance
+    )
+    return Bootstrap(kind, weights, minima, degenerate(objective, weights))
+
+
+def in_parts(
+    state: State,
+    many: Callable[[np.ndarray], Minima],
+    weights: np.ndarray,
+    size: int,
+    advance: Callable[[int], None] = lambda done: None,
+) -> Minima:
+    """Fits, some at a time if they are kept; without a state all at once."""
+    if state is NOTHING:
+        return many(weights)
+    parts = []
+    for first in range(0, len(weights), size):
+        computed: list[bool] = []
+
+        def of_part(first: int = first, computed: list[bool] = computed) -> dict[str, np.ndarray]:
+            computed.append(True)
+            found = many(weights[first : first + size])
+            outcomes = np.array(list(map(str, found.outcomes)))
+            return {"v": found.vectors, "f": found.values, "g": found.gradient_norms, "outcomes": outcomes}
+
+        parts.append(state.part(f"bootstrap-{first}", of_part))
+        if not computed:
+            advance(len(parts[-1]["v"]))
+    whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return Minima(whole["v"], whole["f"], whole["g"], tuple(Outcome(str(o)) for o in whole["outcomes"]))
 
 
 def resample(objective: Objective, seed: int, size: int, kind: str = "multinomial") -> Float[np.ndarray, "size u"]:

@@ -24,11 +24,21 @@ app = typer.Typer(
     "  dfdbayes demo\n\n"
     "  dfdbayes fit visits.csv --model cmp --out runs/visits\n\n"
     "  dfdbayes fit table.csv --model cmp --weights count\n\n"
+    "  dfdbayes fit answers.csv --model ising-network --loss ratio --json\n\n"
+    "  dfdbayes fit visits.csv --model mymodels.py:hurdle    (runs the code in mymodels.py)\n\n"
+    "  dfdbayes fit visits.csv --model cmp --out runs/visits --resume    (after an interruption)\n\n"
+    "  dfdbayes rerun runs/visits\n\n"
     "  dfdbayes summary runs/visits/posterior.nc",
 )
 
 Data = Annotated[str, typer.Argument(help="A CSV, TSV or Parquet file, or the name of built-in data (sales).")]
-ModelName = Annotated[str, typer.Option("--model", help="A model's name; see 'dfdbayes models'.")]
+ModelName = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        help="A model's name, see 'dfdbayes models'; or path.py:name, a model in a Python file, which is executed.",
+    ),
+]
 Bootstrap = Annotated[int, typer.Option(help="Bootstrap replicates.")]
 Columns = Annotated[str | None, typer.Option(help="Columns to use, separated by commas.")]
 Weights = Annotated[str | None, typer.Option(help="The column that holds frequencies, or observation weights.")]
@@ -38,6 +48,11 @@ States = Annotated[str | None, typer.Option(help="spins or binary; for potts, ho
 Rates = Annotated[str | None, typer.Option(help="Two known rates, such as 5,15, for poisson-mixture.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same draws.")]
 Out = Annotated[Path | None, typer.Option(help="Folder for posterior.nc, summary.csv, summary.json, report.html.")]
+Dask = Annotated[
+    str | None, typer.Option(help="A Dask scheduler's address, or local for workers on this machine's cores.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for machines.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on from what an interrupted run left in --out.")]
 Timings = Annotated[bool, typer.Option("--timings", help="Print where the time went.")]
 
 
@@ -67,15 +82,18 @@ def fit_command(
     graph: GraphName = None,
     states: States = None,
     rates: Rates = None,
+    dask: Dask = None,
     out: Out = None,
+    resume: Resume = False,
+    as_json: Json = False,
     timings: Timings = False,
 ) -> None:
     """Fit a model to data and print the calibrated posterior."""
     _fit(
-        data, out, timings, model=model, loss=loss, beta=beta, calibration=calibration, adjust=adjust,
-        on_failure=on_failure, bootstrap=bootstrap, resampling=resampling, sampler=sampler, draws=draws, warmup=warmup,
-        chains=chains, seed=seed, columns=columns.split(",") if columns else None, weights=weights, missing=missing,
-        options=_options(graph, states, rates),
+        data, out, timings, dask, resume, as_json, model=model, loss=loss, beta=beta, calibration=calibration,
+        adjust=adjust, on_failure=on_failure, bootstrap=bootstrap, resampling=resampling, sampler=sampler, draws=draws,
+        warmup=warmup, chains=chains, seed=seed, columns=columns.split(",") if columns else None, weights=weights,
+        missing=missing, options=_options(graph, states, rates),
     )  # fmt: skip
 
 
@@ -99,37 +117,53 @@ def compare(
     states: States = None,
     rates: Rates = None,
     out: Annotated[Path | None, typer.Option(help="Folder for comparison.csv and comparison.png.")] = None,
+    as_json: Json = False,
 ) -> None:
     """Fit by several losses and print them side by side."""
     from . import losses as known
     from .comparison import compare as side_by_side
+    from .errors import CalibrationError, EscapedError, MinimiserError, ModelError
     from .files import require_writable
     from .fit import fit
+    from .usermodel import model_of
 
     folder = require_writable(out) if out is not None else None
     words = [word.strip() for word in losses.split(",") if word.strip()]
     for word in words:
         known.by_name(word)
-    fits = {}
+    fits: dict[str, Any] = {}
+    failed: dict[str, str] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for word in words:
-            fits[word] = fit(
-                model, _data(data), loss=word, bootstrap=bootstrap, seed=seed,
-                columns=columns.split(",") if columns else None, weights=weights, missing=missing,
-                options=_options(graph, states, rates),
-            )  # fmt: skip
+            try:
+                fits[word] = fit(
+                    model_of(model), _data(data), loss=word, bootstrap=bootstrap, seed=seed,
+                    columns=columns.split(",") if columns else None, weights=weights, missing=missing,
+                    options=_options(graph, states, rates),
+                )  # fmt: skip
+            except (CalibrationError, EscapedError, MinimiserError, ModelError) as problem:
+                if len(failed) + 1 == len(words):
+                    raise
+                failed[word] = str(problem)
     compared = side_by_side(fits)
-    print(compared.table.to_string(float_format=lambda value: f"{value:.4f}"))
-    for word, result in fits.items():
-        for caution in result.cautions:
-            print(f"warning ({word}): {caution}")
+    if as_json:
+        warned = {word: list(result.cautions) for word, result in fits.items()}
+        table = _plain_table(compared.table.reset_index())
+        print(json.dumps({"table": table, "warnings": warned, "failed": failed}))
+    else:
+        print(compared.table.to_string(float_format=lambda value: f"{value:.4f}"))
+        for word, result in fits.items():
+            for caution in result.cautions:
+                print(f"warning ({word}): {caution}")
+        for word, reason in failed.items():
+            print(f"warning ({word}): not fitted: {reason}")
     if folder is not None:
         from . import plots
 
         _write(folder / "comparison.csv", compared.table.to_csv())
         _draw(folder / "comparison.png", plots.comparison(compared))
-        print(f"written to {folder}{os.sep}: comparison.csv, comparison.png")
+        _tell(f"written to {folder}{os.sep}: comparison.csv, comparison.png", as_json)
 
 
 @app.command("coverage")
@@ -147,29 +181,38 @@ def coverage_command(
     graph: GraphName = None,
     states: States = None,
     rates: Rates = None,
+    dask: Dask = None,
     out: Annotated[Path | None, typer.Option(help="Folder for coverage.csv, coverage.png and kept replicates.")] = None,
+    as_json: Json = False,
 ) -> None:
     """Simulate data sets, fit them all, and report how often intervals hold the truth."""
     from . import models, plots
     from .coverage import coverage
     from .files import require_writable
     from .graphs import parse
+    from .usermodel import model_of
 
     folder = require_writable(out) if out is not None else None
     width = parse(graph).size if graph else 1
-    made = models.by_name(model, width, _options(graph, states, rates))
-    found = coverage(
-        made, _numbers(theta), n, replicates, loss=loss, calibration=calibration, adjust=adjust,
-        bootstrap=bootstrap, sampler=sampler, seed=seed, path=folder / "replicates.jsonl" if folder else None,
-    )  # fmt: skip
-    print(found.table.to_string(float_format=lambda value: f"{value:.3f}"))
-    print(f"{found.replicates} of {replicates} data sets were fitted")
-    for reason, count in found.failures.items():
-        print(f"warning: {count} ended in {reason}")
+    named = model_of(model)
+    made = models.by_name(named, width, _options(graph, states, rates)) if isinstance(named, str) else named
+    with _cluster(dask) as client:
+        found = coverage(
+            made, _numbers(theta), n, replicates, loss=loss, calibration=calibration, adjust=adjust, client=client,
+            bootstrap=bootstrap, sampler=sampler, seed=seed, path=folder / "replicates.jsonl" if folder else None,
+        )  # fmt: skip
+    if as_json:
+        table = _plain_table(found.table.reset_index(names="parameter"))
+        print(json.dumps({"table": table, "fitted": found.replicates, "failures": found.failures}))
+    else:
+        print(found.table.to_string(float_format=lambda value: f"{value:.3f}"))
+        print(f"{found.replicates} of {replicates} data sets were fitted")
+        for reason, count in found.failures.items():
+            print(f"warning: {count} ended in {reason}")
     if folder is not None:
         _write(folder / "coverage.csv", found.table.to_csv(index_label="parameter"))
         _draw(folder / "coverage.png", plots.coverage(found))
-        print(f"written to {folder}{os.sep}: coverage.csv, coverage.png, replicates.jsonl")
+        _tell(f"written to {folder}{os.sep}: coverage.csv, coverage.png, replicates.jsonl", as_json)
 
 
 @app.command()
@@ -210,11 +253,52 @@ def reproduce(
     print(f"written to {folder}{os.sep}: index.html, and figures and numbers of each experiment")
 
 
+@app.command()
+def rerun(
+    folder: Annotated[Path, typer.Argument(help="A folder written by fit --out.")],
+    model: Annotated[
+        str | None, typer.Option("--model", help="path.py:name again, if the run used such a model; it is executed.")
+    ] = None,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Repeat a run from its folder, and say whether the draws are the same."""
+    import numpy as np
+
+    from .errors import DataError, SettingError
+    from .result import load, versions
+    from .usermodel import is_code
+
+    try:
+        about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        settings, was = dict(about["settings"]), about["versions"]
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise DataError(f"'{folder}' is not the folder of a run: run.json cannot be read ({problem})") from problem
+    if is_code(settings["model"]):
+        if model is None:
+            raise SettingError(
+                f"this run used the model {settings['model']}. Files execute code only when they are named: repeat the "
+                f"command with --model {settings['model']}"
+            )
+        settings["model"] = model
+    if not (folder / "posterior.nc").is_file():
+        raise DataError(f"the run in '{folder}' was not finished; repeat its fit command with --resume")
+    earlier = load(folder / "posterior.nc")
+    result = _fit(earlier.data, out, False, None, False, as_json, **settings)
+    same = all(np.array_equal(result.posterior[name], earlier.posterior[name]) for name in earlier.posterior)
+    differing = [f"{name} {was[name]} (now {now})" for name, now in versions().items() if was.get(name, now) != now]
+    reason = f"; versions differ: {', '.join(differing)}" if differing else ""
+    _tell("the draws are the same as before" if same else f"warning: the draws differ from before{reason}", as_json)
+
+
 @app.command("models")
-def models_command() -> None:
+def models_command(as_json: Json = False) -> None:
     """List the built-in models."""
     from . import models
 
+    if as_json:
+        print(json.dumps(models.names()))
+        return
     width = max(map(len, models.names()))
     for name, about in models.names().items():
         print(f"{name:<{width}}  {about}")
@@ -224,32 +308,83 @@ def models_command() -> None:
 def summary(
     file: Annotated[Path, typer.Argument(help="A file written by fit: posterior.nc.")],
     interval: Annotated[float, typer.Option(help="Probability of the interval.")] = 0.95,
+    as_json: Json = False,
 ) -> None:
     """Print the summary of a saved fit."""
+    from .errors import SettingError
     from .result import load
 
-    _show(load(file), interval)
+    if not 0 < interval < 1:
+        raise SettingError(f"--interval is {interval}; it must lie between 0 and 1, for example 0.95")
+    _show(load(file / "posterior.nc" if file.is_dir() else file), interval, as_json)
 
 
-def _fit(source: str, out: Path | None, timings: bool, **settings: Any) -> None:
+def _fit(
+    source: Any,
+    out: Path | None,
+    timings: bool,
+    dask: str | None = None,
+    resume: bool = False,
+    as_json: bool = False,
+    **settings: Any,
+) -> Any:
+    from .errors import SettingError
     from .files import require_writable
     from .fit import fit
+    from .result import versions
+    from .state import forget
+    from .usermodel import model_of
 
     imported = time.perf_counter() - _BEGAN
+    if resume and out is None:
+        raise SettingError("--resume needs --out, the folder of the run that was interrupted")
     folder = require_writable(out) if out is not None else None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they are on the result, and shown with it
-        result = fit(settings.pop("model"), _data(source), **settings)
-    _show(result, 0.95)
+    state = None if folder is None else folder / "state"
+    about = {"data": str(source) if isinstance(source, (str, Path)) else source.source, "settings": dict(settings)}
+    if state is not None and not resume:
+        forget(state)
+    try:
+        with warnings.catch_warnings(), _cluster(dask) as client:
+            warnings.simplefilter("ignore")  # they are on the result, and shown with it
+            model = model_of(settings.pop("model"))
+            result = fit(model, _data(source), client=client, state=state, **settings)
+    except KeyboardInterrupt:
+        kept = "" if state is None else f"; what is done is kept in {state}: repeat the command with --resume"
+        print(f"interrupted{kept}", file=sys.stderr)
+        sys.exit(130)
+    _show(result, 0.95, as_json)
     written = time.perf_counter()
     if folder is not None:
         result.save(folder / "posterior.nc")
         _write(folder / "summary.csv", result.summary().to_csv(index_label="parameter"))
         _write(folder / "summary.json", json.dumps(result.describe(), indent=2, allow_nan=False))
         result.report(folder / "report.html")
-        print(f"written to {folder}{os.sep}: posterior.nc, summary.csv, summary.json, report.html")
+        _write(folder / "run.json", json.dumps(about | {"command": "fit", "versions": versions()}, indent=2))
+        forget(folder / "state")
+        _tell(f"written to {folder}{os.sep}: posterior.nc, summary.csv, summary.json, report.html, run.json", as_json)
     if timings:
         _show_timings(result, imported, time.perf_counter() - written)
+    return result
+
+
+def _tell(text: str, as_json: bool) -> None:
+    """A line for people; beside JSON it goes to standard error."""
+    print(text, file=sys.stderr if as_json else sys.stdout)
+
+
+def _plain_table(table: Any) -> list[dict[str, Any]]:
+    return json.loads(table.to_json(orient="records"))
+
+
+def _cluster(address: str | None) -> Any:
+    """A client of the cluster at an address; None without one."""
+    from contextlib import nullcontext
+
+    if address is None:
+        return nullcontext()
+    from .distributed import connected
+
+    return connected(address)
 
 
 def _draw(path: Path, figure: Any) -> None:
@@ -263,10 +398,12 @@ def _options(graph: str | None, states: str | None, rates: str | None) -> dict[s
     return {"graph": graph, "states": states, "rates": _numbers(rates)}
 
 
-def _data(source: str) -> Any:
-    """A file's path, or built-in data of that name if there is no such file."""
+def _data(source: Any) -> Any:
+    """A file's path, or built-in data of that name if there is no such file; other data as they are."""
     from . import datasets
 
+    if not isinstance(source, str):
+        return source
     return datasets.BY_NAME[source]() if source in datasets.BY_NAME and not Path(source).exists() else source
 
 
@@ -287,7 +424,10 @@ def _write(path: Path, text: str) -> None:
     write_atomically(path, lambda scratch: scratch.write_text(text, encoding="utf-8"))
 
 
-def _show(result: Any, interval: float) -> None:
+def _show(result: Any, interval: float, as_json: bool = False) -> None:
+    if as_json:
+        print(json.dumps(result.describe(interval), allow_nan=False))
+        return
     data, settings = result.data, result.settings
     print(f"{settings['model']} fitted to {data.source}: {data.n} observations, {len(data.rows)} distinct rows")
     print(f"loss {settings['loss']}, {result.calibration.message}")
@@ -315,7 +455,7 @@ def _keep_compiled_code() -> None:
     """Let JAX keep what it compiles in the user's cache folder, so that the next process starts fast."""
     import jax
 
-    if jax.config.read("jax_compilation_cache_dir"):  # the user has chosen one
+    if getattr(jax.config, "jax_compilation_cache_dir", None):  # the user has chosen one
         return
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dfdbayes" / "compiled"
     try:

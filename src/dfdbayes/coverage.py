@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .distributed import kept
 from .errors import DataError, DfdbayesError, SettingError
 from .fit import Silent, fit
 from .models.base import AbstractModel
@@ -67,6 +69,7 @@ def coverage(
     seed: int = 0,
     path: str | Path | None = None,
     workers: int = 2,
+    client: Any = None,
     progress: bool = True,
     **settings: Any,
 ) -> Coverage:
@@ -91,6 +94,8 @@ def coverage(
         A file that keeps finished replicates, one line each: a run that was interrupted goes on from there.
     workers : int
         Replicates that run at the same time.
+    client : dask.distributed.Client, optional
+        A cluster to run the replicates on, in place of this machine.
     progress : bool
     **settings
         Passed to `fit`: loss, calibration, adjust, sampler, bootstrap and so on.
@@ -113,34 +118,64 @@ def coverage(
     done, writing = _kept(path, about), Lock()
     advance = (on_terminal() if progress else Silent()).begin("coverage", replicates)
 
-    def one(r: int) -> dict[str, Any]:
+    job = _Job(uuid.uuid4().hex, model, theta, truth, n, simulation, source, settings)
+
+    def finished(r: int, result: dict[str, Any]) -> None:
         if r not in done:
-            rows = source(seed + r) if source else simulate(model, theta, n, seed=seed + r, method=simulation).rows
-            done[r] = {"replicate": r, "run": about} | _replicate(model, truth, rows, levels, seed + r, settings)
+            done[r] = {"replicate": r, "run": about} | result
             if path is not None:
                 with writing, Path(path).open("a") as lines:
                     lines.write(json.dumps(done[r]) + "\n")
         advance(1)
-        return done[r]
+
+    def one(r: int) -> None:
+        finished(r, done[r] if r in done else _replicate(job, seed + r))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        first = one(0)  # compiles alone; the others share what it compiled
-        with ThreadPoolExecutor(workers) as pool:
-            results = [first, *pool.map(one, range(1, replicates))]
+        if client is not None:
+            missing = [r for r in range(replicates) if r not in done]
+            advance(replicates - len(missing))
+            for r, task in zip(
+                missing,
+                client.map(_replicate, [job] * len(missing), [seed + r for r in missing], pure=False),
+                strict=True,
+            ):
+                finished(r, task.result())
+        else:
+            one(0)  # compiles alone; the others share what it compiled
+            with ThreadPoolExecutor(workers) as pool:
+                list(pool.map(one, range(1, replicates)))
+    results = [done[r] for r in range(replicates)]
     return _counted(results, model.space.names, levels)
 
 
-def _replicate(
-    model: AbstractModel, truth: np.ndarray, rows: Any, levels: Sequence[float], seed: int, settings: dict[str, Any]
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Job:
+    """All that a replicate needs, on whichever machine it runs; ``token`` names the model it shares with others."""
+
+    token: str
+    model: AbstractModel
+    theta: Any
+    truth: np.ndarray
+    n: int
+    simulation: str | None
+    source: Callable[[int], Any] | None
+    settings: dict[str, Any]
+
+
+def _replicate(job: _Job, seed: int) -> dict[str, Any]:
     """Where the truth lies in one posterior: its tail probability by parameter, and jointly."""
+    model = kept(job.token, job.model)
+    rows = job.source(seed) if job.source else simulate(model, job.theta, job.n, seed=seed, method=job.simulation).rows
     try:
-        result = fit(model, rows, seed=seed, progress=False, **settings)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = fit(model, rows, seed=seed, progress=False, **job.settings)
     except DfdbayesError as problem:
         return {"failure": type(problem).__name__}
     parts = [result.posterior[p.name].values.reshape(-1, p.size) for p in model.space.parameters]
-    return placed(model.space, truth, np.concatenate(parts, axis=1))
+    return placed(model.space, job.truth, np.concatenate(parts, axis=1))
 
 
 def placed(space: Space, truth: np.ndarray, draws: np.ndarray) -> dict[str, Any]:

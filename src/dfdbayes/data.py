@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,14 @@ class Dataset:
     def observations(self) -> Float[np.ndarray, " u"]:
         """How many observations stand behind each row."""
         return self.counts if self.repeats is None else self.repeats
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of the rows, their weights and the columns' names."""
+        found = sha256("\n".join(self.columns).encode())
+        for part in (self.rows.astype(np.int64), self.counts, self.observations):
+            found.update(np.ascontiguousarray(part).tobytes())
+        return found.hexdigest()
 
     @property
     def d(self) -> int:

@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .bootstrap import Bootstrap, in_bucket, of_buckets
+from .bootstrap import Bootstrap, in_bucket, in_parts, of_buckets
 from .data import Dataset, Reading, of_tally
 from .domain import Domain
 from .errors import DataError, ModelError, SettingError
@@ -35,6 +35,7 @@ from .objective import Objective, Problem
 from .parameters import Theta
 from .ratios import Prepared
 from .reading import CHUNK, Memory, Table, table_of
+from .state import NOTHING, State
 from .tally import BUCKETS, Tallies, Tally, bucket_of, merge
 
 GATHERED = 2**20  # at most so many distinct rows come back; more stay with the workers
@@ -384,6 +385,7 @@ def bootstrap(
     seed: int,
     advance: Callable[[int], None],
     here: Callable[..., Bootstrap],
+    state: State = NOTHING,
 ) -> Bootstrap:
     """Bootstrap fits on the workers: each batch by one of them, or each evaluation by all that hold partitions.
 
@@ -392,7 +394,8 @@ def bootstrap(
     if isinstance(objective.loss, Summed):
         _Handle.of(objective.loss.number).weighted(seed, size, kind)
         numbers = np.arange(size, dtype=float)[:, None]
-        return Bootstrap(kind, numbers, minimise_many(objective, numbers, minimum, advance), 0)
+        fits = in_parts(state, lambda part: minimise_many(objective, part, minimum, advance), numbers, 200, advance)
+        return Bootstrap(kind, numbers, fits, 0)
     token = uuid.uuid4().hex
 
     def many(objective: Objective, weights: np.ndarray, around: Minimum, advance: Callable[[int], None]) -> Minima:
@@ -410,7 +413,7 @@ def bootstrap(
             tuple(Outcome(outcome) for part in found for outcome in part.outcomes),
         )
 
-    return here(objective, minimum, size, kind=kind, seed=seed, advance=advance, many=many)
+    return here(objective, minimum, size, kind=kind, seed=seed, advance=advance, many=many, state=state)
 
 
 class _Named(NamedTuple):

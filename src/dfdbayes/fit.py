@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,6 +28,7 @@ from .parameters import Space, describe_prior
 from .posterior import posterior
 from .result import Fit, assemble, versions
 from .sampling import Draws
+from .state import NOTHING, Folder, State
 from .timing import Clock
 
 
@@ -65,6 +67,7 @@ def fit(
     missing: str = "refuse",
     options: Mapping[str, Any] | None = None,
     client: Any = None,
+    state: str | Path | None = None,
     progress: bool | Progress = True,
 ) -> Fit:
     """Fit a model to discrete data: a generalised posterior whose width is calibrated by a bootstrap.
@@ -107,6 +110,9 @@ def fit(
     client : dask.distributed.Client, optional
         A cluster to read the data and run the bootstrap on; the results are the same. Where there are very many
         distinct rows they stay with its workers. Needs the extra ``distributed``.
+    state : path, optional
+        A folder that keeps finished parts of the run: the same call, after an interruption, goes on from there and
+        gives the same result. Remove it when the result is saved.
     progress : bool
         Whether to show progress bars (only on a terminal).
 
@@ -145,6 +151,22 @@ def fit(
         else:
             objective = Objective(model, dataset, loss, blocks)
         _ = objective.own_weights
+    asked: dict[str, Any] = {
+        "model": model.name,
+        "options": models.plain_options(model),
+        "loss": objective.loss.name,
+        "priors": {p.name: describe_prior(p.prior) for p in model.space.parameters},
+        "sampler": chosen.name,
+        "draws": chosen.draws,
+        "warmup": chosen.warmup,
+        "chains": chosen.chains,
+        "seed": seed,
+    }
+    keeping: State = NOTHING
+    if state is not None:
+        parts = {"bootstrap": bootstrap, "resampling": resampling, "data": dataset.digest, "adjust": adjust}
+        parts["calibration"] = str(calibration if beta is None else beta)
+        keeping = Folder(state, asked | parts | {"sampler settings": repr(chosen), "versions": versions()})
     with clock.stage("minimise"):
         minimum = require(minimise(objective), objective)
     with clock.stage("calibrate"):
@@ -155,7 +177,7 @@ def fit(
         if method in RESAMPLING or wanted == "bootstrap":
             run = run_bootstrap if client is None else partial(distributed.bootstrap, client, here=run_bootstrap)
             advance = shown.begin("bootstrap", bootstrap)
-            replicates = run(objective, minimum, bootstrap, kind=resampling, seed=seed, advance=advance)
+            replicates = run(objective, minimum, bootstrap, kind=resampling, seed=seed, advance=advance, state=keeping)
         weight = calibrate(objective, method, bootstrap=replicates, minimum=minimum, on_failure=on_failure)
     with clock.stage("sample"):
         sampled = sample(
@@ -165,6 +187,7 @@ def fit(
             chosen,
             seed=seed,
             advance=shown.begin("sampling", chosen.transitions),
+            state=keeping,
         )
         if sampled.stats:  # chains may wander off; independent draws cannot
             require_in_basin(objective, minimum, model.space.from_z(sampled.z))
@@ -181,22 +204,13 @@ def fit(
         cautions = cautions_of(objective, minimum, weight, unmoved, sampled.stats, tree)
     for caution in cautions:
         warnings.warn(caution, stacklevel=2)
-    settings = {
-        "model": model.name,
-        "options": models.plain_options(model),
+    settings = asked | {
         "resampling": resampling if len(weight.outcomes) else None,
         "units": "rows" if blocks is None else f"{len(objective.units)} blocks of sites of one observation",
-        "loss": objective.loss.name,
-        "priors": {p.name: describe_prior(p.prior) for p in model.space.parameters},
         "calibration": weight.method,
         "adjust": wanted,
         "bounds": None if objective.loss.bounded else bounds_of(minimum),
         "bootstrap": bootstrap if len(weight.outcomes) else 0,
-        "sampler": chosen.name,
-        "draws": chosen.draws,
-        "warmup": chosen.warmup,
-        "chains": chosen.chains,
-        "seed": seed,
     }
     timings = {"seconds": clock.seconds, "compiling": clock.compiling}
     return Fit(model, dataset, minimum, weight, tree, settings, tuple(map(str, cautions)), timings, versions())
@@ -210,6 +224,7 @@ def sample(
     *,
     seed: int = 0,
     advance: Callable[[int], None] = lambda done: None,
+    state: State = NOTHING,
 ) -> Draws:
     """Draws from the posterior pi(theta) exp(-beta D_n), in unconstrained coordinates."""
     if minimum is None:
@@ -218,7 +233,7 @@ def sample(
     chosen = sampling.by_name(sampler, bounded=objective.loss.bounded)
     log_density, inputs, start = posterior(objective, weight, minimum)
     around = sampling.centre(log_density, inputs, start)
-    return chosen.run(log_density, inputs, around, seed, advance)
+    return chosen.run(log_density, inputs, around, seed, advance, state)
 
 
 def named_draws(model: AbstractModel, theta: np.ndarray) -> dict[str, np.ndarray]:

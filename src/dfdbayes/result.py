@@ -178,9 +178,9 @@ class Fit:
             },
         }  # fmt: skip
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self, interval: float = 0.95) -> dict[str, Any]:
         """The run in plain values, for JSON: estimates, weight, minimum, settings, warnings, versions."""
-        table = self.summary()
+        table = self.summary(interval)
         about = self._description()
         calibration = {
             name: (None if isinstance(value, float) and not np.isfinite(value) else value)

@@ -43,7 +43,8 @@ def test_a_fit_in_its_own_process_writes_everything(visits, tmp_path):
         [COMMAND, "fit", visits, "--model", "poisson", "--out", out, "--timings", "--seed", "3"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert sorted(p.name for p in out.iterdir()) == ["posterior.nc", "report.html", "summary.csv", "summary.json"]
+    wanted = ["posterior.nc", "report.html", "run.json", "summary.csv", "summary.json"]
+    assert sorted(p.name for p in out.iterdir()) == wanted  # and nothing of its state is left
     assert "poisson fitted to visits.csv: 200 observations" in ended.stdout
     assert "compiling" in ended.stdout and "sample" in ended.stdout
     assert "the loss is unbounded below, so the parameters are bounded: theta in [" in ended.stdout

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..state import NOTHING, State
 from .base import Advance, Centre, Draws, LogDensity
 
 
@@ -19,7 +20,9 @@ class Laplace:
     chains: int = 4
     name = "laplace"
 
-    def run(self, log_density: LogDensity, inputs: Any, around: Centre, seed: int, advance: Advance) -> Draws:
+    def run(
+        self, log_density: LogDensity, inputs: Any, around: Centre, seed: int, advance: Advance, state: State = NOTHING
+    ) -> Draws:
         rng = np.random.default_rng([seed, 2])
         noise = rng.standard_normal((self.chains, self.draws, len(around.mode)))
         advance(self.draws)

@@ -20,6 +20,7 @@ import numpy as np
 from blackjax.adaptation.step_size import dual_averaging_adaptation
 from jaxtyping import Array
 
+from ..state import NOTHING, State
 from .base import Advance, Centre, Draws, LogDensity, scattered
 
 BLOCK = 50  # transitions in one compiled call; warm-up and sampling run the same code
@@ -89,7 +90,9 @@ class NUTS:
     chains: int = 4
     name = "nuts"
 
-    def run(self, log_density: LogDensity, inputs: Any, around: Centre, seed: int, advance: Advance) -> Draws:
+    def run(
+        self, log_density: LogDensity, inputs: Any, around: Centre, seed: int, advance: Advance, state: State = NOTHING
+    ) -> Draws:
         rng = np.random.default_rng([seed, 2])
         starts = scattered(log_density, inputs, around, self.chains, rng)
         key = jax.random.key(int(rng.integers(2**31)))
@@ -104,18 +107,25 @@ class NUTS:
             def step(adapting: bool) -> dict[str, np.ndarray]:
                 """One block of transitions of all chains, which then agree on how to go on."""
                 nonlocal groups, tuning
-                now = jax.random.fold_in(key, next(blocks))
+                number = next(blocks)
+                now = jax.random.fold_in(key, number)
                 keys = [now] if len(groups) == 1 else list(jax.random.split(now, len(groups)))
 
                 def of_group(key: Array, z: np.ndarray) -> tuple[np.ndarray, Any, dict[str, np.ndarray]]:
                     ends = _block(log_density, self.target, key, z, tuning, adapting, mode, factor, inputs)
                     return jax.tree.map(np.asarray, ends)
 
-                ends = list(threads.map(of_group, keys, groups))
-                groups = [log_density.fold(z) for z, _, _ in ends] if adapting else [z for z, _, _ in ends]
-                tuning = _plain(jax.tree.map(lambda *parts: np.mean(parts, axis=0), *[end[1] for end in ends]))
+                def of_all() -> dict[str, np.ndarray]:
+                    ends = list(threads.map(of_group, keys, groups))
+                    seen = {name: np.concatenate([end[2][name] for end in ends], axis=1) for name in ends[0][2]}
+                    last = np.concatenate([log_density.fold(z) if adapting else z for z, _, _ in ends])
+                    return seen | {"last": last, "tuning": np.mean([list(end[1]) for end in ends], axis=0)}
+
+                found = dict(state.part(f"block-{number}", of_all))
+                last, tuning = found.pop("last"), _plain(type(tuning)(*found.pop("tuning")))
+                groups = [last[first : first + size] for first in range(0, self.chains, size)]
                 advance(BLOCK)
-                return {name: np.concatenate([end[2][name] for end in ends], axis=1) for name in ends[0][2]}
+                return found
 
             for length, refine in _windows(max(1, -(-self.warmup // BLOCK))):
                 gathered = [step(True) for _ in range(length)]

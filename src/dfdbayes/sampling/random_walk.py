@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from ..state import NOTHING, State
 from .base import Advance, Centre, Draws, LogDensity, scattered
 
 BLOCK = 500
@@ -59,15 +60,24 @@ class RandomWalk:
     chains: int = 10
     name = "random-walk"
 
-    def run(self, log_density: LogDensity, inputs: Any, around: Centre, seed: int, advance: Advance) -> Draws:
+    def run(
+        self, log_density: LogDensity, inputs: Any, around: Centre, seed: int, advance: Advance, state: State = NOTHING
+    ) -> Draws:
         rng = np.random.default_rng([seed, 2])
         z = jnp.asarray(scattered(log_density, inputs, around, self.chains, rng))
         key = jax.random.key(int(rng.integers(2**31)))
         total = self.warmup + self.thin * self.draws
         kept: list[dict[str, np.ndarray]] = []
         for block in range(-(-total // BLOCK)):
-            z, seen = _block(log_density, BLOCK, jax.random.fold_in(key, block), z, jnp.asarray(self.step), inputs)
-            kept.append({name: np.asarray(value) for name, value in seen.items()})
+
+            def of_all(block: int = block, z: Any = z) -> dict[str, np.ndarray]:
+                now = jax.random.fold_in(key, block)
+                last, seen = _block(log_density, BLOCK, now, z, jnp.asarray(self.step), inputs)
+                return {name: np.asarray(value) for name, value in (seen | {"last": last}).items()}
+
+            found = dict(state.part(f"block-{block}", of_all))
+            z = jnp.asarray(found.pop("last"))
+            kept.append(found)
             advance(BLOCK)
         chosen = self.warmup + self.thin * np.arange(1, self.draws + 1) - 1
         stats = {name: np.moveaxis(np.concatenate([part[name] for part in kept])[chosen], 0, 1) for name in kept[0]}

@@ -1,0 +1,133 @@
+"""One machine, chunks, and a cluster that loses a worker give the same answer."""
+
+import importlib
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dfdbayes as dfd
+from dfdbayes import data, distributed
+
+dask = pytest.importorskip("distributed")
+SAME = 1e-10
+QUICK = {"bootstrap": 100, "sampler": "laplace", "progress": False}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    settings = {"threads_per_worker": 1, "dashboard_address": None}
+    with dask.LocalCluster(n_workers=2, **settings) as cluster, dask.Client(cluster) as client:
+        yield cluster, client
+
+
+@pytest.fixture(scope="module")
+def counts(tmp_path_factory):
+    """Three related counts in a folder of files, and as an array."""
+    rng = np.random.default_rng(0)
+    shared = rng.poisson(1.0, (3000, 1))
+    rows = rng.poisson([2.0, 3.0, 1.5], (3000, 3)) + np.where(rng.random((3000, 1)) < 0.5, shared, 0) * [[0, 0, 1]]
+    folder = tmp_path_factory.mktemp("counts")
+    for k, part in enumerate(np.array_split(rows, 5)):
+        frame = pd.DataFrame(part, columns=["a", "b", "c"])
+        frame.to_csv(folder / f"{k}.csv", index=False) if k % 2 else frame.to_parquet(folder / f"{k}.parquet")
+    return rows, folder
+
+
+def model():
+    return dfd.models.PoissonGraphical(3)
+
+
+def assert_same(found, wanted):
+    assert found.beta == pytest.approx(wanted.beta, rel=SAME)
+    np.testing.assert_allclose(found.minimum.vector, wanted.minimum.vector, atol=SAME, rtol=0)
+    np.testing.assert_allclose(found.calibration.minimisers, wanted.calibration.minimisers, atol=1e-8, rtol=0)
+    assert found.data.n == wanted.data.n
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """As if the distinct rows were too many: they are resampled in buckets, and stay with the workers."""
+    monkeypatch.setattr(importlib.import_module("dfdbayes.bootstrap"), "LARGE", 50)
+    monkeypatch.setattr(distributed, "GATHERED", 50)
+
+
+@pytest.fixture
+def wanted(counts, many):
+    with pytest.warns(dfd.errors.DfdbayesWarning):
+        return dfd.fit(model(), counts[0], loss="ratio", **QUICK)
+
+
+@pytest.mark.filterwarnings("ignore::dfdbayes.errors.DfdbayesWarning")
+def test_chunks_and_files_and_rows_in_any_order(counts, wanted, monkeypatch):
+    monkeypatch.setattr(data, "CHUNK", 111)
+    assert_same(dfd.fit(model(), counts[1], loss="ratio", **QUICK), wanted)
+    assert_same(dfd.fit(model(), counts[0][::-1], loss="ratio", **QUICK), wanted)
+
+
+@pytest.mark.filterwarnings("ignore::dfdbayes.errors.DfdbayesWarning")
+def test_rows_that_stay_with_two_workers_and_come_back_from_them(counts, wanted, cluster, monkeypatch):
+    _, client = cluster
+    spread = dfd.fit(model(), counts[1], loss="ratio", client=client, **QUICK)
+    assert "sample" in spread.data.source
+    assert_same(spread, wanted)
+    assert_same(dfd.fit(model(), counts[0], loss="ratio", client=client, **QUICK), wanted)  # from memory
+    with pytest.raises(dfd.errors.SettingError, match="other machines"):
+        dfd.fit(model(), counts[1], loss="ratio", client=client, calibration="lyddon", progress=False)
+    monkeypatch.setattr(distributed, "GATHERED", 10**6)
+    gathered = dfd.fit(model(), counts[1], loss="ratio", client=client, **QUICK)
+    assert gathered.data.source == counts[1].name
+    assert_same(gathered, wanted)
+    np.testing.assert_array_equal(gathered.data.first, dfd.Dataset.of(counts[1]).first)
+    whole = dfd.fit(model(), counts[1], loss="ratio", **QUICK)
+    np.testing.assert_array_equal(gathered.posterior["intercept"], whole.posterior["intercept"])
+
+
+@pytest.mark.filterwarnings("ignore::dfdbayes.errors.DfdbayesWarning")
+def test_four_workers_of_which_one_dies_midway(counts, wanted, cluster):
+    local, client = cluster
+    local.scale(4)
+    client.wait_for_workers(4, timeout=60)
+    victim, killed = next(iter(client.run(os.getpid).values())), []
+
+    def kill():
+        time.sleep(1.0)
+        os.kill(victim, signal.SIGKILL)
+        killed.append(victim)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    found = dfd.fit(model(), counts[1], loss="ratio", client=client, **QUICK)
+    thread.join()
+    assert killed
+    assert_same(found, wanted)
+
+
+def test_errors_come_back_with_their_file_and_row(tmp_path, cluster):
+    (tmp_path / "a.csv").write_text("x\n1\n2\n")
+    (tmp_path / "b.csv").write_text("x\n3\n1.5\n")
+    with pytest.raises(dfd.errors.DataError, match=r"b\.csv: row 2, column 'x' is 1\.5"):
+        dfd.fit("poisson", tmp_path, client=cluster[1], progress=False)
+    (tmp_path / "b.csv").write_text("x\n3\n-4\n")
+    with pytest.raises(dfd.errors.DataError, match="row 4, column 'x' is -4"):
+        dfd.fit("poisson", tmp_path, client=cluster[1], progress=False)
+
+
+def test_coverage_replicates_on_a_cluster(cluster):
+    about = {"bootstrap": 50, "sampler": "laplace", "progress": False}
+    theta = {"theta": 3.0}
+    here = dfd.coverage(dfd.models.Poisson(), theta, 100, 6, **about)
+    there = dfd.coverage(dfd.models.Poisson(), theta, 100, 6, client=cluster[1], **about)
+    assert there == here
+
+
+def test_no_scheduler_is_said_plainly():
+    with (
+        pytest.raises(dfd.errors.SettingError, match="no Dask scheduler at"),
+        distributed.connected("tcp://127.0.0.1:9"),
+    ):
+        pass
