@@ -18,9 +18,12 @@ from .errors import (
     DroppedRowsWarning,
     EscapedError,
     IdentificationWarning,
+    NonFiniteError,
+    NonFiniteWarning,
 )
 from .minimise import Minimum, Outcome, flat_parameters, flatness
 from .objective import Objective
+from .parameters import Space
 
 R_HAT = 1.02
 FEW = 400.0  # effective draws in all, as Vehtari et al. (2021) advise
@@ -125,6 +128,26 @@ def require_in_basin(objective: Objective, minimum: Minimum, theta: np.ndarray) 
             f"unbounded below, chains escaped within {bounds_of(minimum)}, and the posterior means nothing. What to "
             "do: use loss='ratio', which is bounded below, a tighter prior, or more data."
         )
+
+
+def require_finite(named: dict[str, np.ndarray], space: Space) -> tuple[dict[str, np.ndarray], list[DfdbayesWarning]]:
+    """Draws that are numbers all: derived quantities that are not are left out, with a warning; parameters may not."""
+    bad = [name for name, values in named.items() if not np.isfinite(values).all()]
+    lost = [p.name for p in space.parameters if p.name in bad]
+    if lost:
+        share = float(np.mean(~np.isfinite(named[lost[0]])))
+        raise NonFiniteError(
+            f"{share:.1%} of the draws of {_listed(lost)} are not finite: the posterior is too wide for the numbers of "
+            "this machine. What to do: use a tighter prior, loss='ratio', or more data."
+        )
+    warned: list[DfdbayesWarning] = [
+        NonFiniteWarning(
+            f"{name} is not finite in {float(np.mean(~np.isfinite(named[name]))):.1%} of the draws and was left out. "
+            "What to do: use a tighter prior or more data; the parameters themselves are sound."
+        )
+        for name in bad
+    ]
+    return {name: values for name, values in named.items() if name not in bad}, warned
 
 
 def bounds_of(minimum: Minimum, most: int = 4) -> str:

@@ -40,6 +40,10 @@ class EscapedError(DfdbayesError, RuntimeError):
     """Draws left the basin of the minimum of a loss that is unbounded below."""
 
 
+class NonFiniteError(DfdbayesError, ArithmeticError):
+    """Draws hold a value that is not a finite number."""
+
+
 class OutputError(DfdbayesError, OSError):
     """A result cannot be written where the user asked for it."""
 
@@ -54,6 +58,10 @@ class DroppedRowsWarning(DfdbayesWarning):
 
 class BoundaryWarning(DfdbayesWarning):
     """An estimate lies on the boundary of the parameter space."""
+
+
+class NonFiniteWarning(DfdbayesWarning):
+    """A derived quantity is not finite in some draws, and was left out."""
 
 
 class IdentificationWarning(DfdbayesWarning):

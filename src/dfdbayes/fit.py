@@ -17,7 +17,7 @@ from .bootstrap import Bootstrap
 from .bootstrap import bootstrap as run_bootstrap
 from .calibration import RESAMPLING, Calibration, calibrate, require_positive
 from .data import Dataset
-from .diagnostics import bounds_of, cautions_of, require_in_basin
+from .diagnostics import bounds_of, cautions_of, require_finite, require_in_basin
 from .errors import CalibrationError, DataError, SettingError
 from .graphs import Graph
 from .graphs import blocks as cut_into_blocks
@@ -199,9 +199,9 @@ def fit(
                 raise
             wanted, unmoved = None, str(problem).partition(" What to do")[0]
     with clock.stage("summarise"):
-        theta = model.space.from_z(z)
-        tree = assemble(named_draws(model, theta), sampled.stats, dataset, _labels(model.space))
-        cautions = cautions_of(objective, minimum, weight, unmoved, sampled.stats, tree)
+        named, left_out = require_finite(named_draws(model, model.space.from_z(z)), model.space)
+        tree = assemble(named, sampled.stats, dataset, _labels(model.space))
+        cautions = cautions_of(objective, minimum, weight, unmoved, sampled.stats, tree) + left_out
     for caution in cautions:
         warnings.warn(caution, stacklevel=2)
     settings = asked | {

@@ -12,7 +12,7 @@ ROAD = [
     "reading", "tally", "data", "datasets", "glance", "parameters", "models", "ratios",
     "losses", "objective", "minimise", "bootstrap", "distributed", "calibration", "adjustment", "posterior", "sampling",
     "simulate", "stein", "predictive", "diagnostics", "result", "progress", "fit", "comparison", "coverage",
-    "uncalibrated", "evidence", "plots", "report", "experiments", "usermodel", "cli",
+    "uncalibrated", "evidence", "plots", "report", "experiments", "usermodel", "cli", "__main__",
 ]  # fmt: skip
 
 # Methods of a fit that open onto a later module, and are imported only when called.

@@ -1,0 +1,194 @@
+"""Runs that are interrupted, repeated, or cannot be written: nothing is lost and nothing half written."""
+
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dfdbayes as dfd
+from dfdbayes.state import Folder
+
+COMMAND = [sys.executable, "-m", "dfdbayes"]
+QUICK = ("--bootstrap", "100", "--draws", "200", "--warmup", "100")
+
+
+@pytest.fixture(scope="module")
+def visits(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "visits.csv"
+    pd.DataFrame({"visits": np.random.default_rng(0).poisson(3.0, 200)}).to_csv(path, index=False)
+    return path
+
+
+def command(*arguments, **settings):
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, **settings)
+
+
+def draws(folder):
+    return dfd.load(Path(folder) / "posterior.nc").posterior["theta1"].values
+
+
+def test_state_is_used_again_and_of_one_run_only(tmp_path):
+    rows = np.random.default_rng(0).poisson(3.0, 200)
+    settings = {"bootstrap": 100, "draws": 100, "warmup": 100, "progress": False}
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = dfd.fit("cmp", rows, **settings)
+        first = dfd.fit("cmp", rows, state=tmp_path / "state", **settings)
+        kept = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "state").iterdir()}
+        assert {"about.json", "bootstrap-0.npz", "block-0.npz"} <= set(kept)
+        (tmp_path / "state" / "block-2.npz").unlink()  # as if the run had ended there
+        (tmp_path / "state" / "block-3.npz").write_bytes(b"half writ")
+        again = dfd.fit("cmp", rows, state=tmp_path / "state", **settings)
+        for other in (first, again):
+            np.testing.assert_array_equal(other.posterior["theta1"], plain.posterior["theta1"])
+            assert other.beta == plain.beta
+        now = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "state").iterdir()}
+        assert {name for name in kept if kept[name] != now[name]} == {"block-2.npz", "block-3.npz"}
+        with pytest.raises(dfd.errors.SettingError, match="differs in seed"):
+            dfd.fit("cmp", rows, state=tmp_path / "state", seed=1, **settings)
+        with pytest.raises(dfd.errors.SettingError, match="differs in data"):
+            dfd.fit("cmp", rows[:-1], state=tmp_path / "state", **settings)
+        walk = {"sampler": dfd.samplers.RandomWalk(draws=20, warmup=100, chains=2), "bootstrap": 50, "progress": False}
+        one, two = (dfd.fit("cmp", rows, state=tmp_path / "walk", **walk) for _ in range(2))
+        np.testing.assert_array_equal(one.posterior["theta1"], two.posterior["theta1"])
+
+
+def test_kept_parts_never_execute_code(tmp_path):
+    folder = Folder(tmp_path, {"run": 1})
+    np.savez(tmp_path / "block-0.npz", z=np.array([print], dtype=object))
+    np.testing.assert_array_equal(folder.part("block-0", lambda: {"z": np.ones(2)})["z"], np.ones(2))
+
+
+def killed_after(seconds, visits, out):
+    process = subprocess.Popen(
+        [*COMMAND, "fit", visits, "--model", "cmp", "--out", out, "--resume", *QUICK],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    time.sleep(seconds)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+@pytest.mark.slow
+def test_kill_at_twenty_moments_and_resume(visits, tmp_path, record_property):
+    whole = tmp_path / "whole"
+    command("fit", visits, "--model", "cmp", "--out", whole, *QUICK, check=True)  # fills the cache of compiled code
+    began = time.perf_counter()
+    command("fit", visits, "--model", "cmp", "--out", whole, *QUICK, check=True)
+    length = time.perf_counter() - began
+    wanted, rng, unfinished = draws(whole), random.Random(0), 0
+    for k in range(20):
+        out = tmp_path / f"killed-{k}"
+        killed_after(rng.uniform(0.1, 1.0) * length, visits, out)
+        unfinished += not (out / "run.json").exists()
+        if (out / "posterior.nc").exists():  # complete, or not there at all
+            np.testing.assert_array_equal(draws(out), wanted)
+        command("fit", visits, "--model", "cmp", "--out", out, "--resume", *QUICK, check=True)
+        np.testing.assert_array_equal(draws(out), wanted)
+        assert not (out / "state").exists()
+        leftovers = {p.name for p in out.iterdir() if not p.name.endswith(".part")}
+        assert leftovers == {"posterior.nc", "report.html", "run.json", "summary.csv", "summary.json"}
+    print(f"\n20 runs of {length:.1f} s killed, {unfinished} of them unfinished; every one resumed to the same draws")
+    assert unfinished >= 15
+
+
+def test_ctrl_c_keeps_what_is_done(visits, tmp_path):
+    out = tmp_path / "run"
+    process = subprocess.Popen(
+        [*COMMAND, "fit", visits, "--model", "cmp", "--out", out, "--draws", "100000"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for _ in range(600):
+        time.sleep(0.1)
+        if (out / "state" / "block-1.npz").exists():
+            break
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted; what is done is kept in" in err and "--resume" in err and "Traceback" not in err
+    assert (out / "state" / "block-1.npz").exists()
+
+
+def test_a_full_disk_leaves_earlier_results_alone(visits, tmp_path):
+    """A limit on the size of files stands in for a full disk: writing fails in the middle."""
+    out = tmp_path / "run"
+    command("fit", visits, "--model", "cmp", "--out", out, *QUICK, check=True)
+    before = {p.name: p.read_bytes() for p in out.iterdir()}
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    environment = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"}
+    ended = command(
+        "fit", visits, "--model", "cmp", "--out", out, "--seed", "9", *QUICK, preexec_fn=limited, env=environment
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("error: cannot write") and "Traceback" not in ended.stderr
+    assert {p.name: p.read_bytes() for p in out.iterdir() if p.is_file()} == before
+
+
+def test_rerun_gives_the_same_draws(visits, tmp_path):
+    out = tmp_path / "run"
+    command("fit", visits, "--model", "cmp", "--out", out, "--seed", "4", *QUICK, check=True)
+    moved = visits.with_name("moved.csv")
+    visits.rename(moved)  # the folder holds all that is needed
+    try:
+        ended = command("rerun", out, "--out", tmp_path / "again", check=True)
+    finally:
+        moved.rename(visits)
+    assert "the draws are the same as before" in ended.stdout
+    np.testing.assert_array_equal(draws(tmp_path / "again"), draws(out))
+    (out / "posterior.nc").unlink()
+    assert "was not finished" in command("rerun", out).stderr
+    assert "not the folder of a run" in command("rerun", tmp_path).stderr
+
+
+def test_json_is_all_that_is_printed(visits, tmp_path):
+    ended = command("fit", visits, "--model", "poisson", "--json", "--out", tmp_path / "run", *QUICK, check=True)
+    found = json.loads(ended.stdout)
+    assert found["parameters"]["theta"]["mean"] == pytest.approx(3.0, abs=0.5)
+    shown = json.loads(command("summary", tmp_path / "run", "--json", "--interval", "0.5", check=True).stdout)
+    assert "eti50_lb" in shown["parameters"]["theta"]
+    assert "cmp" in json.loads(command("models", "--json", check=True).stdout)
+
+
+MODELS = """
+import dfdbayes as dfd, numpyro.distributions as dist
+from jax.scipy.special import gammaln
+open("executed", "w").close()
+rates = dfd.Model(lambda t, x: t["rate"] * x[0] - gammaln(x[0] + 1), dfd.Counts(1), {"rate": dist.Normal(0, 2)})
+def made():
+    return rates
+number = 3
+def broken():
+    return 1 / 0
+"""
+
+
+def test_a_model_from_a_file_runs_only_when_named(visits, tmp_path):
+    (tmp_path / "own.py").write_text(MODELS)
+    for name in ("rates", "made"):
+        ended = command("fit", visits, "--model", f"own.py:{name}", "--out", "run", *QUICK, cwd=tmp_path, check=True)
+        assert "rate" in ended.stdout
+    (tmp_path / "executed").unlink()
+    refused = command("rerun", "run", cwd=tmp_path)
+    assert refused.returncode == 2 and "--model own.py:made" in refused.stderr
+    command("summary", "run", cwd=tmp_path, check=True)
+    assert not (tmp_path / "executed").exists()
+    assert "the same" in command("rerun", "run", "--model", "own.py:made", cwd=tmp_path, check=True).stdout
+    for name, match in (("number", "its models: rates"), ("absent", "not a model"), ("broken", "ZeroDivisionError")):
+        refused = command("fit", visits, "--model", f"own.py:{name}", cwd=tmp_path)
+        assert refused.returncode == 2 and match in refused.stderr and "Traceback" not in refused.stderr
+    assert "no file 'none.py'" in command("fit", visits, "--model", "none.py:x").stderr
