@@ -35,6 +35,9 @@ docs: install  ## the documentation site, in docs/_build/html; runs every tutori
 bench: install  ## measured times and memory, written to benchmarks/results
 	$(BIN)/python benchmarks/lattice.py
 	$(BIN)/python benchmarks/stein.py
+	$(BIN)/python benchmarks/samplers.py
+	$(BIN)/python benchmarks/suite.py
+	$(BIN)/python benchmarks/big.py
 
 clean:
 	rm -rf .venv runs build dist docs/_build

@@ -93,7 +93,7 @@ def main():
         print(json.dumps(fit(*sys.argv[2:]) if sys.argv[1] == "fit" else count(sys.argv[3])))
         return
     lines = [
-        "| data | rows | distinct | pass, s | reading and counting by pyarrow, s | ratio | fit after the pass, s | of it "
+        "| data | rows | distinct | pass, s | read and counted by pyarrow, s | ratio | fit after the pass, s | of it "
         "table, s | peak memory, GiB | pyarrow's, GiB |",
         "|---" * 10 + "|",
     ]

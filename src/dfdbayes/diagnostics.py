@@ -20,6 +20,7 @@ from .errors import (
     IdentificationWarning,
     NonFiniteError,
     NonFiniteWarning,
+    UnboundedLossWarning,
 )
 from .minimise import Minimum, Outcome, flat_parameters, flatness
 from .objective import Objective
@@ -75,8 +76,9 @@ def _of_calibration(calibration: Calibration, bounded: bool) -> list[DfdbayesWar
     bad = {k: v for k, v in calibration.tally.items() if k not in (Outcome.CONVERGED, Outcome.BOUNDARY)}
     if bad:
         listed = ", ".join(f"{count} {outcome}" for outcome, count in bad.items())
+        kind = CalibrationWarning if bounded or Outcome.ESCAPED not in bad else UnboundedLossWarning
         found.append(
-            CalibrationWarning(
+            kind(
                 f"of {len(calibration.outcomes)} bootstrap fits, {listed}; they were left out of the calibration. "
                 f"What to do: more data{' or' if bounded else ','} a simpler model"
                 f"{'' if bounded else ' or loss=' + repr('ratio')} make this rarer."

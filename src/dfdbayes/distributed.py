@@ -42,15 +42,15 @@ GATHERED = 2**20  # at most so many distinct rows come back; more stay with the 
 
 
 @contextmanager
-def connected(address: str) -> Iterator[Any]:
-    """A client of the cluster at ``address``; ``"local"`` starts one on this machine's cores."""
+def connected(address: str, patience: float = 10.0) -> Iterator[Any]:
+    """A client of the cluster at ``address``, waited for so many seconds; ``"local"`` starts one on this machine."""
     dask = _dask()
     if address == "local":
         with dask.LocalCluster(threads_per_worker=1, dashboard_address=None) as cluster, dask.Client(cluster) as client:
             yield client
         return
     try:
-        client = dask.Client(address, timeout=10)
+        client = dask.Client(address, timeout=patience)
     except (OSError, ValueError, TimeoutError) as problem:
         raise SettingError(f"there is no Dask scheduler at '{address}': {problem}") from problem
     with client:

@@ -72,6 +72,10 @@ class CalibrationWarning(DfdbayesWarning):
     """A calibration that holds, but on weak ground."""
 
 
+class UnboundedLossWarning(CalibrationWarning):
+    """Bootstrap fits of a loss without a lower bound ran away."""
+
+
 class DivergenceWarning(DfdbayesWarning):
     """Transitions of the sampler diverged."""
 

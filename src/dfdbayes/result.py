@@ -141,7 +141,8 @@ class Fit:
             )
         )
         tree.attrs["dfdbayes"] = json.dumps(self._description())
-        return write_atomically(path, lambda scratch: tree.to_netcdf(scratch, engine="h5netcdf"))
+        written = bytes(tree.to_netcdf(engine="h5netcdf"))  # in memory: HDF5 crashes where a disk is full
+        return write_atomically(path, lambda scratch: scratch.write_bytes(written))
 
     def _description(self) -> dict[str, Any]:
         """All but the arrays, as JSON can hold it."""

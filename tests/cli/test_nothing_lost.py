@@ -3,7 +3,7 @@
 import json
 import os
 import random
-import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -127,13 +127,10 @@ def test_a_full_disk_leaves_earlier_results_alone(visits, tmp_path):
     command("fit", visits, "--model", "cmp", "--out", out, *QUICK, check=True)
     before = {p.name: p.read_bytes() for p in out.iterdir()}
 
-    def limited():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-
+    words = ["fit", visits, "--model", "cmp", "--out", out, "--seed", "9", *QUICK]
+    limited = "ulimit -f 20; exec " + shlex.join(map(str, [*COMMAND, *words]))
     environment = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"}
-    ended = command(
-        "fit", visits, "--model", "cmp", "--out", out, "--seed", "9", *QUICK, preexec_fn=limited, env=environment
-    )
+    ended = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, env=environment)
     assert ended.returncode == 2
     assert ended.stderr.startswith("error: cannot write") and "Traceback" not in ended.stderr
     assert {p.name: p.read_bytes() for p in out.iterdir() if p.is_file()} == before

@@ -10,9 +10,26 @@ import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
-_BEGAN = time.perf_counter() - time.process_time()  # about when the process began: importing is all it did
+import typer
 
-import typer  # noqa: E402
+from .arguments import (
+    Bootstrap,
+    Columns,
+    Dask,
+    Data,
+    GraphName,
+    Json,
+    Missing,
+    ModelName,
+    Out,
+    Rates,
+    Resume,
+    Seed,
+    States,
+    Timings,
+    Weights,
+)
+from .running import cluster_at, data_of, draw, numbers_of, options_of, plain_table, run_fit, show, tell, write_text
 
 app = typer.Typer(
     add_completion=False,
@@ -30,30 +47,6 @@ app = typer.Typer(
     "  dfdbayes rerun runs/visits\n\n"
     "  dfdbayes summary runs/visits/posterior.nc",
 )
-
-Data = Annotated[str, typer.Argument(help="A CSV, TSV or Parquet file, or the name of built-in data (sales).")]
-ModelName = Annotated[
-    str,
-    typer.Option(
-        "--model",
-        help="A model's name, see 'dfdbayes models'; or path.py:name, a model in a Python file, which is executed.",
-    ),
-]
-Bootstrap = Annotated[int, typer.Option(help="Bootstrap replicates.")]
-Columns = Annotated[str | None, typer.Option(help="Columns to use, separated by commas.")]
-Weights = Annotated[str | None, typer.Option(help="The column that holds frequencies, or observation weights.")]
-Missing = Annotated[str, typer.Option(help="refuse or drop rows with missing values.")]
-GraphName = Annotated[str | None, typer.Option(help="grid:6x6, torus:6x6 or complete:8, for models on graphs.")]
-States = Annotated[str | None, typer.Option(help="spins or binary; for potts, how many.")]
-Rates = Annotated[str | None, typer.Option(help="Two known rates, such as 5,15, for poisson-mixture.")]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same draws.")]
-Out = Annotated[Path | None, typer.Option(help="Folder for posterior.nc, summary.csv, summary.json, report.html.")]
-Dask = Annotated[
-    str | None, typer.Option(help="A Dask scheduler's address, or local for workers on this machine's cores.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for machines.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on from what an interrupted run left in --out.")]
-Timings = Annotated[bool, typer.Option("--timings", help="Print where the time went.")]
 
 
 @app.command("fit")
@@ -89,18 +82,18 @@ def fit_command(
     timings: Timings = False,
 ) -> None:
     """Fit a model to data and print the calibrated posterior."""
-    _fit(
+    run_fit(
         data, out, timings, dask, resume, as_json, model=model, loss=loss, beta=beta, calibration=calibration,
         adjust=adjust, on_failure=on_failure, bootstrap=bootstrap, resampling=resampling, sampler=sampler, draws=draws,
         warmup=warmup, chains=chains, seed=seed, columns=columns.split(",") if columns else None, weights=weights,
-        missing=missing, options=_options(graph, states, rates),
+        missing=missing, options=options_of(graph, states, rates),
     )  # fmt: skip
 
 
 @app.command()
 def demo(out: Out = Path("runs/sales"), seed: Seed = 0, timings: Timings = False) -> None:
     """Fit the Conway-Maxwell-Poisson model to the built-in sales data."""
-    _fit("sales", out, timings, model="cmp", seed=seed)
+    run_fit("sales", out, timings, model="cmp", seed=seed)
 
 
 @app.command()
@@ -120,12 +113,12 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Fit by several losses and print them side by side."""
-    from . import losses as known
-    from .comparison import compare as side_by_side
-    from .errors import CalibrationError, EscapedError, MinimiserError, ModelError
-    from .files import require_writable
-    from .fit import fit
-    from .usermodel import model_of
+    from .. import losses as known
+    from ..comparison import compare as side_by_side
+    from ..errors import CalibrationError, EscapedError, MinimiserError, ModelError
+    from ..files import require_writable
+    from ..fit import fit
+    from ..usermodel import model_of
 
     folder = require_writable(out) if out is not None else None
     words = [word.strip() for word in losses.split(",") if word.strip()]
@@ -138,9 +131,9 @@ def compare(
         for word in words:
             try:
                 fits[word] = fit(
-                    model_of(model), _data(data), loss=word, bootstrap=bootstrap, seed=seed,
+                    model_of(model), data_of(data), loss=word, bootstrap=bootstrap, seed=seed,
                     columns=columns.split(",") if columns else None, weights=weights, missing=missing,
-                    options=_options(graph, states, rates),
+                    options=options_of(graph, states, rates),
                 )  # fmt: skip
             except (CalibrationError, EscapedError, MinimiserError, ModelError) as problem:
                 if len(failed) + 1 == len(words):
@@ -149,7 +142,7 @@ def compare(
     compared = side_by_side(fits)
     if as_json:
         warned = {word: list(result.cautions) for word, result in fits.items()}
-        table = _plain_table(compared.table.reset_index())
+        table = plain_table(compared.table.reset_index())
         print(json.dumps({"table": table, "warnings": warned, "failed": failed}))
     else:
         print(compared.table.to_string(float_format=lambda value: f"{value:.4f}"))
@@ -159,11 +152,11 @@ def compare(
         for word, reason in failed.items():
             print(f"warning ({word}): not fitted: {reason}")
     if folder is not None:
-        from . import plots
+        from .. import plots
 
-        _write(folder / "comparison.csv", compared.table.to_csv())
-        _draw(folder / "comparison.png", plots.comparison(compared))
-        _tell(f"written to {folder}{os.sep}: comparison.csv, comparison.png", as_json)
+        write_text(folder / "comparison.csv", compared.table.to_csv())
+        draw(folder / "comparison.png", plots.comparison(compared))
+        tell(f"written to {folder}{os.sep}: comparison.csv, comparison.png", as_json)
 
 
 @app.command("coverage")
@@ -186,23 +179,23 @@ def coverage_command(
     as_json: Json = False,
 ) -> None:
     """Simulate data sets, fit them all, and report how often intervals hold the truth."""
-    from . import models, plots
-    from .coverage import coverage
-    from .files import require_writable
-    from .graphs import parse
-    from .usermodel import model_of
+    from .. import models, plots
+    from ..coverage import coverage
+    from ..files import require_writable
+    from ..graphs import parse
+    from ..usermodel import model_of
 
     folder = require_writable(out) if out is not None else None
     width = parse(graph).size if graph else 1
     named = model_of(model)
-    made = models.by_name(named, width, _options(graph, states, rates)) if isinstance(named, str) else named
-    with _cluster(dask) as client:
+    made = models.by_name(named, width, options_of(graph, states, rates)) if isinstance(named, str) else named
+    with cluster_at(dask) as client:
         found = coverage(
-            made, _numbers(theta), n, replicates, loss=loss, calibration=calibration, adjust=adjust, client=client,
+            made, numbers_of(theta), n, replicates, loss=loss, calibration=calibration, adjust=adjust, client=client,
             bootstrap=bootstrap, sampler=sampler, seed=seed, path=folder / "replicates.jsonl" if folder else None,
         )  # fmt: skip
     if as_json:
-        table = _plain_table(found.table.reset_index(names="parameter"))
+        table = plain_table(found.table.reset_index(names="parameter"))
         print(json.dumps({"table": table, "fitted": found.replicates, "failures": found.failures}))
     else:
         print(found.table.to_string(float_format=lambda value: f"{value:.3f}"))
@@ -210,9 +203,9 @@ def coverage_command(
         for reason, count in found.failures.items():
             print(f"warning: {count} ended in {reason}")
     if folder is not None:
-        _write(folder / "coverage.csv", found.table.to_csv(index_label="parameter"))
-        _draw(folder / "coverage.png", plots.coverage(found))
-        _tell(f"written to {folder}{os.sep}: coverage.csv, coverage.png, replicates.jsonl", as_json)
+        write_text(folder / "coverage.csv", found.table.to_csv(index_label="parameter"))
+        draw(folder / "coverage.png", plots.coverage(found))
+        tell(f"written to {folder}{os.sep}: coverage.csv, coverage.png, replicates.jsonl", as_json)
 
 
 @app.command()
@@ -227,11 +220,11 @@ def reproduce(
     """Run the paper's experiments and write one page with the paper's numbers beside ours."""
     from difflib import get_close_matches
 
-    from .errors import SettingError
-    from .experiments import NAMES, Settings, run
-    from .experiments.page import write_finding, write_page
-    from .files import require_writable
-    from .result import versions
+    from ..errors import SettingError
+    from ..experiments import NAMES, Settings, run
+    from ..experiments.page import write_finding, write_page
+    from ..files import require_writable
+    from ..result import versions
 
     for name in experiments or ():
         if name not in NAMES:
@@ -265,9 +258,9 @@ def rerun(
     """Repeat a run from its folder, and say whether the draws are the same."""
     import numpy as np
 
-    from .errors import DataError, SettingError
-    from .result import load, versions
-    from .usermodel import is_code
+    from ..errors import DataError, SettingError
+    from ..result import load, versions
+    from ..usermodel import is_code
 
     try:
         about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
@@ -284,17 +277,18 @@ def rerun(
     if not (folder / "posterior.nc").is_file():
         raise DataError(f"the run in '{folder}' was not finished; repeat its fit command with --resume")
     earlier = load(folder / "posterior.nc")
-    result = _fit(earlier.data, out, False, None, False, as_json, **settings)
+    settings |= {"columns": None, "weights": None}  # which are part of the data by now
+    result = run_fit(earlier.data, out, False, None, False, as_json, **settings)
     same = all(np.array_equal(result.posterior[name], earlier.posterior[name]) for name in earlier.posterior)
     differing = [f"{name} {was[name]} (now {now})" for name, now in versions().items() if was.get(name, now) != now]
     reason = f"; versions differ: {', '.join(differing)}" if differing else ""
-    _tell("the draws are the same as before" if same else f"warning: the draws differ from before{reason}", as_json)
+    tell("the draws are the same as before" if same else f"warning: the draws differ from before{reason}", as_json)
 
 
 @app.command("models")
 def models_command(as_json: Json = False) -> None:
     """List the built-in models."""
-    from . import models
+    from .. import models
 
     if as_json:
         print(json.dumps(models.names()))
@@ -311,144 +305,12 @@ def summary(
     as_json: Json = False,
 ) -> None:
     """Print the summary of a saved fit."""
-    from .errors import SettingError
-    from .result import load
+    from ..errors import SettingError
+    from ..result import load
 
     if not 0 < interval < 1:
         raise SettingError(f"--interval is {interval}; it must lie between 0 and 1, for example 0.95")
-    _show(load(file / "posterior.nc" if file.is_dir() else file), interval, as_json)
-
-
-def _fit(
-    source: Any,
-    out: Path | None,
-    timings: bool,
-    dask: str | None = None,
-    resume: bool = False,
-    as_json: bool = False,
-    **settings: Any,
-) -> Any:
-    from .errors import SettingError
-    from .files import require_writable
-    from .fit import fit
-    from .result import versions
-    from .state import forget
-    from .usermodel import model_of
-
-    imported = time.perf_counter() - _BEGAN
-    if resume and out is None:
-        raise SettingError("--resume needs --out, the folder of the run that was interrupted")
-    folder = require_writable(out) if out is not None else None
-    state = None if folder is None else folder / "state"
-    about = {"data": str(source) if isinstance(source, (str, Path)) else source.source, "settings": dict(settings)}
-    if state is not None and not resume:
-        forget(state)
-    try:
-        with warnings.catch_warnings(), _cluster(dask) as client:
-            warnings.simplefilter("ignore")  # they are on the result, and shown with it
-            model = model_of(settings.pop("model"))
-            result = fit(model, _data(source), client=client, state=state, **settings)
-    except KeyboardInterrupt:
-        kept = "" if state is None else f"; what is done is kept in {state}: repeat the command with --resume"
-        print(f"interrupted{kept}", file=sys.stderr)
-        sys.exit(130)
-    _show(result, 0.95, as_json)
-    written = time.perf_counter()
-    if folder is not None:
-        result.save(folder / "posterior.nc")
-        _write(folder / "summary.csv", result.summary().to_csv(index_label="parameter"))
-        _write(folder / "summary.json", json.dumps(result.describe(), indent=2, allow_nan=False))
-        result.report(folder / "report.html")
-        _write(folder / "run.json", json.dumps(about | {"command": "fit", "versions": versions()}, indent=2))
-        forget(folder / "state")
-        _tell(f"written to {folder}{os.sep}: posterior.nc, summary.csv, summary.json, report.html, run.json", as_json)
-    if timings:
-        _show_timings(result, imported, time.perf_counter() - written)
-    return result
-
-
-def _tell(text: str, as_json: bool) -> None:
-    """A line for people; beside JSON it goes to standard error."""
-    print(text, file=sys.stderr if as_json else sys.stdout)
-
-
-def _plain_table(table: Any) -> list[dict[str, Any]]:
-    return json.loads(table.to_json(orient="records"))
-
-
-def _cluster(address: str | None) -> Any:
-    """A client of the cluster at an address; None without one."""
-    from contextlib import nullcontext
-
-    if address is None:
-        return nullcontext()
-    from .distributed import connected
-
-    return connected(address)
-
-
-def _draw(path: Path, figure: Any) -> None:
-    from .files import write_atomically
-
-    write_atomically(path, lambda scratch: figure.savefig(scratch, format="png", dpi=130))
-
-
-def _options(graph: str | None, states: str | None, rates: str | None) -> dict[str, Any]:
-    """What a model given by name may take."""
-    return {"graph": graph, "states": states, "rates": _numbers(rates)}
-
-
-def _data(source: Any) -> Any:
-    """A file's path, or built-in data of that name if there is no such file; other data as they are."""
-    from . import datasets
-
-    if not isinstance(source, str):
-        return source
-    return datasets.BY_NAME[source]() if source in datasets.BY_NAME and not Path(source).exists() else source
-
-
-def _numbers(text: str | None) -> list[float] | None:
-    from .errors import SettingError
-
-    if text is None:
-        return None
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise SettingError(f"'{text}' must be numbers separated by commas") from None
-
-
-def _write(path: Path, text: str) -> None:
-    from .files import write_atomically
-
-    write_atomically(path, lambda scratch: scratch.write_text(text, encoding="utf-8"))
-
-
-def _show(result: Any, interval: float, as_json: bool = False) -> None:
-    if as_json:
-        print(json.dumps(result.describe(interval), allow_nan=False))
-        return
-    data, settings = result.data, result.settings
-    print(f"{settings['model']} fitted to {data.source}: {data.n} observations, {len(data.rows)} distinct rows")
-    print(f"loss {settings['loss']}, {result.calibration.message}")
-    if settings.get("bounds"):
-        print(f"the loss is unbounded below, so the parameters are bounded: {settings['bounds']}")
-    table = result.summary(interval).drop(columns=["mcse_mean", "mcse_sd"])
-    table[["ess_bulk", "ess_tail"]] = table[["ess_bulk", "ess_tail"]].round().astype(int)
-    print()
-    print(table.to_string(float_format=lambda value: f"{value:.4f}"))
-    print()
-    for caution in result.cautions:
-        print(f"warning: {caution}")
-
-
-def _show_timings(result: Any, imported: float, written: float) -> None:
-    print(f"{'stage':<12}{'seconds':>9}{'of these compiling':>21}")
-    print(f"{'import':<12}{imported:>9.2f}{0:>21.2f}")
-    for stage, seconds in result.timings["seconds"].items():
-        print(f"{stage:<12}{seconds:>9.2f}{result.timings['compiling'][stage]:>21.2f}")
-    print(f"{'write':<12}{written:>9.2f}{0:>21.2f}")
-    print(f"{'total':<12}{time.perf_counter() - _BEGAN:>9.2f}")
+    show(load(file / "posterior.nc" if file.is_dir() else file), interval, as_json)
 
 
 def _keep_compiled_code() -> None:
@@ -471,7 +333,7 @@ def _keep_compiled_code() -> None:
 def main() -> None:
     """Run the command line; a user's mistake ends with one line and exit code 2."""
     _keep_compiled_code()
-    from .errors import DfdbayesError
+    from ..errors import DfdbayesError
 
     try:
         code = app(standalone_mode=False)

@@ -1,0 +1,30 @@
+"""Arguments and options that several commands take."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Data = Annotated[str, typer.Argument(help="A CSV, TSV or Parquet file, or the name of built-in data (sales).")]
+ModelName = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        help="A model's name, see 'dfdbayes models'; or path.py:name, a model in a Python file, which is executed.",
+    ),
+]
+Bootstrap = Annotated[int, typer.Option(help="Bootstrap replicates.")]
+Columns = Annotated[str | None, typer.Option(help="Columns to use, separated by commas.")]
+Weights = Annotated[str | None, typer.Option(help="The column that holds frequencies, or observation weights.")]
+Missing = Annotated[str, typer.Option(help="refuse or drop rows with missing values.")]
+GraphName = Annotated[str | None, typer.Option(help="grid:6x6, torus:6x6 or complete:8, for models on graphs.")]
+States = Annotated[str | None, typer.Option(help="spins or binary; for potts, how many.")]
+Rates = Annotated[str | None, typer.Option(help="Two known rates, such as 5,15, for poisson-mixture.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same draws.")]
+Out = Annotated[Path | None, typer.Option(help="Folder for posterior.nc, summary.csv, summary.json, report.html.")]
+Dask = Annotated[
+    str | None, typer.Option(help="A Dask scheduler's address, or local for workers on this machine's cores.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for machines.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on from what an interrupted run left in --out.")]
+Timings = Annotated[bool, typer.Option("--timings", help="Print where the time went.")]
