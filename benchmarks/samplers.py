@@ -68,9 +68,9 @@ for name, (model, rows, loss) in cases.items():
         began = time.perf_counter()
         z = ours(log_density, inputs, around, seed)
         seconds = time.perf_counter() - began
-    rate = least(z) / seconds
+    rate = least(log_density.fold(z)) / seconds
     draws, seconds = numpyros(log_density, inputs, around, 2)
-    other = least(draws) / seconds
+    other = least(log_density.fold(draws)) / seconds
     lines.append(f"| {name}, {loss} | {model.space.size} | {rate:.0f} | {other:.0f} | {rate / other:.1f} |")
     print(lines[-1], flush=True)
 text = f"""# Samplers

@@ -1,6 +1,6 @@
 """Where the time goes, against a plain version of the method, and how it grows.
 
-Run: python benchmarks/suite.py [cases] [growth]    (about ten minutes; writes suite.md and growth.md in benchmarks/results)
+Run: python benchmarks/suite.py [cases] [growth]    (ten minutes; writes suite.md and growth.md in benchmarks/results)
 
 Every case runs in a process of its own: a first fit, then a second one of the same shape, whose time is split by
 stage. The plain reference does what the paper describes with loops over rows and coordinates: Adam for the fit and for
@@ -280,12 +280,13 @@ def cases():
         )
         print(lines[-1], flush=True)
     heading = (
-        "Made by `python benchmarks/suite.py cases`, data seeds 0, 1 and 8, fit seeds 0 and 1, on two cores. The cases of "
-        "1000 lattices of 10 x 10 are named by their loss; genes are sampled at the paper's weights; `network d` are Ising "
-        "networks of d binary columns with n = 2000 and 10,000 rows, by the pseudo-likelihood. What the plain reference "
-        "is, and how it is scaled, stands in benchmarks/suite.py: it loops in Python, so it flatters; the authors' own "
-        "PyTorch code, timed in parts on a machine of this kind, takes 275 s for the first case, 467, 1103 and 6233 s for "
-        "the lattices by dfd, pseudo and ksd, and 2054 and 9533 s for the genes."
+        "Made by `python benchmarks/suite.py cases`, data seeds 0, 1 and 8, fit seeds 0 and 1, on two cores. "
+        "The cases of 1000 lattices of 10 x 10 are named by their loss; genes are sampled at the paper's "
+        "weights; `network d` are Ising networks of d binary columns with n = 2000 and 10,000 rows, by the "
+        "pseudo-likelihood. What the plain reference is, and how it is scaled, stands in benchmarks/suite.py:"
+        " it loops in Python, so it flatters; the authors' own PyTorch code, timed in parts on a machine of "
+        "this kind, takes 275 s for the first case, 467, 1103 and 6233 s for the lattices by dfd, pseudo and "
+        "ksd, and 2054 and 9533 s for the genes."
     )
     return "\n".join(["# Where the time goes", "", heading, "", *lines, ""])
 
@@ -302,16 +303,9 @@ def grown():
         f"Loss and gradient of the CMP graphical model on 880 rows of 10 counts: {1e6 * ours:.0f} microseconds; "
         f"NumPy's exponentials and matrix products of the same sizes: {1e6 * plain:.0f}; ratio {ours / plain:.2f}."
     )
-    return "\n".join(
-        [
-            "# How it grows",
-            "",
-            "Made by `python benchmarks/suite.py growth`, data seeds 0 and 8, second fits.",
-            "",
-            *lines,
-        ]
-        + ["", "![growth](growth.png)", "", "# One evaluation", "", evaluated, ""]
-    )
+    made = "Made by `python benchmarks/suite.py growth`, data seeds 0 and 8, second fits."
+    shown = ["![growth](growth.png)", "", "# One evaluation", "", evaluated, ""]
+    return "\n".join(["# How it grows", "", made, "", *lines, "", *shown])
 
 
 if __name__ == "__main__":
