@@ -86,6 +86,9 @@ class Calibration:
         """How many bootstrap minimisers ended in which way."""
         return {outcome: self.outcomes.count(outcome) for outcome in dict.fromkeys(self.outcomes)}
 
+    def __str__(self) -> str:
+        return self.message
+
     @property
     def message(self) -> str:
         """The calibration as a sentence."""

@@ -80,7 +80,7 @@ def edges(fit: Fit) -> pd.DataFrame:
     inside = (np.abs(draws) <= region).mean(axis=0)
     before = _prior_inside(model, region) if has_its_priors(fit) else np.full(len(region), np.nan)
     there = inside <= 1 - LEVEL if model.counts else (low > 0) | (high < 0)
-    gone = (inside >= LEVEL) & _raised(inside, before)
+    gone = (inside >= LEVEL) & _raised(inside, before) & ~_beyond(fit, model)
     undecided = np.where(there & (inside < LEVEL), PRESENT, INCONCLUSIVE)
     i, j = model.graph.edges.T
     names = np.array(fit.data.columns, dtype=object)
@@ -100,6 +100,18 @@ def edges(fit: Fit) -> pd.DataFrame:
         }
     )
     return table.iloc[np.argsort(-np.abs(mean), kind="stable")].reset_index(drop=True)
+
+
+def _beyond(fit: Fit, model: Pairwise) -> np.ndarray:
+    """Edges of a count network whose columns rise together, which the model cannot express: it only lowers rates."""
+    i, j = model.graph.edges.T
+    if not model.counts:
+        return np.zeros(len(i), bool)
+    rows = fit.data.rows.astype(float)
+    centred = rows - np.average(rows, axis=0, weights=fit.data.counts)
+    spread = np.sqrt(np.average(centred**2, axis=0, weights=fit.data.counts))
+    together = np.average(centred[:, i] * centred[:, j], axis=0, weights=fit.data.counts)
+    return together / np.maximum(spread[i] * spread[j], 1e-12) > 3.0 / np.sqrt(max(fit.data.n, 1))
 
 
 def _prior_inside(model: Pairwise, region: np.ndarray) -> Float[np.ndarray, " e"]:
@@ -124,6 +136,10 @@ def rule(fit: Fit) -> str:
         none = (
             f"An interaction counts as none if a standard deviation more of either column lowers the other's rate by "
             f"less than {LOWERED:.0%} (interactions up to {size}, by the columns' spread)."
+        )
+        none += (
+            " Interactions of counts can only lower rates; columns that clearly rise together (a correlation above "
+            "three standard errors) are therefore inconclusive, never absent: this model cannot express such an edge."
         )
         there = f"at least {LEVEL:.0%} of the calibrated posterior lies above that"
     else:

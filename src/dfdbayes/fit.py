@@ -132,8 +132,9 @@ def fit(
     chosen = sampling.by_name(sampler, draws, warmup, chains, bounded=loss.bounded)
     if beta is not None:
         require_positive(beta)
+    adjust = adjust if adjust is None else adjust.lower()
     if adjust not in (None, "none", "auto", *ADJUSTMENTS):
-        raise SettingError(f"there is no adjustment '{adjust}'; known: {', '.join(ADJUSTMENTS)}, auto, or None")
+        raise SettingError(f"there is no adjustment '{adjust}'; known: {', '.join(ADJUSTMENTS)}, auto, none")
     with clock.stage("read"):
         domain = None if isinstance(model, str) else model.domain
         reading = _by_percent(shown.begin("reading", 100))

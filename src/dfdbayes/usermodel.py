@@ -5,11 +5,12 @@ It happens when, and only when, the user names the file: ``path.py:name``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from .errors import ModelError
-from .models.base import AbstractModel
+from .models.base import AbstractModel, Model
 
 
 def is_code(name: str) -> bool:
@@ -19,6 +20,8 @@ def is_code(name: str) -> bool:
 
 def model_of(name: str) -> AbstractModel | str:
     """A built-in model's name as it is; or the model that ``path.py:name`` names, for which the file is executed."""
+    if name.endswith(".py"):
+        raise ModelError(f"'{name}' is a file: write {name}:NAME, the name of a model in it")
     if not is_code(name):
         return name
     path, _, attribute = name.rpartition(":")
@@ -38,4 +41,4 @@ def model_of(name: str) -> AbstractModel | str:
         known = [key for key, value in vars(module).items() if isinstance(value, AbstractModel)]
         hint = f"; its models: {', '.join(known)}" if known else ""
         raise ModelError(f"'{attribute}' in {path} is not a model, nor a function that makes one{hint}")
-    return made
+    return replace(made, name=attribute) if isinstance(made, Model) and made.name == "custom" else made

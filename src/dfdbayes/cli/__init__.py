@@ -58,7 +58,7 @@ def fit_command(
     calibration: Annotated[
         str | None, typer.Option(help="score-matching, score-matching-invariant, gpc, lyddon, none.")
     ] = None,
-    adjust: Annotated[str, typer.Option(help="bootstrap, sandwich or none: a width for each direction.")] = "auto",
+    adjust: Annotated[str, typer.Option(help="auto, bootstrap, sandwich, none: a width for each direction.")] = "auto",
     on_failure: Annotated[
         str, typer.Option(help="raise, or fallback: another calibration if there is no beta.")
     ] = "raise",
@@ -278,6 +278,7 @@ def rerun(
         raise DataError(f"the run in '{folder}' was not finished; repeat its fit command with --resume")
     earlier = load(folder / "posterior.nc")
     settings |= {"columns": None, "weights": None}  # which are part of the data by now
+    tell(f"the data are those kept in {folder}; {about['data']} is not read again", as_json)
     result = run_fit(earlier.data, out, False, None, False, as_json, **settings)
     same = all(np.array_equal(result.posterior[name], earlier.posterior[name]) for name in earlier.posterior)
     differing = [f"{name} {was[name]} (now {now})" for name, now in versions().items() if was.get(name, now) != now]
@@ -300,7 +301,7 @@ def models_command(as_json: Json = False) -> None:
 
 @app.command()
 def summary(
-    file: Annotated[Path, typer.Argument(help="A file written by fit: posterior.nc.")],
+    file: Annotated[Path, typer.Argument(help="A folder written by fit --out, or its posterior.nc.")],
     interval: Annotated[float, typer.Option(help="Probability of the interval.")] = 0.95,
     as_json: Json = False,
 ) -> None:
