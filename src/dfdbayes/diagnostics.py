@@ -171,6 +171,12 @@ def _of_chains(stats: dict[str, Any], tree: xr.DataTree) -> list[DfdbayesWarning
             )
         )
     table = arviz_stats.summary(tree, kind="diagnostics", round_to="none")
+    unusable = table.index[table[["ess_bulk", "r_hat"] if chains > 1 else ["ess_bulk"]].isna().any(axis=1)]
+    if len(unusable):
+        raise NonFiniteError(
+            f"the draws of {_listed(unusable)} do not vary, or are too large for their variance to be a number, so "
+            "they cannot be summarised. What to do: use a tighter prior, more data, or another loss."
+        )
     if chains > 1 and draws >= 4:
         rough = table.index[~(table["r_hat"] <= R_HAT)]
         if len(rough):
