@@ -1,8 +1,9 @@
 """The road on a Dask cluster. The only module that imports Dask.
 
 Three things can run there: the pass over the data, bootstrap fits, and coverage replicates. Data whose distinct rows
-are few come back as a data set. Where they are many (counts on a graph, say), they stay with the workers: a loss is
-then a sum over partitions, and so are its gradient and Hessian.
+are few come back as a data set, and so do those of exponential families, whose tables are small. Where the rows are
+many (counts on a graph, say), they stay with the workers: a loss is then a sum over partitions, and so are its gradient
+and Hessian.
 
 Rows go to partitions by their values. A partition has its own random numbers, so replicates are the same on one
 machine and on many. What a lost worker held is computed anew from the files.
@@ -79,11 +80,13 @@ def _tally_part(part: Any, reading: Reading) -> Tally:
     found = Tallies()
     try:
         for chunk, _ in part.chunks(reading.needed, CHUNK):
-            found.add(reading.tally(chunk, found.total))
+            found.add(reading.tally(chunk, part.begins + found.total))
     except DataError as problem:
         raise DataError(f"{part.path.name}: {problem}") from None
     whole = found.merged()
-    return whole if whole is not None else reading.tally({name: np.empty(0, int) for name in reading.needed}, 0)
+    if whole is None:
+        return reading.tally({name: np.empty(0, int) for name in reading.needed}, 0)
+    return replace(whole, first=whole.first - part.begins)
 
 
 def _split(tally: Tally, groups: int, begins: int = 0) -> list[Tally]:
@@ -174,6 +177,8 @@ class Spread:
     reading: Reading
     sample: Dataset
     distinct: int
+    whole: Callable[[], Dataset]
+    """All rows here, for models whose tables are small whatever the number of rows."""
 
     def objective(self, model: AbstractModel, loss: Any) -> Objective:
         """The loss as a sum over the partitions."""
@@ -230,12 +235,15 @@ def _read_files(client: Any, table: Table, reading: Reading, advance: Callable[[
     def counted(found: Tally) -> Tally:
         return replace(found, total=sum(totals), dropped=sum(dropped))
 
-    if distinct <= GATHERED:
+    def whole() -> Dataset:
         return of_tally(counted(merge(client.gather(tallies))), table.name, reading)
+
+    if distinct <= GATHERED:
+        return whole()
     some = client.gather([client.submit(_some, tally, 2**16 // groups, pure=False) for tally in tallies])
     sample = of_tally(counted(merge(some)), f"{table.name} (shown by a sample of its distinct rows)", reading)
     n = client.gather([client.submit(_observations, tally, pure=False) for tally in tallies])
-    return Spread(client, tuple(tallies), reading, _standing_for(sample, sum(n)), distinct)
+    return Spread(client, tuple(tallies), reading, _standing_for(sample, sum(n)), distinct, whole)
 
 
 def _observations(tally: Tally) -> float:
@@ -255,7 +263,7 @@ def _spread_rows(client: Any, data: Dataset, reading: Reading) -> Spread:
     tallies = tuple(client.submit(_merged, part, pure=False) for part in _split(whole, _partitions(client)))
     name = f"{data.source} (shown by a sample of its distinct rows)"
     sample = replace(_standing_for(data.thinned(), float(data.counts.sum())), source=name)
-    return Spread(client, tallies, reading, sample, len(data.rows))
+    return Spread(client, tallies, reading, sample, len(data.rows), lambda: data)
 
 
 # -- a loss whose terms are elsewhere ----------------------------------------------------------

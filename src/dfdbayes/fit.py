@@ -22,7 +22,7 @@ from .errors import CalibrationError, DataError, SettingError
 from .graphs import Graph
 from .graphs import blocks as cut_into_blocks
 from .minimise import Minimum, minimise, require
-from .models.base import AbstractModel
+from .models.base import AbstractModel, ExponentialFamily
 from .objective import Objective
 from .parameters import Space, describe_prior
 from .posterior import posterior
@@ -132,8 +132,8 @@ def fit(
     chosen = sampling.by_name(sampler, draws, warmup, chains, bounded=loss.bounded)
     if beta is not None:
         require_positive(beta)
-    adjust = adjust if adjust is None else adjust.lower()
-    if adjust not in (None, "none", "auto", *ADJUSTMENTS):
+    adjust = "none" if adjust is None else str(adjust).lower()
+    if adjust not in ("none", "auto", *ADJUSTMENTS):
         raise SettingError(f"there is no adjustment '{adjust}'; known: {', '.join(ADJUSTMENTS)}, auto, none")
     with clock.stage("read"):
         domain = None if isinstance(model, str) else model.domain
@@ -143,7 +143,10 @@ def fit(
         dataset = found.sample if isinstance(found, distributed.Spread) else found
         if isinstance(model, str):
             model = models.by_name(model, dataset.d, options)
-        dataset.check(model.domain)
+        if isinstance(found, distributed.Spread) and isinstance(model, ExponentialFamily):
+            found = dataset = found.whole()
+        if domain is None or client is not None:
+            dataset.check(model.domain)
         model = model.with_priors(prior).labelled(dataset.columns)
         blocks = _blocks(model, dataset)
     with clock.stage("tabulate"):
@@ -163,17 +166,19 @@ def fit(
         "chains": chosen.chains,
         "seed": seed,
     }
-    keeping: State = NOTHING
-    if state is not None:
-        parts = {"bootstrap": bootstrap, "resampling": resampling, "data": dataset.digest, "adjust": adjust}
-        parts["calibration"] = str(calibration if beta is None else beta)
-        keeping = Folder(state, asked | parts | {"sampler settings": repr(chosen), "versions": versions()})
     with clock.stage("minimise"):
         minimum = require(minimise(objective), objective)
+    keeping: State = NOTHING
+    if state is not None:
+        parts = {"bootstrap": bootstrap, "resampling": resampling, "data": dataset.digest, "on_failure": on_failure}
+        parts |= {"calibration": str(calibration if beta is None else beta), "sampler settings": repr(chosen)}
+        # The minimum stands for what has no name: the code of a model of one's own, the kernel of a loss.
+        parts["minimum"] = [f"{number:.8g}" for number in (minimum.value, *minimum.vector)]
+        keeping = Folder(state, asked | parts | {"versions": versions()})
     with clock.stage("calibrate"):
         method = beta if beta is not None else objective.loss.calibration if calibration is None else calibration
         usual = beta is None and calibration is None and method in RESAMPLING
-        wanted = ("bootstrap" if usual else None) if adjust == "auto" else None if adjust == "none" else adjust
+        wanted = {"auto": "bootstrap" if usual else None, "none": None}.get(adjust, adjust)
         replicates: int | Bootstrap = bootstrap
         if method in RESAMPLING or wanted == "bootstrap":
             run = run_bootstrap if client is None else partial(distributed.bootstrap, client, here=run_bootstrap)

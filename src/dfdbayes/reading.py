@@ -74,6 +74,7 @@ class TextFile:
     separator: str
     names: tuple[str, ...]
     headed: bool
+    begins: int = 0
 
     @property
     def size(self) -> int:
@@ -102,11 +103,12 @@ class TextFile:
 
 @dataclass(frozen=True)
 class ParquetGroups:
-    """Some row groups of a Parquet file; its size is in rows."""
+    """Some row groups of a Parquet file, from its row ``begins`` on; its size is in rows."""
 
     path: Path
     groups: tuple[int, ...]
     size: int
+    begins: int
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[tuple[Columns, int]]:
         with _readable(self.path), pq.ParquetFile(self.path) as file:
@@ -189,7 +191,9 @@ def _of_file(path: Path) -> Table:
             groups[-1].append(g)
         else:
             groups.append([g])
-    parts = tuple(ParquetGroups(path, tuple(part), sum(sizes[g] for g in part)) for part in groups)
+    parts = tuple(
+        ParquetGroups(path, tuple(part), sum(sizes[g] for g in part), sum(sizes[: part[0]])) for part in groups
+    )
     return Table(path.name, _unique(names), parts)
 
 
