@@ -72,14 +72,14 @@ def _bootstrap(objective: Objective, calibration: Calibration) -> Float[np.ndarr
         raise CalibrationError(
             "some bootstrap minimisers lie on a boundary, where draws cannot be adjusted. What to do: leave out adjust."
         )
-    spare = len(points) - space.size - 2
-    if spare < 1:
+    if len(points) < space.size + 2:
         raise CalibrationError(
             f"adjust='bootstrap' estimates the covariance of {space.size} parameters, and {len(points)} bootstrap fits "
             f"are too few. What to do: bootstrap={10 * space.size} or more, or leave out adjust."
         )
-    # As in Hotelling's test: distances measured with an estimated covariance are too long by this factor on average.
-    return np.cov(points.T).reshape(space.size, space.size) * (len(points) - 1) / spare
+    # Each variance is right as it is. Hotelling's factor would mend the joint region alone, and at the cost of every
+    # interval: it grows without bound as the parameters approach the bootstrap fits in number.
+    return np.cov(points.T).reshape(space.size, space.size)
 
 
 def _sandwich(objective: Objective, minimum: Minimum) -> Float[np.ndarray, "p p"]:

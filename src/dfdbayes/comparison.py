@@ -39,9 +39,9 @@ def compare(fits: Mapping[str, Fit], interval: float = 0.95) -> Comparison:
     """
     if not fits:
         raise SettingError("nothing to compare: give at least one fit, for example {'dfd': fit}")
-    sizes = {name: (fit.data.n, fit.data.columns) for name, fit in fits.items()}
-    if len(set(sizes.values())) > 1:
-        raise SettingError(f"the fits are of different data: {', '.join(f'{k}: n = {v[0]}' for k, v in sizes.items())}")
+    if len({fit.data.digest for fit in fits.values()}) > 1:
+        shown = ", ".join(f"{name}: {fit.data.source}, n = {fit.data.n}" for name, fit in fits.items())
+        raise SettingError(f"the fits are of different data ({shown}); compare fits of the same")
     rows = []
     for name, fit in fits.items():
         table = fit.summary(interval)

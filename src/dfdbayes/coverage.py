@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +18,13 @@ import pandas as pd
 from .distributed import kept
 from .errors import DataError, DfdbayesError, SettingError
 from .fit import Silent, fit
+from .identity import fingerprint
 from .models.base import AbstractModel
-from .parameters import Space, describe_prior
+from .parameters import Space
+from .process import require_unforked
 from .progress import on_terminal
-from .simulate import simulate
+from .result import versions
+from .simulate import require_seed, simulate
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 
@@ -112,9 +115,13 @@ def coverage(
         raise SettingError("coverage needs at least one replicate of at least two observations")
     if any(not 0 < level < 1 for level in levels):
         raise SettingError(f"levels must lie between 0 and 1, not {list(levels)}")
+    require_unforked()
+    require_seed(seed)
+    model = model.current()
     truth = np.asarray(model.space.flatten(theta))
-    about = _described({"model": model.name, "theta": truth.tolist(), "n": n, "seed": seed, "own source": bool(source)})
-    about |= _described({"simulation": simulation} | settings)
+    about = {"theta": truth.tolist(), "n": n, "seed": seed, "source": None if source is None else fingerprint(source)}
+    about |= {"simulation": simulation, "version": versions()["dfdbayes"]} | model.identity
+    about = json.loads(json.dumps(about | {key: _described(value) for key, value in settings.items()}))
     done, writing = _kept(path, about), Lock()
     advance = (on_terminal() if progress else Silent()).begin("coverage", replicates)
 
@@ -210,17 +217,9 @@ def _counted(results: list[dict[str, Any]], names: tuple[str, ...], levels: Sequ
     )
 
 
-def _described(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as JSON can hold them and a later run can compare them."""
-
-    def plain(value: Any) -> Any:
-        if value is None or isinstance(value, (str, int, float, list)):
-            return value
-        if isinstance(value, Mapping):
-            return _described(value)
-        return describe_prior(value) if hasattr(value, "log_prob") else getattr(value, "name", type(value).__name__)
-
-    return {key: plain(value) for key, value in settings.items()}
+def _described(value: Any) -> Any:
+    """A setting as JSON can hold it and a later run can compare it."""
+    return value if value is None or isinstance(value, (str, int, float)) else fingerprint(value)
 
 
 def _kept(path: str | Path | None, about: dict[str, Any]) -> dict[int, dict[str, Any]]:
@@ -234,14 +233,16 @@ def _kept(path: str | Path | None, about: dict[str, Any]) -> dict[int, dict[str,
     for line in text.splitlines():
         try:
             entry = json.loads(line)
-        except ValueError:
+            number, other = int(entry["replicate"]), dict(entry["run"])
+            if "failure" not in entry:
+                _ = float(entry["joint"]), [float(tail) for tail in entry["tails"]]
+        except (ValueError, KeyError, TypeError):
             continue
-        other = entry.get("run", {})
         if other != about:
             differing = [key for key in other | about if other.get(key) != about.get(key)]
             raise SettingError(
                 f"{path} keeps replicates of another run (it differs in {', '.join(differing)}); they cannot be mixed. "
                 "Choose another file or folder, or remove that one."
             )
-        kept[entry["replicate"]] = entry
+        kept[number] = entry
     return kept

@@ -7,6 +7,7 @@ replicate is a new vector of weights.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -43,6 +44,10 @@ class Dataset:
     repeats : (u,) floats, optional
         Only with observation weights: how many observations have this row and weight, which is ``counts / repeats``.
         Otherwise the counts are frequencies, and every observation weighs 1.
+    named : bool
+        Whether the columns' names are the user's; an array has none, and its columns are called x1, x2, ...
+    notes : tuple of str
+        What the user should know about how the data were read.
 
     Examples
     --------
@@ -59,12 +64,14 @@ class Dataset:
     dropped: int = 0
     source: str = "data"
     repeats: Float[np.ndarray, " u"] | None = None
+    named: bool = True
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(
         cls,
         source: Any,
-        domain: Domain | None = None,
+        domain: Domain | Callable[[int], Domain] | None = None,
         *,
         columns: Sequence[str] | None = None,
         weights: Any = None,
@@ -76,11 +83,12 @@ class Dataset:
         Parameters
         ----------
         source
-            A NumPy array (1-d, or rows by columns), a pandas or polars frame or series, a mapping
-            ``{value: count}``, the path of a CSV or Parquet file or of a folder of such files, or a `Dataset`. Files
-            and arrays are read in chunks, so they may be larger than memory.
+            A NumPy array (1-d, or rows by columns, or records), a pandas or polars frame or series, a mapping
+            ``{name: values}`` or ``{value: count}``, the path of a CSV or Parquet file or of a folder of such files, or
+            a `Dataset`. Files and arrays are read in chunks, so they may be larger than memory.
         domain : Domain, optional
-            If given, the data are checked against it and labelled categories are read by label.
+            If given, the data are checked against it and labelled categories are read by label. A function is called
+            with the number of columns, before any row is read.
         columns : sequence of str, optional
             Which columns to use, in this order. All by default.
         weights : str or array, optional
@@ -98,8 +106,11 @@ class Dataset:
                 data = data._select(columns)
             if weights is not None:
                 raise SettingError("weights are already part of a Dataset; give them where it is made")
+            domain = domain(data.d) if callable(domain) else domain
         else:
-            data = _from_table(source, domain, columns, weights, missing, advance)
+            table = table_of(source)
+            reading = Reading.of(source, table, domain, columns, weights, missing)
+            data, domain = _from_table(table, reading, advance), reading.domain
         if domain is not None:
             data.check(domain)
         return data
@@ -173,22 +184,17 @@ class Dataset:
         counts = found.repeats if found.weights is None else found.repeats * found.weights
         repeats = None if found.weights is None else found.repeats
         rows = found.columns.T.astype(self.rows.dtype)
-        return Dataset(rows, counts, tuple(columns), found.first, self.dropped, self.source, repeats)
+        return replace(self, rows=rows, counts=counts, columns=tuple(columns), first=found.first, repeats=repeats)
+
+    def in_order(self, names: Sequence[str]) -> Dataset:
+        """The same data with the columns in another order."""
+        return self if tuple(names) == self.columns else self._select(names)
 
 
-def _from_table(
-    source: Any,
-    domain: Domain | None,
-    columns: Sequence[str] | None,
-    weights: Any,
-    missing: str,
-    advance: Callable[[int, int], None],
-) -> Dataset:
-    table = table_of(source)
-    reading = Reading.of(table, domain, columns, weights, missing)
+def _from_table(table: Table, reading: Reading, advance: Callable[[int, int], None]) -> Dataset:
     found, done = Tallies(), 0
     for part in table.parts:
-        for chunk, read in part.chunks(reading.needed, CHUNK):
+        for chunk, read in part.chunks(reading.needed, CHUNK, reading.words):
             found.add(reading.tally(chunk, found.total))
             done += read
             advance(done, table.size)
@@ -214,31 +220,61 @@ class Reading:
     domain: Domain | None
     missing: str
     whole: bool
+    named: bool = True
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, table: Table, domain: Domain | None, columns: Sequence[str] | None, weights: Any, missing: str
+        cls,
+        source: Any,
+        table: Table,
+        domain: Domain | Callable[[int], Domain] | None,
+        columns: Sequence[str] | None,
+        weights: Any,
+        missing: str,
     ) -> Reading:
         if missing not in ("refuse", "drop"):
             raise SettingError(f"missing must be 'refuse' or 'drop', not {missing!r}")
-        if weights is None:
-            weights = table.frequencies
-        names = tuple(table.columns)
+        if weights is not None and table.frequencies is not None:
+            raise SettingError("the data are {value: count} and hold their own weights; leave out weights=")
+        weights = table.frequencies if weights is None else weights
+        names, notes = tuple(table.columns), table.notes
         if isinstance(weights, str):
             _match(weights, names)
             names = tuple(name for name in names if name != weights)
         elif weights is not None:
-            weights = np.asarray(weights)
+            weights = _aligned(weights, source)
             total = table.parts[0].size
             if isinstance(table.parts[0], Memory) and len(weights) != total:
                 raise DataError(f"there are {len(weights)} weights for {total} rows")
         if columns is not None:
+            columns = [columns] if isinstance(columns, str) else columns
             names = tuple(_match(str(c), table.columns) for c in columns)
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise DataError(f"the column '{twice[0]}' is asked for twice")
+        elif set(names) & set(table.nameless):
+            left = [name for name in names if name in table.nameless]
+            names = tuple(name for name in names if name not in left)
+            notes = (
+                *notes,
+                f"a column without a name ('{left[0]}') was left out: it looks like the row numbers that pandas "
+                "writes. What to do: nothing, or name it in columns=[...] if it is data.",
+            )
         if not names:
             raise DataError(f"{table.name} holds no columns")
+        domain = domain(len(names)) if callable(domain) else domain
         if domain is not None and len(names) != domain.d:
             raise DataError(_wrong_width(names, domain.d))
-        return cls(table.name, names, weights, domain, missing, len(table.parts) == 1 and table.size <= CHUNK)
+        whole = len(table.parts) == 1 and table.size <= CHUNK
+        return cls(table.name, names, weights, domain, missing, whole, table.named, notes)
+
+    @property
+    def words(self) -> dict[str, tuple[str, ...]]:
+        """Labels of the columns' categories, which are values even where they usually mean that one is missing."""
+        if self.domain is None:
+            return {}
+        return {name: self.domain.coordinate(j).labels for j, name in enumerate(self.columns)}
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -308,7 +344,24 @@ def of_tally(tally: Tally | None, source: str, reading: Reading) -> Dataset:
         rows = rows.astype(np.int64)
     counts = tally.repeats if weights is None else tally.repeats * weights
     repeats = None if weights is None else tally.repeats
-    return Dataset(rows, counts, reading.columns, tally.first, dropped, source, repeats)
+    names = reading.columns
+    return Dataset(rows, counts, names, tally.first, dropped, source, repeats, reading.named, reading.notes)
+
+
+def _aligned(weights: Any, source: Any) -> np.ndarray:
+    """Weights as a vector; those of a pandas series belong to the rows of a frame by their index."""
+    pandas = isinstance(weights, pd.Series) and isinstance(source, (pd.DataFrame, pd.Series))
+    if pandas and not weights.index.equals(source.index):
+        if not (weights.index.is_unique and source.index.is_unique and set(source.index) == set(weights.index)):
+            raise DataError(
+                "the weights' index is not the data's, so nobody can tell which weight belongs to which row. Give "
+                "weights with the same index, or as an array (weights.to_numpy()) if their order is the rows'."
+            )
+        weights = weights.reindex(source.index)
+    array = np.asarray(weights)
+    if array.ndim != 1:
+        raise DataError(f"weights must be a vector, one for each row, not of shape {array.shape}")
+    return array
 
 
 def _as_integers(column: np.ndarray, name: str, where: np.ndarray, coordinate: Any, least: str = "") -> np.ndarray:
@@ -323,8 +376,15 @@ def _as_integers(column: np.ndarray, name: str, where: np.ndarray, coordinate: A
                 "Correct the value or add it to the model's labels."
             )
         return codes.astype(np.int64)
+    if _is_time(column):
+        raise DataError(
+            f"column '{name}' holds dates or times (row {where[0] + 1}: {column[0]}), which are no counts. Leave the "
+            "column out (columns=..., on the command line --columns), or recode it."
+        )
     if column.dtype == bool or (np.issubdtype(column.dtype, np.integer) and column.dtype != np.uint64):
         return column if column.dtype != bool else column.astype(np.int64)
+    if column.dtype.kind == "c":
+        raise DataError(f"column '{name}' holds complex numbers; discrete data need whole numbers")
     numbers = pd.to_numeric(pd.Series(column), errors="coerce").to_numpy(dtype=float)
     if np.isnan(numbers).any():
         i = int(np.argmax(np.isnan(numbers)))
@@ -340,6 +400,13 @@ def _as_integers(column: np.ndarray, name: str, where: np.ndarray, coordinate: A
             f"({least}{int(fractional.sum())} rows are affected). Round or recode the column, or leave it out."
         )
     return numbers.astype(np.int64)
+
+
+def _is_time(column: np.ndarray) -> bool:
+    if column.dtype.kind in "mM":
+        return len(column) > 0
+    times = (datetime.date, datetime.time, datetime.timedelta, pd.Period, np.datetime64, np.timedelta64)
+    return column.dtype == object and any(isinstance(value, times) for value in column)
 
 
 def _as_weights(weights: np.ndarray, name: str, start: int) -> np.ndarray:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import arviz_base
 import arviz_stats
 import numpy as np
 import xarray as xr
+from arviz_base.labels import BaseLabeller
 
 from .calibration import RESAMPLING, Calibration
+from .data import Dataset
 from .errors import (
     BoundaryWarning,
     CalibrationWarning,
     ConvergenceWarning,
+    DataWarning,
     DfdbayesWarning,
     DivergenceWarning,
     DroppedRowsWarning,
@@ -20,13 +24,16 @@ from .errors import (
     IdentificationWarning,
     NonFiniteError,
     NonFiniteWarning,
+    PriorWarning,
     UnboundedLossWarning,
 )
+from .glance import far_values
 from .minimise import Minimum, Outcome, flat_parameters, flatness
 from .objective import Objective
 from .parameters import Space
 
 R_HAT = 1.02
+WIDER = 1.1  # times the prior's width, which a posterior does not exceed but for the noise of its draws
 FEW = 400.0  # effective draws in all, as Vehtari et al. (2021) advise
 
 
@@ -35,11 +42,13 @@ def cautions_of(
     minimum: Minimum,
     calibration: Calibration,
     unmoved: str,
+    adjusted: str | None,
     stats: dict[str, Any],
     tree: xr.DataTree,
 ) -> list[DfdbayesWarning]:
     """Everything worth a warning, in the order of the road."""
-    found: list[DfdbayesWarning] = []
+    found: list[DfdbayesWarning] = [DataWarning(note) for note in objective.data.notes]
+    found += _of_columns(objective.data)
     if objective.data.dropped:
         found.append(
             DroppedRowsWarning(
@@ -67,8 +76,100 @@ def cautions_of(
                 "measures what it costs."
             )
         )
+    p, fits = objective.model.space.size, len(calibration.outcomes)
+    if adjusted == "bootstrap" and p > fits / 10:
+        found.append(
+            CalibrationWarning(
+                f"the covariance of {p} parameters comes from {fits} bootstrap fits: every single interval has its "
+                "width, but joint statements about many parameters are too sure. What to do: raise bootstrap to "
+                f"{10 * p} if you need them."
+            )
+        )
+    found += _of_prior(objective.model.space, tree)
+    found += _of_means(tree)
     found += _of_chains(stats, tree)
     return found
+
+
+def _of_columns(data: Dataset) -> list[DfdbayesWarning]:
+    """Values far from all others, and columns that do not vary."""
+    found: list[DfdbayesWarning] = [
+        DataWarning(
+            f"row {row}: '{name}' is {value}, and elsewhere at most {others:.0f}. What to do: check that row; one such "
+            "value can decide everything."
+        )
+        for name, row, value, others in far_values(data)
+        if abs(value) > 10**6
+    ]
+    constant = [name for name, spread in zip(data.columns, np.ptp(data.rows, axis=0), strict=True) if not spread]
+    if constant and data.n > 1:
+        found.append(
+            IdentificationWarning(
+                f"{_listed(constant)} has the same value in every row, so the data cannot say how it goes with the "
+                "others: what is reported about it comes from the prior or from the limits of the search. What to do: "
+                "leave the column out (columns=[...])."
+            )
+        )
+    return found
+
+
+def _of_prior(space: Space, tree: xr.DataTree) -> list[DfdbayesWarning]:
+    """Posteriors that are wider than their priors, which no data can make them, or that are the priors."""
+    posterior = tree["posterior"].to_dataset()
+    draws = np.concatenate(
+        [posterior[p.name].values.reshape(posterior.sizes["chain"] * posterior.sizes["draw"], -1)
+         for p in space.parameters], axis=1,
+    )  # fmt: skip
+    levels = [0.05, 0.5, 0.95]
+    before, after = space.prior_quantiles(levels), np.quantile(draws, levels, axis=0)
+    width = before[2] - before[0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio, moved = (after[2] - after[0]) / width, np.abs(after[1] - before[1]) / width
+    names = np.array(space.names, dtype=object)
+    wider, same = names[ratio > WIDER], names[(ratio > 0.9) & (ratio <= WIDER) & (moved < 0.1)]
+    found: list[DfdbayesWarning] = []
+    if len(wider):
+        found.append(
+            PriorWarning(
+                f"the posterior of {_listed(wider)} is wider than its prior (by up to {np.nanmax(ratio):.1f} times): "
+                "some bootstrap fits have no minimum nearby and ran far away, and the intervals are not to be used as "
+                "they are. What to do: adjust=None keeps the posterior within its prior; a simpler model or more data "
+                "help."
+            )
+        )
+    if len(same):
+        found.append(
+            PriorWarning(
+                f"the posterior of {_listed(same)} is its prior: through this loss the data say next to nothing about "
+                "it. What to do: use another loss, or more data."
+            )
+        )
+    return found
+
+
+def useless_means(tree: xr.DataTree) -> list[str]:
+    """Entries whose mean lies outside their 95 % interval: a few draws, as large as numbers go, decide it."""
+    posterior = tree["posterior"].to_dataset()
+    labels, found = BaseLabeller(), []
+    for name, sel, isel, values in arviz_base.xarray_var_iter(posterior, skip_dims={"chain", "draw"}):
+        flat = np.asarray(values).reshape(-1)
+        low, high = np.quantile(flat, [0.025, 0.975])
+        if not low <= flat.mean() <= high and high > low:
+            found.append(labels.make_label_flat(name, sel, isel))
+    return found
+
+
+def _of_means(tree: xr.DataTree) -> list[DfdbayesWarning]:
+    names = useless_means(tree)
+    if not names:
+        return []
+    return [
+        NonFiniteWarning(
+            f"{_listed(names)} has no usable posterior mean: in a few draws it is larger by orders of magnitude. The "
+            "summary gives its median and interval instead, and a posterior that reaches so far is not to be relied on "
+            "there. What to do: use loss='ratio' or 'likelihood', a tighter prior, or more data."
+        )
+    ]
 
 
 def _of_calibration(calibration: Calibration, bounded: bool) -> list[DfdbayesWarning]:

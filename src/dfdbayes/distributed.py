@@ -12,6 +12,7 @@ machine and on many. What a lost worker held is computed anew from the files.
 from __future__ import annotations
 
 import operator
+import os
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -47,7 +48,20 @@ def connected(address: str, patience: float = 10.0) -> Iterator[Any]:
     """A client of the cluster at ``address``, waited for so many seconds; ``"local"`` starts one on this machine."""
     dask = _dask()
     if address == "local":
-        with dask.LocalCluster(threads_per_worker=1, dashboard_address=None) as cluster, dask.Client(cluster) as client:
+        from dask import config as dask_config
+
+        # In this process: a scheduler of other processes would take work from whoever can reach it. The web servers
+        # that Dask starts in any case have no pages, and are on this machine alone.
+        nobody = "127.0.0.1:0"
+        settings: dict[str, list] = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
+        with (
+            dask_config.set(settings),
+            dask.LocalCluster(
+                os.cpu_count(), processes=False, threads_per_worker=1, dashboard_address=nobody,
+                worker_dashboard_address=nobody, scheduler_kwargs={"dashboard": False},
+            ) as cluster,
+            dask.Client(cluster) as client,
+        ):  # fmt: skip
             yield client
         return
     try:
@@ -79,7 +93,7 @@ def kept(token: str, value: Any) -> Any:
 def _tally_part(part: Any, reading: Reading) -> Tally:
     found = Tallies()
     try:
-        for chunk, _ in part.chunks(reading.needed, CHUNK):
+        for chunk, _ in part.chunks(reading.needed, CHUNK, reading.words):
             found.add(reading.tally(chunk, part.begins + found.total))
     except DataError as problem:
         raise DataError(f"{part.path.name}: {problem}") from None
@@ -195,7 +209,7 @@ class Spread:
 def read(
     client: Any,
     source: Any,
-    domain: Domain | None,
+    domain: Domain | Callable[[int], Domain] | None,
     *,
     columns: Any = None,
     weights: Any = None,
@@ -203,12 +217,14 @@ def read(
     advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> Dataset | Spread:
     """The pass over a table, part by part on the workers."""
+    if isinstance(source, Dataset):
+        return Dataset.of(source, domain, columns=columns, weights=weights, missing=missing)
     table = table_of(source)
-    reading = Reading.of(table, domain, columns, weights, missing)
+    reading = Reading.of(source, table, domain, columns, weights, missing)
     if isinstance(reading.weights, np.ndarray) and not isinstance(table.parts[0], Memory):
         raise SettingError("with a cluster, weights of files must be a column of theirs: give its name")
     if isinstance(table.parts[0], Memory):
-        data = Dataset.of(source, domain, columns=columns, weights=weights, missing=missing, advance=advance)
+        data = Dataset.of(source, reading.domain, columns=columns, weights=weights, missing=missing, advance=advance)
         return data if len(data.rows) <= GATHERED else _spread_rows(client, data, reading)
     return _read_files(client, table, reading, advance)
 

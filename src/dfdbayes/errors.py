@@ -48,12 +48,24 @@ class OutputError(DfdbayesError, OSError):
     """A result cannot be written where the user asked for it."""
 
 
+class ProcessError(DfdbayesError, RuntimeError):
+    """Work was asked of a process that cannot do it."""
+
+
 class DfdbayesWarning(UserWarning):
     """Base class of every warning; its text ends with what to do."""
 
 
 class DroppedRowsWarning(DfdbayesWarning):
     """Rows with missing values were left out."""
+
+
+class DataWarning(DfdbayesWarning):
+    """The data were read in a way that the user should know of."""
+
+
+class PriorWarning(DfdbayesWarning):
+    """The prior, not the data, decides what the posterior says; or the posterior is wider than the prior."""
 
 
 class BoundaryWarning(DfdbayesWarning):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
+import jax
 import numpy as np
 
-from . import distributed, losses, models, sampling
+from . import distributed, graphs, losses, models, sampling
 from .adjustment import METHODS as ADJUSTMENTS
 from .adjustment import adjusted
 from .bootstrap import Bootstrap
@@ -18,24 +19,30 @@ from .bootstrap import bootstrap as run_bootstrap
 from .calibration import RESAMPLING, Calibration, calibrate, require_positive
 from .data import Dataset
 from .diagnostics import bounds_of, cautions_of, require_finite, require_in_basin
-from .errors import CalibrationError, DataError, SettingError
+from .errors import CalibrationError, DataError, ModelError, SettingError
 from .graphs import Graph
 from .graphs import blocks as cut_into_blocks
+from .identity import fingerprint
 from .minimise import Minimum, minimise, require
 from .models.base import AbstractModel, ExponentialFamily
-from .objective import Objective
-from .parameters import Space, describe_prior
+from .objective import Objective, arranged
+from .parameters import Space, describe_prior, require_name
 from .posterior import posterior
+from .process import require_unforked
+from .resources import LONG, Needs, estimate, require_memory
 from .result import Fit, assemble, versions
 from .sampling import Draws
-from .state import NOTHING, Folder, State
+from .simulate import require_seed
+from .state import NOTHING, State, keeping
 from .timing import Clock
 
 
 class Progress(Protocol):
-    """What shows progress: `begin` a stage of so many steps and call what it returns with steps done."""
+    """What shows progress: `begin` a stage of so many steps and call what it returns with steps done; `tell` a line."""
 
     def begin(self, stage: str, total: int) -> Callable[[int], None]: ...
+
+    def tell(self, text: str) -> None: ...
 
 
 class Silent:
@@ -43,6 +50,9 @@ class Silent:
 
     def begin(self, stage: str, total: int) -> Callable[[int], None]:
         return lambda done: None
+
+    def tell(self, text: str) -> None:
+        pass
 
 
 def fit(
@@ -68,6 +78,7 @@ def fit(
     options: Mapping[str, Any] | None = None,
     client: Any = None,
     state: str | Path | None = None,
+    resume: bool = True,
     progress: bool | Progress = True,
 ) -> Fit:
     """Fit a model to discrete data: a generalised posterior whose width is calibrated by a bootstrap.
@@ -112,7 +123,10 @@ def fit(
         distinct rows they stay with its workers. Needs the extra ``distributed``.
     state : path, optional
         A folder that keeps finished parts of the run: the same call, after an interruption, goes on from there and
-        gives the same result. Remove it when the result is saved.
+        gives the same result. Remove it when the result is saved. One run uses it at a time.
+    resume : bool
+        Whether to go on from what that folder keeps. Otherwise an earlier run's parts are removed from it, once the
+        data and the model have been found sound.
     progress : bool
         Whether to show progress bars (only on a terminal).
 
@@ -127,6 +141,8 @@ def fit(
     >>> list(fit.summary().index)
     ['theta']
     """
+    require_unforked()
+    require_seed(seed)
     clock, shown = Clock(), _progress(progress)
     loss = losses.by_name(loss)
     chosen = sampling.by_name(sampler, draws, warmup, chains, bounded=loss.bounded)
@@ -135,26 +151,43 @@ def fit(
     adjust = "none" if adjust is None else str(adjust).lower()
     if adjust not in ("none", "auto", *ADJUSTMENTS):
         raise SettingError(f"there is no adjustment '{adjust}'; known: {', '.join(ADJUSTMENTS)}, auto, none")
+    method = beta if beta is not None else loss.calibration if calibration is None else calibration
+    usual = beta is None and calibration is None and method in RESAMPLING
+    wanted = {"auto": "bootstrap" if usual else None, "none": None}.get(adjust, adjust)
+    resamples = method in RESAMPLING or wanted == "bootstrap"
+
+    @cache
+    def made(d: int) -> AbstractModel:
+        """The model for so many columns; one that would not fit into memory is refused before any row is read."""
+        found = models.by_name(model, d, options) if isinstance(model, str) else model.current()
+        require_memory(estimate(found.space.size, d, 0, 0, bootstrap if resamples else 0, 0))
+        return found
+
     with clock.stage("read"):
-        domain = None if isinstance(model, str) else model.domain
         reading = _by_percent(shown.begin("reading", 100))
         read = Dataset.of if client is None else partial(distributed.read, client)
+        domain = (lambda d: made(d).domain) if isinstance(model, str) else made(0).domain
+        columns = columns or _node_names(options if isinstance(model, str) else model.options)
         found = read(data, domain, columns=columns, weights=weights, missing=missing, advance=reading)
         dataset = found.sample if isinstance(found, distributed.Spread) else found
-        if isinstance(model, str):
-            model = models.by_name(model, dataset.d, options)
+        model = made(dataset.d if isinstance(model, str) else 0)
         if isinstance(found, distributed.Spread) and isinstance(model, ExponentialFamily):
             found = dataset = found.whole()
-        if domain is None or client is not None:
+        if client is not None:
             dataset.check(model.domain)
+        dataset = arranged(model, dataset)
         model = model.with_priors(prior).labelled(dataset.columns)
-        blocks = _blocks(model, dataset)
+        blocks = _blocks(model, dataset, resampled=resamples or wanted is not None or method == "lyddon")
     with clock.stage("tabulate"):
         if isinstance(found, distributed.Spread):
             objective = found.objective(model, loss)
         else:
             objective = Objective(model, dataset, loss, blocks)
         _ = objective.own_weights
+    needs = _needs(objective, bootstrap if resamples else 0, chosen)
+    require_memory(needs)
+    if needs.seconds > LONG:
+        shown.tell(f"this will take a while: {needs}")
     asked: dict[str, Any] = {
         "model": model.name,
         "options": models.plain_options(model),
@@ -168,35 +201,24 @@ def fit(
     }
     with clock.stage("minimise"):
         minimum = require(minimise(objective), objective)
-    keeping: State = NOTHING
-    if state is not None:
+
+    def about() -> dict[str, Any]:
         parts = {"bootstrap": bootstrap, "resampling": resampling, "data": dataset.digest, "on_failure": on_failure}
-        parts |= {"calibration": str(calibration if beta is None else beta), "sampler settings": repr(chosen)}
-        # The minimum stands for what has no name: the code of a model of one's own, the kernel of a loss.
+        parts |= {
+            "calibration": str(method),
+            "sampler settings": fingerprint(chosen),
+            "loss settings": fingerprint(loss),
+        }
+        # The minimum stands for what no identity sees: what a function calls outside of JAX.
         parts["minimum"] = [f"{number:.8g}" for number in (minimum.value, *minimum.vector)]
-        keeping = Folder(state, asked | parts | {"versions": versions()})
-    with clock.stage("calibrate"):
-        method = beta if beta is not None else objective.loss.calibration if calibration is None else calibration
-        usual = beta is None and calibration is None and method in RESAMPLING
-        wanted = {"auto": "bootstrap" if usual else None, "none": None}.get(adjust, adjust)
-        replicates: int | Bootstrap = bootstrap
-        if method in RESAMPLING or wanted == "bootstrap":
-            run = run_bootstrap if client is None else partial(distributed.bootstrap, client, here=run_bootstrap)
-            advance = shown.begin("bootstrap", bootstrap)
-            replicates = run(objective, minimum, bootstrap, kind=resampling, seed=seed, advance=advance, state=keeping)
-        weight = calibrate(objective, method, bootstrap=replicates, minimum=minimum, on_failure=on_failure)
+        return asked | parts | {"identity": model.identity, "versions": versions()}
+
+    with keeping(state, about, resume) as kept:
+        weight, sampled = _calibrated_draws(
+            objective, minimum, chosen, clock, shown, kept, client=client, method=method, resamples=resamples,
+            bootstrap=bootstrap, resampling=resampling, on_failure=on_failure, seed=seed,
+        )  # fmt: skip
     with clock.stage("sample"):
-        sampled = sample(
-            objective,
-            weight.beta,
-            minimum,
-            chosen,
-            seed=seed,
-            advance=shown.begin("sampling", chosen.transitions),
-            state=keeping,
-        )
-        if sampled.stats:  # chains may wander off; independent draws cannot
-            require_in_basin(objective, minimum, model.space.from_z(sampled.z))
         z, unmoved = sampled.z, ""
         try:
             z = adjusted(z, objective, minimum, weight, wanted)
@@ -207,7 +229,7 @@ def fit(
     with clock.stage("summarise"):
         named, left_out = require_finite(named_draws(model, model.space.from_z(z)), model.space)
         tree = assemble(named, sampled.stats, dataset, _labels(model.space))
-        cautions = cautions_of(objective, minimum, weight, unmoved, sampled.stats, tree) + left_out
+        cautions = cautions_of(objective, minimum, weight, unmoved, wanted, sampled.stats, tree) + left_out
     for caution in cautions:
         warnings.warn(caution, stacklevel=2)
     settings = asked | {
@@ -220,6 +242,44 @@ def fit(
     }
     timings = {"seconds": clock.seconds, "compiling": clock.compiling}
     return Fit(model, dataset, minimum, weight, tree, settings, tuple(map(str, cautions)), timings, versions())
+
+
+def _calibrated_draws(
+    objective: Objective,
+    minimum: Minimum,
+    chosen: Any,
+    clock: Clock,
+    shown: Progress,
+    kept: State,
+    *,
+    client: Any,
+    method: str | float,
+    resamples: bool,
+    bootstrap: int,
+    resampling: str,
+    on_failure: str,
+    seed: int,
+) -> tuple[Calibration, Draws]:
+    """The weight of the loss, and draws of the posterior under it."""
+    with clock.stage("calibrate"):
+        replicates: int | Bootstrap = bootstrap
+        if resamples:
+            run = run_bootstrap if client is None else partial(distributed.bootstrap, client, here=run_bootstrap)
+            advance = shown.begin("bootstrap", bootstrap)
+            replicates = run(objective, minimum, bootstrap, kind=resampling, seed=seed, advance=advance, state=kept)
+        weight = calibrate(objective, method, bootstrap=replicates, minimum=minimum, on_failure=on_failure)
+    with clock.stage("sample"):
+        advance = shown.begin("sampling", chosen.transitions)
+        sampled = sample(objective, weight.beta, minimum, chosen, seed=seed, advance=advance, state=kept)
+        if sampled.stats:  # chains may wander off; independent draws cannot
+            require_in_basin(objective, minimum, objective.model.space.from_z(sampled.z))
+    return weight, sampled
+
+
+def _needs(objective: Objective, bootstrap: int, sampler: Any) -> Needs:
+    p, d, rows = objective.model.space.size, objective.data.d, len(objective.data.rows)
+    cells = min(sum(leaf.size for leaf in jax.tree.leaves(objective.arrays)), objective.data.rows.size)
+    return estimate(p, d, rows, cells, bootstrap, sampler.chains * sampler.transitions)
 
 
 def sample(
@@ -245,15 +305,30 @@ def sample(
 def named_draws(model: AbstractModel, theta: np.ndarray) -> dict[str, np.ndarray]:
     """Draws by name, with the model's derived quantities after its parameters."""
     named = model.space.unflatten(theta)
-    return named | (model.derived(named) if model.derived is not None else {})
+    more = dict(model.derived(named)) if model.derived is not None else {}
+    for name in more:
+        require_name(name, "derived quantity")
+        if name in named:
+            raise ModelError(
+                f"derived returns '{name}', which is a parameter: call the derived quantity something else"
+            )
+    return named | more
 
 
 def _labels(space: Space) -> dict[str, tuple[str, ...]]:
     return {p.name: p.labels for p in space.parameters if p.labels and len(p.shape) == 1}
 
 
-def _blocks(model: AbstractModel, data: Dataset) -> np.ndarray | None:
+def _node_names(options: Mapping[str, Any] | None) -> tuple[str, ...] | None:
+    """The columns that a graph asks for, where its nodes have names."""
+    graph = (options or {}).get("graph")
+    return None if graph is None or isinstance(graph, str) else graphs.of(graph).names or None
+
+
+def _blocks(model: AbstractModel, data: Dataset, resampled: bool) -> np.ndarray | None:
     """What is resampled: rows (None), or blocks of sites if there is one observation of a lattice."""
+    if data.n < 2 and not resampled:
+        return None
     if data.n < 2 and isinstance(model.options.get("graph"), Graph) and data.d > 1:
         return cut_into_blocks(model.options["graph"])
     if data.n < 2:

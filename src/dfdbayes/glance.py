@@ -49,3 +49,17 @@ def frequencies(data: Dataset, column: int = 0) -> tuple[np.ndarray, np.ndarray]
     """The distinct values of a column and how much weight each has."""
     values, inverse = np.unique(data.rows[:, column], return_inverse=True)
     return values, np.bincount(inverse, weights=data.counts)
+
+
+def far_values(data: Dataset) -> list[tuple[str, int, int, float]]:
+    """Values a thousand times as large as all others of their column: name, row, value, next largest."""
+    found = []
+    for j, name in enumerate(data.columns):
+        size = np.abs(data.rows[:, j].astype(float))
+        if len(size) < 2:
+            continue
+        next_one, largest = np.partition(size, -2)[-2:]
+        if largest > 1e3 * max(next_one, 1.0):
+            place = int(np.argmax(size))
+            found.append((name, int(data.first[place]) + 1, int(data.rows[place, j]), float(next_one)))
+    return found

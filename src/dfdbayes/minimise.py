@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .errors import MinimiserError
+from .glance import far_values
 from .losses import RATIO
 from .objective import Objective, Problem
 from .parameters import Named, Space
@@ -84,7 +85,7 @@ class Minimum:
         if self.outcome is Outcome.ESCAPED:
             return (
                 f"escaped: {_listed(self.edges)} ran into the limits of the search, so the loss has no "
-                "minimum near its consistent start; the data may hold too few distinct values for this model"
+                "minimum near its consistent start"
             )
         return f"no minimum found in {self.iterations} steps (gradient norm {self.gradient_norm:.1e})"
 
@@ -204,22 +205,22 @@ def box(space: Space, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     y = space.to_y(theta)
     transformed = ~space.closed & (np.isfinite(space.lower) | np.isfinite(space.upper))
-    spread = []
-    for p in space.parameters:
-        deviation = np.sqrt(np.asarray(p.prior.variance, float))
-        spread.append(np.broadcast_to(np.where(np.isfinite(deviation), deviation, 1.0), p.shape).reshape(-1))
-    reach = np.where(transformed, REACH, 10.0 * np.maximum(np.maximum(1.0, np.abs(y)), np.concatenate(spread)))
+    low, high = space.prior_quantiles([0.16, 0.84])
+    spread = 0.5 * (high - low)
+    reach = np.where(transformed, REACH, 10.0 * np.maximum(np.maximum(1.0, np.abs(y)), spread))
     return np.maximum(y - reach, space.edges[0]), np.minimum(y + reach, space.edges[1])
 
 
 def interior(space: Space, theta: Any, open_only: bool = False) -> np.ndarray:
-    """The nearest parameters that keep a small distance from the edges of the support.
+    """Parameters away from the edges of the support; those that lie on one, or outside, move in a little.
 
     With ``open_only`` the edges of closed supports, where a minimum may lie, are left alone.
     """
+    theta = np.asarray(theta)
     width = np.where(np.isfinite(space.upper - space.lower), space.upper - space.lower, 1.0)
     margin = np.where(space.square | (space.closed & open_only), 0.0, 1e-3 * width)
-    return np.clip(np.asarray(theta), space.lower + margin, space.upper - margin)
+    inside = (theta > space.lower + 1e-3 * margin) & (theta < space.upper - 1e-3 * margin)  # however wide the support
+    return np.where(inside, theta, np.clip(theta, space.lower + margin, space.upper - margin))
 
 
 def first_guess(objective: Objective) -> np.ndarray:
@@ -361,10 +362,21 @@ def require(minimum: Minimum, objective: Objective) -> Minimum:
     flat = flat_parameters(objective, minimum)
     if flat:
         raise MinimiserError(f"the loss has no usable minimum: {flatness(flat)}")
-    remedy = "check the data for too few distinct values"
+    remedy = _remedy(objective)
     if not objective.loss.bounded:
         remedy += "; or use loss='ratio', which is bounded below"
     raise MinimiserError(f"the loss has no usable minimum: {minimum.message}. What to do: {remedy}.")
+
+
+def _remedy(objective: Objective) -> str:
+    """What may be wrong with data whose loss has no minimum: a value far from all others, or too few values."""
+    data = objective.data
+    for name, row, value, others in far_values(data):
+        return f"check row {row}, where '{name}' is {value} and elsewhere at most {others:.0f}"
+    if len(data.rows) <= objective.model.space.size:
+        few = f"{len(data.rows)} distinct rows are too few for {objective.model.space.size} parameters"
+        return f"{few}: use a simpler model or more data"
+    return "use a simpler model, a tighter prior, or more data"
 
 
 def flat_parameters(objective: Objective, minimum: Minimum, least: float = 0.1) -> tuple[str, ...]:

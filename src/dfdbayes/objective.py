@@ -14,7 +14,8 @@ from jaxtyping import Array, Float
 
 from . import losses
 from .data import Dataset
-from .errors import ModelError, SettingError
+from .errors import DataError, ModelError, SettingError
+from .graphs import Graph
 from .models.base import AbstractModel
 from .parameters import Theta
 
@@ -163,6 +164,7 @@ class Objective:
     def batch(self) -> int:
         """How many parameters are evaluated at once: fewer where a table is so long that many would fill memory."""
         cells = min(sum(leaf.size for leaf in jax.tree.leaves(self.arrays)), 6 * self.data.rows.size)
+        cells = max(cells, 8 * self.model.space.size**2)  # Hessians, and what their factorisation needs
         return max(1, min(BATCH, 2 ** (MOST_CELLS // max(cells, 1)).bit_length() // 2))
 
     @property
@@ -276,5 +278,22 @@ class Objective:
 
 def objective(model: AbstractModel, data: Any, loss: Any = "dfd") -> Objective:
     """The loss ``loss`` of ``model`` on ``data`` (anything `Dataset.of` reads)."""
-    dataset = Dataset.of(data, model.domain)
+    model = model.current()
+    dataset = arranged(model, Dataset.of(data, model.domain))
     return Objective(model.labelled(dataset.columns), dataset, losses.by_name(loss))
+
+
+def arranged(model: AbstractModel, data: Dataset) -> Dataset:
+    """The data with their columns in the order of the model's nodes, where these have names."""
+    graph = model.options.get("graph")
+    names = graph.names if isinstance(graph, Graph) else ()
+    if not names:
+        return data
+    if not data.named or set(names) != set(data.columns):
+        shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+        have = ", ".join(data.columns[:6]) + (", ..." if data.d > 6 else "") if data.named else "have no names"
+        raise DataError(
+            f"the nodes of the graph are called {shown}; the columns of the data {have}. Give data whose columns have "
+            "those names, or a graph whose nodes are 0, 1, 2, ... for the columns in order."
+        )
+    return data.in_order(names)

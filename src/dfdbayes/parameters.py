@@ -29,6 +29,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
 from .errors import ModelError
+from .identity import fingerprint
 
 Theta = Float[Array, " p"]
 Named = dict[str, Any]
@@ -65,6 +66,12 @@ class Parameter:
     support: tuple[float, float] = field(init=False)  # of v
 
     def __post_init__(self) -> None:
+        require_name(self.name, "parameter")
+        if isinstance(self.prior, dist.ImproperUniform):
+            raise ModelError(
+                f"the prior of '{self.name}' is improper: it has no total probability, and the posterior may have "
+                "none. Give a proper one, for example numpyro.distributions.Normal(0, 10)"
+            )
         if not isinstance(self.prior, dist.Distribution):
             raise ModelError(
                 f"the prior of '{self.name}' is {self.prior!r}; give a NumPyro distribution, "
@@ -116,16 +123,57 @@ def _support(prior: Any, name: str) -> tuple[float, float]:
     return float(lower), float(upper)
 
 
+def require_name(name: Any, what: str) -> None:
+    """Refuse a name that results cannot carry."""
+    if not isinstance(name, str) or not name.strip():
+        raise ModelError(f"a {what} needs a name, not {name!r}")
+    if name in ("chain", "draw") or any(mark in name for mark in "/[]") or not name.isprintable():
+        raise ModelError(
+            f"a {what} cannot be called {name!r}: 'chain' and 'draw' name the axes of results, and / [ ] have a "
+            "meaning in them"
+        )
+
+
 def describe_prior(prior: Any) -> str:
-    """A prior in words a reader can type back, for example ``Chi2(df=3)``."""
-    base = prior.base_dist if isinstance(prior, dist.ExpandedDistribution) else prior
-    values = []
-    for name in getattr(base, "reparametrized_params", None) or base.arg_constraints:
-        value = np.asarray(getattr(base, name))
-        values.append(f"{name}={value.item():g}" if value.size == 1 else f"{name}=array{value.shape}")
-    if type(base).__name__ == "Chi2":
-        values = [f"df={np.asarray(base.df).item():g}"]
-    return f"{type(base).__name__}({', '.join(dict.fromkeys(values))})"
+    """A prior in words: its kind and all its values, long arrays by their ends and a fingerprint."""
+    if isinstance(prior, dist.ExpandedDistribution):
+        return describe_prior(prior.base_dist)
+    if isinstance(prior, dist.Independent):
+        return describe_prior(prior.base_dist)
+    if type(prior).__name__ == "Chi2":
+        return f"Chi2(df={_shown(prior.df)})"
+    parts, made_of = [], ["mixing_distribution", "component_distribution", "component_distributions"]
+    transformed = type(prior) is dist.TransformedDistribution
+    if transformed or "Truncated" in type(prior).__name__:  # others are known by their own values
+        made_of.append("base_dist")
+    for name in made_of:
+        if name in vars(prior) or f"_{name}" in vars(prior):
+            inner = getattr(prior, name)
+            parts.append(", ".join(map(describe_prior, inner if isinstance(inner, (list, tuple)) else [inner])))
+    for step in prior.transforms if transformed else ():
+        held = [f"{key}={_shown(value)}" for key, value in vars(step).items() if not key.startswith("_")]
+        parts.append(f"{type(step).__name__}({', '.join(held)})")
+    for name in getattr(prior, "reparametrized_params", None) or prior.arg_constraints:
+        if name in vars(prior):
+            parts.append(f"{name}={_shown(getattr(prior, name))}")
+    for name in ("low", "high"):
+        if name in vars(prior) and f"{name}=" not in " ".join(parts):
+            parts.append(f"{name}={_shown(getattr(prior, name))}")
+    return f"{type(prior).__name__}({', '.join(dict.fromkeys(parts))})"
+
+
+def _shown(value: Any) -> str:
+    """A number as one types it; an array as a list, of which a long one shows its ends."""
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        return type(value).__name__
+    if array.size == 1:
+        return f"{float(array.reshape(())):.10g}"
+    texts = [f"{number:.10g}" for number in array.reshape(-1)]
+    if len(texts) > 8:
+        texts = [*texts[:3], "...", *texts[-1:], f"#{fingerprint(array)[:8]}"]
+    return f"[{', '.join(texts)}]" + ("" if array.ndim == 1 else f" of shape {array.shape}")
 
 
 @dataclass(frozen=True)
@@ -194,9 +242,10 @@ class Space:
         """Quantiles of the priors, entry by entry, as values of theta (from 2001 fixed draws)."""
         parts = []
         for p in self.parameters:
-            draws = np.asarray(p.prior.sample(jax.random.key(0), (2001,)))
-            draws = np.broadcast_to(draws.reshape(2001, -1), (2001, p.size))
-            parts.append(np.quantile(draws**2 if p.square else draws, levels, axis=0))
+            with jax.numpy_rank_promotion("allow"):  # as NumPyro needs it
+                draws = np.asarray(p.prior.sample(jax.random.key(0), (2001,))).reshape(2001, -1)
+            found = np.quantile(draws**2 if p.square else draws, levels, axis=0)
+            parts.append(np.broadcast_to(found, (len(found), p.size)))
         return np.clip(np.concatenate(parts, axis=1), self.lower, self.upper)
 
     # -- flat and named --------------------------------------------------------------------------

@@ -11,13 +11,14 @@ from jaxtyping import Float, Int
 
 from .data import Dataset
 from .errors import ModelError, SettingError
+from .goodness import GoodnessOfFit, goodness_of_fit, some
 from .graphs import Graph
 from .models.base import AbstractModel
-from .simulate import Mixing, draw
+from .simulate import Mixing, draw, require_seed
 from .simulate.exact import MOST_POINTS
-from .stein import goodness_of_fit
 
 MOST_CORRELATIONS = 200
+MOST_CELLS = 2e7  # values simulated in all, unless a size is asked for
 
 
 @dataclass(frozen=True)
@@ -31,16 +32,25 @@ class Predictive:
     data : Dataset
     method : str
         The simulator, with its ``mixing`` where it is not exact.
-    discrepancy, p_value : float
-        The squared kernel Stein discrepancy at the posterior mean, and its wild-bootstrap p-value.
+    goodness : GoodnessOfFit
+        A test of fit at the posterior mean, on all of the data.
     """
 
     replicates: Int[np.ndarray, "draws size d"]
     data: Dataset
     method: str
     mixing: Mixing | None
-    discrepancy: float
-    p_value: float
+    goodness: GoodnessOfFit
+
+    @property
+    def p_value(self) -> float:
+        """That of the test of fit."""
+        return self.goodness.p_value
+
+    @property
+    def compared(self) -> Dataset:
+        """As many observations as a replicate has: statistics vary with the number they are computed from."""
+        return some(self.data, self.replicates.shape[1])
 
     def marginal(self, column: int | str) -> pd.DataFrame:
         """Observed and predicted shares of each value of a column; ``sd`` is over replicated data sets."""
@@ -58,18 +68,17 @@ class Predictive:
         """For every column: mean, dispersion index and total variation, observed and predicted.
 
         ``tail`` is the share of replicated data sets whose statistic is at least the observed one: near 0 or 1 is bad.
+        Where replicates are smaller than the data, that of as many observations is compared.
         ``total_variation`` is the distance between the column's observed and mean predicted distribution.
         """
-        counts = self.data.counts
-        mean = np.average(self.data.rows, axis=0, weights=counts)
-        variance = np.average((self.data.rows - mean) ** 2, axis=0, weights=counts)
+        (mean, index), (own_mean, own_index) = _moments(self.data), _moments(self.compared)
         means, variances = self.replicates.mean(axis=1), self.replicates.var(axis=1)
         table = pd.DataFrame({"mean": mean, "predicted_mean": means.mean(axis=0)}, index=list(self.data.columns))
-        table["mean_tail"] = (means >= mean).mean(axis=0)
+        table["mean_tail"] = (means >= own_mean).mean(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            index, indices = variance / mean, variances / means
+            indices = variances / means
         table["dispersion"], table["predicted_dispersion"] = index, np.nanmean(indices, axis=0)
-        table["dispersion_tail"] = (indices >= index).mean(axis=0)
+        table["dispersion_tail"] = (indices >= own_index).mean(axis=0)
         table["total_variation"] = [
             0.5 * float(np.abs(m["observed"] - m["predicted"]).sum()) for m in map(self.marginal, range(self.data.d))
         ]
@@ -78,11 +87,15 @@ class Predictive:
     def agreement(self, graph: Graph) -> pd.DataFrame:
         """The share of a graph's edges whose ends have equal values, observed and predicted, with its ``tail``."""
         i, j = graph.edges.T
-        own = (self.data.rows[:, i] == self.data.rows[:, j]).mean(axis=1)
-        observed = float(np.average(own, weights=self.data.counts))
+
+        def agreeing(data: Dataset) -> float:
+            own = (data.rows[:, i] == data.rows[:, j]).mean(axis=1)
+            return float(np.average(own, weights=data.counts))
+
         predicted = (self.replicates[..., i] == self.replicates[..., j]).mean(axis=(1, 2))
-        row = {"observed": observed, "predicted": predicted.mean(), "sd": predicted.std()}
-        return pd.DataFrame([row | {"tail": np.mean(predicted >= observed)}], index=["edges with equal ends"])
+        row = {"observed": agreeing(self.data), "predicted": predicted.mean(), "sd": predicted.std()}
+        tail = np.mean(predicted >= agreeing(self.compared))
+        return pd.DataFrame([row | {"tail": tail}], index=["edges with equal ends"])
 
     def correlations(self) -> pd.DataFrame:
         """Pairwise correlations, observed and predicted, of at most `MOST_CORRELATIONS` pairs of columns."""
@@ -94,6 +107,14 @@ class Predictive:
             {"observed": observed, "predicted": np.nanmean(predicted, axis=0), "sd": np.nanstd(predicted, axis=0)},
             index=[f"{names[a]},{names[b]}" for a, b in zip(i, j, strict=True)],
         )
+
+
+def _moments(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and dispersion index of every column."""
+    mean = np.average(data.rows, axis=0, weights=data.counts)
+    variance = np.average((data.rows - mean) ** 2, axis=0, weights=data.counts)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return mean, variance / mean
 
 
 def _correlation(
@@ -116,36 +137,35 @@ def predict(
     size: int | None = None,
     method: str | None = None,
     seed: int = 0,
-    most: int = 2000,
 ) -> Predictive:
-    """Replicate the data at ``draws`` of the posterior draws ``thetas``, ``size`` observations each.
-
-    The test of fit uses at most ``most`` observations.
-    """
+    """Replicate the data at ``draws`` of the posterior draws ``thetas``, ``size`` observations each."""
     if model is None:
         raise ModelError("this fit was loaded without its model; give it: dfd.load(path, model=...)")
     if draws < 1 or (size is not None and size < 1):
         raise SettingError("draws and size must be at least 1")
+    require_seed(seed)
     rng = np.random.default_rng([seed, 3])
-    size = int(min(data.n, 500)) if size is None else size
+    quick = _is_quick(model)
+    most = MOST_CELLS / (draws * data.d) if quick else 500
+    size = int(max(1, min(data.n, most))) if size is None else size
     chosen = thetas[np.linspace(0, len(thetas) - 1, min(draws, len(thetas))).astype(int)]
     rows, used, mixing = draw(model, chosen, size, method, rng)
-    if data.n > 1:
-        discrepancy, p_value = goodness_of_fit(model, thetas.mean(axis=0), data, rng, most=most)
-    else:
-        discrepancy = p_value = float("nan")
-    return Predictive(rows, data, used, mixing, discrepancy, p_value)
+    return Predictive(rows, data, used, mixing, goodness_of_fit(model, thetas.mean(axis=0), data))
+
+
+def _is_quick(model: AbstractModel) -> bool:
+    """Whether observations can be drawn exactly and at once."""
+    return model.domain.d == 1 or (model.domain.is_finite and model.domain.size <= MOST_POINTS)
 
 
 def affordable(model: AbstractModel, data: Dataset) -> dict[str, Any]:
     """Settings of `predict` that take about a second: as many draws as the model's simulator is quick."""
-    most = int(np.clip(np.sqrt(2e8 / data.d), 100, 2000))  # the test of fit costs rows x rows x columns
-    if model.domain.d == 1 or (model.domain.is_finite and model.domain.size <= MOST_POINTS):
-        return {"draws": 100, "most": most}
+    if _is_quick(model):
+        return {"draws": 100}
     size = int(min(data.n, np.clip(100_000 // (40 * data.d), 20, 100)))
     clusters = model.name in ("ising", "potts") and model.options.get("states") != "binary"
     method = "swendsen-wang" if clusters and not model.options.get("field") else None  # it needs no compilation
-    return {"draws": 40, "size": size, "method": method, "most": most}
+    return {"draws": 40, "size": size, "method": method}
 
 
 def parameters_of(posterior: Any, names: list[str]) -> Float[np.ndarray, "all p"]:

@@ -36,6 +36,9 @@ class Bars:
 
         return advance
 
+    def tell(self, text: str) -> None:
+        self._console.print(text, highlight=False, markup=False)
+
 
 def on_terminal() -> Bars:
     """Bars that draw only if standard error is a terminal."""

@@ -108,11 +108,19 @@ def tabulate(model: AbstractModel, data: Dataset, blocks: np.ndarray | None = No
     """
     if isinstance(model, ExponentialFamily):
         return _distinct(model, data, blocks)
-    if blocks is not None:
-        raise ModelError("one observation can be calibrated by blocks of sites only for lattice models (Ising, Potts)")
+    refuse_blocks(blocks)
     if isinstance(model, Pairwise):
         return _pairwise(model, data)
     return _neighbours(model, data)
+
+
+def refuse_blocks(blocks: np.ndarray | None) -> None:
+    """For tables and losses whose terms do not belong to single sites."""
+    if blocks is not None:
+        raise ModelError(
+            "one observation can be calibrated by resampling blocks of sites, and only for lattice models (Ising, "
+            "Potts) with loss 'dfd', 'ratio' or 'pseudo'. Give more observations, or beta by hand (without adjust)."
+        )
 
 
 def log_ratios(model: AbstractModel, theta: Theta, arrays: Table) -> tuple[Array, Array]:

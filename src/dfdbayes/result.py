@@ -12,6 +12,7 @@ from typing import Any
 
 import arviz_base
 import arviz_stats
+import h5netcdf
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -20,13 +21,15 @@ from arviz_base.labels import BaseLabeller
 from . import models
 from .calibration import Calibration
 from .data import Dataset
-from .errors import DataError, ModelError
+from .diagnostics import useless_means
+from .errors import DataError, ModelError, SettingError
 from .files import write_atomically
 from .minimise import Minimum, Outcome
 from .models.base import AbstractModel
 from .predictive import Predictive, parameters_of, predict
 
 FORMAT = 1
+h5netcdf.File._writable = False  # its files lack this while they are opened, and say so again if that fails
 
 
 def versions() -> dict[str, str]:
@@ -90,13 +93,17 @@ class Fit:
         return {labels.make_label_flat(name, sel, isel): np.asarray(values) for name, sel, isel, values in found}
 
     def summary(self, interval: float = 0.95) -> pd.DataFrame:
-        """Mean, sd, equal-tailed interval and diagnostics of every parameter and derived quantity.
+        """Mean, sd, median, equal-tailed interval and diagnostics of every parameter and derived quantity.
 
-        Column names are ArviZ's: for a 95 % interval ``eti95_lb`` and ``eti95_ub``.
+        Column names are ArviZ's: for a 95 % interval ``eti95_lb`` and ``eti95_ub``. Where a few huge draws decide the
+        mean, it is left out (NaN), and so is the sd: read the median.
         """
         if not 0 < interval < 1:
-            raise ValueError(f"interval is {interval}; it must lie between 0 and 1")
-        return arviz_stats.summary(self.tree, ci_prob=interval, ci_kind="eti", round_to="none")
+            raise SettingError(f"interval is {interval}; it must lie between 0 and 1")
+        table = arviz_stats.summary(self.tree, ci_prob=interval, ci_kind="eti", round_to="none")
+        table.insert(2, "median", [float(np.median(draws)) for draws in self.entries.values()])
+        table.loc[useless_means(self.tree), ["mean", "sd", "mcse_mean", "mcse_sd"]] = np.nan
+        return table
 
     def to_arviz(self) -> xr.DataTree:
         """The draws, sampler statistics and data as ArviZ's data tree."""
@@ -112,7 +119,7 @@ class Fit:
         draws : int
             How many posterior draws to simulate a data set from.
         size : int, optional
-            Observations in each; by default as many as in the data, at most 500.
+            Observations in each; by default as many as in the data where they can be drawn at once, else at most 500.
         method : str, optional
             The simulator; see `simulate`.
         seed : int
@@ -130,6 +137,11 @@ class Fit:
 
     def save(self, path: str | Path) -> Path:
         """Write everything to one netCDF file, completely or not at all."""
+        written = self.to_bytes()
+        return write_atomically(path, lambda scratch: scratch.write_bytes(written))
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes."""
         tree = self.tree.copy()
         tree["calibration"] = xr.DataTree(
             xr.Dataset(
@@ -141,8 +153,7 @@ class Fit:
             )
         )
         tree.attrs["dfdbayes"] = json.dumps(self._description())
-        written = bytes(tree.to_netcdf(engine="h5netcdf"))  # in memory: HDF5 crashes where a disk is full
-        return write_atomically(path, lambda scratch: scratch.write_bytes(written))
+        return bytes(tree.to_netcdf(engine="h5netcdf"))  # in memory: HDF5 crashes where a disk is full
 
     def _description(self) -> dict[str, Any]:
         """All but the arrays, as JSON can hold it."""
@@ -157,6 +168,8 @@ class Fit:
                 "columns": list(self.data.columns),
                 "dropped": self.data.dropped,
                 "source": self.data.source,
+                "named": self.data.named,
+                "notes": list(self.data.notes),
             },
             "minimum": {
                 "theta": {name: np.asarray(value).tolist() for name, value in m.theta.items()},
@@ -183,11 +196,7 @@ class Fit:
         """The run in plain values, for JSON: estimates, weight, minimum, settings, warnings, versions."""
         table = self.summary(interval)
         about = self._description()
-        calibration = {
-            name: (None if isinstance(value, float) and not np.isfinite(value) else value)
-            for name, value in about["calibration"].items()
-        }
-        return {
+        return _finite({
             "model": self.settings["model"],
             "loss": self.settings["loss"],
             "n": self.data.n,
@@ -195,19 +204,30 @@ class Fit:
             "dropped_rows": self.data.dropped,
             "beta": self.beta,
             "parameters": {str(name): row.to_dict() for name, row in table.iterrows()},
-            "calibration": calibration | {"outcomes": self.calibration.tally},
+            "calibration": about["calibration"] | {"outcomes": self.calibration.tally},
             "minimum": {k: about["minimum"][k] for k in ("theta", "value", "gradient_norm", "outcome")},
             "settings": self.settings,
             "warnings": list(self.cautions),
             "timings": self.timings,
             "versions": self.versions,
-        }
+        })  # fmt: skip
 
     def __repr__(self) -> str:
         return (
             f"Fit of {self.settings['model']} to {self.data.n} observations by {self.settings['loss']}; "
             f"{self.calibration.message}"
         )
+
+
+def _finite(value: Any) -> Any:
+    """The same in values that JSON can hold: numbers that are not finite become None."""
+    if isinstance(value, Mapping):
+        return {str(key): _finite(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(part) for part in value]
+    if isinstance(value, (float, np.floating)):
+        return float(value) if np.isfinite(value) else None
+    return value
 
 
 def assemble(
@@ -244,12 +264,23 @@ def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
     if not path.is_file():
         raise DataError(f"there is no file '{path}'")
     try:
-        tree = xr.load_datatree(path, engine="h5netcdf") if hasattr(xr, "load_datatree") else _load(path)
+        with xr.open_datatree(path, engine="h5netcdf") as opened:
+            tree = opened.load()
         about = json.loads(tree.attrs["dfdbayes"])
-    except (OSError, KeyError, ValueError) as problem:
-        raise DataError(f"'{path.name}' is not a fit saved by dfdbayes: {problem}") from problem
-    if about["format"] > FORMAT:
-        raise DataError(f"'{path.name}' was saved by a newer version of dfdbayes; update to read it")
+        number = int(about["format"])
+        if number <= FORMAT:
+            return _restored(tree, about, model)
+    except ModelError:
+        raise
+    except Exception as problem:  # whatever a damaged or alien file makes the libraries say
+        said = (str(problem).splitlines() or [""])[0]
+        raise DataError(
+            f"'{path.name}' is not a fit saved by dfdbayes, or it is damaged ({type(problem).__name__}: {said})"
+        ) from problem
+    raise DataError(f"'{path.name}' was saved by a newer version of dfdbayes (format {number}); update to read it")
+
+
+def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | None) -> Fit:
     settings = about["settings"]
     observed = tree["observed_data"].to_dataset()
     repeats = observed["observations"].values if "observations" in observed else observed["counts"].values
@@ -260,6 +291,8 @@ def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
         first=observed["first"].values,
         dropped=about["data"]["dropped"],
         source=about["data"]["source"],
+        named=about["data"].get("named", True),
+        notes=tuple(about["data"].get("notes", ())),
         repeats=None if np.array_equal(repeats, observed["counts"].values) else repeats,
     )
     if model is None:
@@ -300,8 +333,3 @@ def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
         about["timings"],
         about["versions"],
     )
-
-
-def _load(path: Path) -> xr.DataTree:
-    with xr.open_datatree(path, engine="h5netcdf") as opened:
-        return opened.load()

@@ -8,11 +8,11 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "dfdbayes"
 
 ROAD = [
-    "errors", "files", "state", "timing", "domain", "graphs", "kernels", "normaliser", "divergence",
-    "reading", "tally", "data", "datasets", "glance", "parameters", "models", "ratios",
+    "errors", "identity", "process", "resources", "files", "state", "timing", "domain", "graphs", "kernels",
+    "normaliser", "divergence", "reading", "tally", "data", "datasets", "glance", "parameters", "models", "ratios",
     "losses", "objective", "minimise", "bootstrap", "distributed", "calibration", "adjustment", "posterior", "sampling",
-    "simulate", "stein", "predictive", "diagnostics", "result", "progress", "fit", "comparison", "coverage",
-    "uncalibrated", "evidence", "plots", "report", "experiments", "usermodel", "cli", "__main__",
+    "simulate", "stein", "goodness", "predictive", "diagnostics", "result", "progress", "fit", "comparison", "coverage",
+    "uncalibrated", "evidence", "plots", "report", "runs", "experiments", "usermodel", "cli", "__main__",
 ]  # fmt: skip
 
 # Methods of a fit that open onto a later module, and are imported only when called.

@@ -51,7 +51,7 @@ def test_lyddon_refuses_a_singular_matrix(objective):
 def test_adjusted_draws_have_the_estimators_covariance(objective, method):
     fit = dfd.fit(objective.model, objective.data, adjust=method, progress=False)
     z = np.log(np.stack([fit.posterior[name].values.reshape(-1) for name in ("theta1", "theta2")], axis=1))
-    wanted = np.cov(np.log(fit.calibration.minimisers).T) * 399 / 396  # Hotelling's factor for 400 fits of 2 parameters
+    wanted = np.cov(np.log(fit.calibration.minimisers).T)
     tolerance = 1e-8 if method == "bootstrap" else 0.25  # the sandwich is the bootstrap's limit, not the same
     np.testing.assert_allclose(np.cov(z.T), wanted, rtol=tolerance)
     assert fit.settings["adjust"] == method
@@ -64,8 +64,9 @@ def test_a_named_alternative_stands_in_where_the_paper_has_no_weight(tmp_path):
     prior = {"theta": dist.Normal(20.0, 0.01)}
     with pytest.raises(dfd.errors.CalibrationError, match="Theorem 3"):
         dfd.fit("poisson", x, prior=prior, progress=False)
-    with pytest.warns(dfd.errors.CalibrationWarning, match="'lyddon' stands in for it"):
+    with pytest.warns() as warned:
         fit = dfd.fit("poisson", x, prior=prior, on_failure="fallback", sampler="laplace", progress=False)
+    assert any("'lyddon' stands in for it" in str(warning.message) for warning in warned)
     assert fit.calibration.method == "lyddon" and fit.settings["calibration"] == "lyddon"
     assert any("stands in" in caution for caution in fit.cautions)
     assert "stands in" in fit.report(tmp_path / "r.html").read_text()
@@ -89,7 +90,7 @@ def test_a_weight_by_hand_can_be_adjusted_by_the_bootstrap():
     fit = dfd.fit("poisson", x, beta=0.3, adjust="bootstrap", sampler="laplace", progress=False)
     assert fit.beta == 0.3 and len(fit.calibration.outcomes) == 400
     z = np.log(fit.posterior["theta"].values.reshape(-1))
-    wanted = np.log(fit.calibration.minimisers[:, 0]).std(ddof=1) * np.sqrt(399 / 397)
+    wanted = np.log(fit.calibration.minimisers[:, 0]).std(ddof=1)
     assert z.std(ddof=1) == pytest.approx(wanted, rel=1e-6)
 
 
@@ -127,8 +128,8 @@ def test_the_default_adjusts_where_it_can_and_says_where_it_cannot(objective):
 
 def test_too_few_replicates_for_a_covariance():
     x = np.random.default_rng(0).poisson(4.0, 200)
-    with pytest.raises(dfd.errors.CalibrationError, match="3 bootstrap fits are too few"):
-        dfd.fit("poisson", x, bootstrap=3, adjust="bootstrap", sampler="laplace", progress=False)
+    with pytest.raises(dfd.errors.CalibrationError, match="2 bootstrap fits are too few"):
+        dfd.fit("poisson", x, bootstrap=2, adjust="bootstrap", sampler="laplace", progress=False)
 
 
 def test_lyddon_refuses_a_negative_weight(objective):

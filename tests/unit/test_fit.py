@@ -122,7 +122,8 @@ def test_describe_is_plain_json(sales_fit):
 def test_priors_by_name_change_the_posterior():
     x = np.random.default_rng(0).poisson(3.0, 20)
     wide = dfd.fit("poisson", x, beta=0.5, **QUICK).summary()["mean"]["theta"]
-    tight = dfd.fit("poisson", x, beta=0.5, prior={"theta": dist.Gamma(4000.0, 1000.0)}, **QUICK)
+    with pytest.warns(dfd.errors.PriorWarning, match="theta is its prior"):
+        tight = dfd.fit("poisson", x, beta=0.5, prior={"theta": dist.Gamma(4000.0, 1000.0)}, **QUICK)
     assert tight.summary()["mean"]["theta"] == pytest.approx(4.0, abs=0.1) and wide < 3.7
     assert tight.settings["priors"] == {"theta": "Gamma(concentration=4000, rate=1000)"}
 

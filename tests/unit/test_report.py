@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cache
 from html import unescape
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -62,10 +63,13 @@ def test_what_a_kind_has_of_its_own(kind, words):
         assert word in page(kind).replace("&#x27;", "'")
 
 
+NOTE = "the first line was read as a row. What to do: write a name above the data."
+
+
 def every_caution(monkeypatch) -> tuple[str, ...]:
     """All that `diagnostics` can say, from a run in which everything went wrong."""
     fit = small_fits.counts()
-    objective = objective_of(replace(fit, data=replace(fit.data, dropped=7)))
+    objective = objective_of(replace(fit, data=replace(fit.data, dropped=7, notes=(NOTE,))))
     minimum = replace(fit.minimum, outcome=Outcome.BOUNDARY, edges=("theta2",))
     bad = (Outcome.ESCAPED,) * 5 + (Outcome.CONVERGED,) * 35
     reason = "score-matching: no beta > 0 fits. What to do: widen the prior."
@@ -74,18 +78,19 @@ def every_caution(monkeypatch) -> tuple[str, ...]:
         method="score-matching-invariant",
     )  # fmt: skip
     stuck = np.repeat(np.arange(4.0)[:, None], 250, axis=1) + 1e-3 * np.arange(250.0)
-    tree = assemble({"theta1": stuck}, {}, fit.data, {})
+    prior = np.asarray(fit.model.space.priors["theta2"].sample(jax.random.key(1), (4, 250)))
+    tree = assemble({"theta1": 1e3 * stuck, "theta2": prior, "huge": np.exp(9 * stuck**2)}, {}, fit.data, {})
     monkeypatch.setattr(diagnostics, "flat_parameters", lambda objective, minimum: ("theta1",))
     stats = {"diverging": np.ones((4, 250), bool)}
-    found = diagnostics.cautions_of(objective, minimum, calibration, "it lies on an edge.", stats, tree)
+    found = diagnostics.cautions_of(objective, minimum, calibration, "it lies on an edge.", "bootstrap", stats, tree)
     return tuple(map(str, found))
 
 
 def test_every_warning_stands_with_its_remedy(monkeypatch):
     cautions = every_caution(monkeypatch)
-    assert len(cautions) == 12
+    assert len(cautions) == 16
     text = unescape(sections.cautions(replace(small_fits.counts(), cautions=cautions)))
-    assert text.count("<strong>What to do:</strong>") == text.count("class=caution") == 12
+    assert text.count("<strong>What to do:</strong>") == text.count("class=caution") == 16
     for caution in cautions:
         happened, marked, remedy = caution.partition("What to do:")
         assert marked and len(remedy) > 10 and happened.strip() in text and remedy in text

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 import warnings
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from .arguments import (
     Columns,
     Dask,
     Data,
+    Force,
     GraphName,
     Json,
     Missing,
@@ -29,7 +31,19 @@ from .arguments import (
     Timings,
     Weights,
 )
-from .running import cluster_at, data_of, draw, numbers_of, options_of, plain_table, run_fit, show, tell, write_text
+from .running import (
+    cluster_at,
+    data_of,
+    draw,
+    numbers_of,
+    options_of,
+    plain_table,
+    run_fit,
+    say,
+    show,
+    tell,
+    write_text,
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -78,12 +92,13 @@ def fit_command(
     dask: Dask = None,
     out: Out = None,
     resume: Resume = False,
+    force: Force = False,
     as_json: Json = False,
     timings: Timings = False,
 ) -> None:
     """Fit a model to data and print the calibrated posterior."""
     run_fit(
-        data, out, timings, dask, resume, as_json, model=model, loss=loss, beta=beta, calibration=calibration,
+        data, out, timings, dask, resume, force, as_json, model=model, loss=loss, beta=beta, calibration=calibration,
         adjust=adjust, on_failure=on_failure, bootstrap=bootstrap, resampling=resampling, sampler=sampler, draws=draws,
         warmup=warmup, chains=chains, seed=seed, columns=columns.split(",") if columns else None, weights=weights,
         missing=missing, options=options_of(graph, states, rates),
@@ -91,9 +106,9 @@ def fit_command(
 
 
 @app.command()
-def demo(out: Out = Path("runs/sales"), seed: Seed = 0, timings: Timings = False) -> None:
+def demo(out: Out = Path("runs/sales"), seed: Seed = 0, timings: Timings = False, force: Force = False) -> None:
     """Fit the Conway-Maxwell-Poisson model to the built-in sales data."""
-    run_fit("sales", out, timings, model="cmp", seed=seed)
+    run_fit("sales", out, timings, force=force, model="cmp", seed=seed)
 
 
 @app.command()
@@ -145,12 +160,12 @@ def compare(
         table = plain_table(compared.table.reset_index())
         print(json.dumps({"table": table, "warnings": warned, "failed": failed}))
     else:
-        print(compared.table.to_string(float_format=lambda value: f"{value:.4f}"))
+        say(compared.table.to_string(float_format=lambda value: f"{value:.4f}"))
         for word, result in fits.items():
             for caution in result.cautions:
-                print(f"warning ({word}): {caution}")
+                say(f"warning ({word}): {caution}")
         for word, reason in failed.items():
-            print(f"warning ({word}): not fitted: {reason}")
+            say(f"warning ({word}): not fitted: {reason}")
     if folder is not None:
         from .. import plots
 
@@ -198,10 +213,10 @@ def coverage_command(
         table = plain_table(found.table.reset_index(names="parameter"))
         print(json.dumps({"table": table, "fitted": found.replicates, "failures": found.failures}))
     else:
-        print(found.table.to_string(float_format=lambda value: f"{value:.3f}"))
-        print(f"{found.replicates} of {replicates} data sets were fitted")
+        say(found.table.to_string(float_format=lambda value: f"{value:.3f}"))
+        say(f"{found.replicates} of {replicates} data sets were fitted")
         for reason, count in found.failures.items():
-            print(f"warning: {count} ended in {reason}")
+            say(f"warning: {count} ended in {reason}")
     if folder is not None:
         write_text(folder / "coverage.csv", found.table.to_csv(index_label="parameter"))
         draw(folder / "coverage.png", plots.coverage(found))
@@ -242,8 +257,8 @@ def reproduce(
         write_page(NAMES, folder, versions()["dfdbayes"])
         print("skipped: no data" if finding.skipped else f"{taken:.0f} s", flush=True)
         if finding.skipped:
-            print(f"  {finding.text}")
-    print(f"written to {folder}{os.sep}: index.html, and figures and numbers of each experiment")
+            say(f"  {finding.text}")
+    say(f"written to {folder}{os.sep}: index.html, and figures and numbers of each experiment")
 
 
 @app.command()
@@ -259,14 +274,18 @@ def rerun(
     import numpy as np
 
     from ..errors import DataError, SettingError
-    from ..result import load, versions
+    from ..fit import fit
+    from ..result import versions
+    from ..runs import read_about, read_fit
     from ..usermodel import is_code
 
-    try:
-        about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        settings, was = dict(about["settings"]), about["versions"]
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise DataError(f"'{folder}' is not the folder of a run: run.json cannot be read ({problem})") from problem
+    about = read_about(folder)
+    settings, was = dict(about["settings"]), about["versions"]
+    unknown = sorted(set(settings) - set(signature(fit).parameters))
+    if unknown:
+        raise DataError(
+            f"'{folder}' is not the folder of a run: its settings name {', '.join(unknown)}, unknown to fit"
+        )
     if is_code(settings["model"]):
         if model is None:
             raise SettingError(
@@ -274,13 +293,15 @@ def rerun(
                 f"command with --model {settings['model']}"
             )
         settings["model"] = model
-    if not (folder / "posterior.nc").is_file():
-        raise DataError(f"the run in '{folder}' was not finished; repeat its fit command with --resume")
-    earlier = load(folder / "posterior.nc")
+    earlier = read_fit(folder)
     settings |= {"columns": None, "weights": None}  # which are part of the data by now
     tell(f"the data are those kept in {folder}; {about['data']} is not read again", as_json)
-    result = run_fit(earlier.data, out, False, None, False, as_json, **settings)
-    same = all(np.array_equal(result.posterior[name], earlier.posterior[name]) for name in earlier.posterior)
+    try:
+        result = run_fit(earlier.data, out, False, None, False, False, as_json, **settings)
+    except (TypeError, KeyError, AttributeError) as problem:  # settings that somebody changed
+        raise DataError(f"the settings in '{folder}' are damaged: {problem}") from problem
+    pairs = [(result.posterior.get(name), values) for name, values in earlier.posterior.items()]
+    same = all(now is not None and np.array_equal(now, values) for now, values in pairs)
     differing = [f"{name} {was[name]} (now {now})" for name, now in versions().items() if was.get(name, now) != now]
     reason = f"; versions differ: {', '.join(differing)}" if differing else ""
     tell("the draws are the same as before" if same else f"warning: the draws differ from before{reason}", as_json)
@@ -296,7 +317,7 @@ def models_command(as_json: Json = False) -> None:
         return
     width = max(map(len, models.names()))
     for name, about in models.names().items():
-        print(f"{name:<{width}}  {about}")
+        say(f"{name:<{width}}  {about}")
 
 
 @app.command()
@@ -307,11 +328,11 @@ def summary(
 ) -> None:
     """Print the summary of a saved fit."""
     from ..errors import SettingError
-    from ..result import load
+    from ..runs import read_fit
 
     if not 0 < interval < 1:
         raise SettingError(f"--interval is {interval}; it must lie between 0 and 1, for example 0.95")
-    show(load(file / "posterior.nc" if file.is_dir() else file), interval, as_json)
+    show(read_fit(file), interval, as_json)
 
 
 def _keep_compiled_code() -> None:
@@ -323,9 +344,11 @@ def _keep_compiled_code() -> None:
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dfdbayes" / "compiled"
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        about = folder.stat()
     except OSError:
         return
-    if os.access(folder, os.W_OK):
+    ours = not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o022)
+    if ours and os.access(folder, os.W_OK):  # compiled code that others may write is not to be run
         jax.config.update("jax_compilation_cache_dir", str(folder))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
@@ -353,5 +376,5 @@ def main() -> None:
 
 
 def _refuse(message: str) -> None:
-    print(f"error: {message}", file=sys.stderr)
+    say(f"error: {message}", error=True)
     sys.exit(2)

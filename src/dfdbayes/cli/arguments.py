@@ -27,4 +27,5 @@ Dask = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for machines.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from what an interrupted run left in --out.")]
+Force = Annotated[bool, typer.Option("--force", help="Begin anew, and discard what an interrupted run left in --out.")]
 Timings = Annotated[bool, typer.Option("--timings", help="Print where the time went.")]

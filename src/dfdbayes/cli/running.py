@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+STATE = "state"  # the folder inside --out that keeps finished parts
 BEGAN = time.perf_counter() - time.process_time()  # about when the process began: importing is all it did
 
 
@@ -20,52 +21,86 @@ def run_fit(
     timings: bool,
     dask: str | None = None,
     resume: bool = False,
+    force: bool = False,
     as_json: bool = False,
     **settings: Any,
 ) -> Any:
     """Fit, show, and write what a folder of a run holds."""
     from ..errors import SettingError
-    from ..files import require_writable
+    from ..files import alone_in, require_writable
+
+    if resume and out is None:
+        raise SettingError("--resume needs --out, the folder of the run that was interrupted")
+    if resume and force:
+        raise SettingError("--resume goes on from an interrupted run and --force begins anew: choose one")
+    if out is None:
+        return _fit_and_show(source, None, timings, dask, True, as_json, settings)
+    folder = require_writable(out)
+    with alone_in(folder):
+        return _fit_and_show(source, folder, timings, dask, _resumes(folder / STATE, resume, force), as_json, settings)
+
+
+def _resumes(state: Path, resume: bool, force: bool) -> bool:
+    """Whether to go on from what an interrupted run left; an error where that is there and nobody said what to do."""
+    from ..errors import SettingError
+    from ..state import unfinished
+
+    if unfinished(state) and not (resume or force):
+        raise SettingError(
+            f"'{state.parent}' holds an interrupted run. What to do: --resume goes on from there (with the same "
+            "settings), --force begins anew and discards it."
+        )
+    return resume
+
+
+def _fit_and_show(
+    source: Any, folder: Path | None, timings: bool, dask: str | None, resume: bool, as_json: bool, settings: dict
+) -> Any:
     from ..fit import fit
-    from ..result import versions
+    from ..runs import write_run
     from ..state import forget
     from ..usermodel import model_of
 
     imported = time.perf_counter() - BEGAN
-    if resume and out is None:
-        raise SettingError("--resume needs --out, the folder of the run that was interrupted")
-    folder = require_writable(out) if out is not None else None
-    state = None if folder is None else folder / "state"
-    about = {"data": str(source) if isinstance(source, (str, Path)) else source.source, "settings": dict(settings)}
-    if state is not None and not resume:
-        forget(state)
+    state = None if folder is None else folder / STATE
+    about = {
+        "data": printable(source if isinstance(source, (str, Path)) else source.source),
+        "settings": dict(settings),
+    }
     try:
         with warnings.catch_warnings(), cluster_at(dask) as client:
             warnings.simplefilter("ignore")  # they are on the result, and shown with it
             model = model_of(settings.pop("model"))
-            result = fit(model, data_of(source), client=client, state=state, **settings)
+            result = fit(model, data_of(source), client=client, state=state, resume=resume, **settings)
     except KeyboardInterrupt:
         kept = "" if state is None else f"; what is done is kept in {state}: repeat the command with --resume"
-        print(f"interrupted{kept}", file=sys.stderr)
+        say(f"interrupted{kept}", error=True)
         sys.exit(130)
     show(result, 0.95, as_json)
     written = time.perf_counter()
-    if folder is not None:
-        result.save(folder / "posterior.nc")
-        write_text(folder / "summary.csv", result.summary().to_csv(index_label="parameter"))
-        write_text(folder / "summary.json", json.dumps(result.describe(), indent=2, allow_nan=False))
-        result.report(folder / "report.html")
-        write_text(folder / "run.json", json.dumps(about | {"command": "fit", "versions": versions()}, indent=2))
-        forget(folder / "state")
-        tell(f"written to {folder}{os.sep}: posterior.nc, summary.csv, summary.json, report.html, run.json", as_json)
+    if folder is not None and state is not None:
+        names = write_run(folder, result, about)
+        forget(state)
+        tell(f"written to {folder}{os.sep}: {', '.join(names)}", as_json)
     if timings:
         show_timings(result, imported, time.perf_counter() - written)
     return result
 
 
+def printable(text: object) -> str:
+    """A text that a terminal shows and does not obey: control characters are written out."""
+    plain = str(text).encode("utf-8", "replace").decode()
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in plain)
+
+
+def say(text: object = "", error: bool = False) -> None:
+    """Print a line; names from data may hold anything."""
+    print(printable(text), file=sys.stderr if error else sys.stdout)
+
+
 def tell(text: str, as_json: bool) -> None:
     """A line for people; beside JSON it goes to standard error."""
-    print(text, file=sys.stderr if as_json else sys.stdout)
+    say(text, error=as_json)
 
 
 def plain_table(table: Any) -> list[dict[str, Any]]:
@@ -128,17 +163,17 @@ def show(result: Any, interval: float, as_json: bool = False) -> None:
         print(json.dumps(result.describe(interval), allow_nan=False))
         return
     data, settings = result.data, result.settings
-    print(f"{settings['model']} fitted to {data.source}: {data.n} observations, {len(data.rows)} distinct rows")
-    print(f"loss {settings['loss']}, {result.calibration.message}")
+    say(f"{settings['model']} fitted to {data.source}: {data.n} observations, {len(data.rows)} distinct rows")
+    say(f"loss {settings['loss']}, {result.calibration.message}")
     if settings.get("bounds"):
-        print(f"the loss is unbounded below, so the parameters are bounded: {settings['bounds']}")
+        say(f"the loss is unbounded below, so the parameters are bounded: {settings['bounds']}")
     table = result.summary(interval).drop(columns=["mcse_mean", "mcse_sd"])
     table[["ess_bulk", "ess_tail"]] = table[["ess_bulk", "ess_tail"]].round().astype(int)
-    print()
-    print(table.to_string(float_format=lambda value: f"{value:.4f}"))
-    print()
+    say()
+    say(table.to_string(float_format=lambda value: f"{value:.4f}"))
+    say()
     for caution in result.cautions:
-        print(f"warning: {caution}")
+        say(f"warning: {caution}")
 
 
 def show_timings(result: Any, imported: float, written: float) -> None:

@@ -17,7 +17,7 @@ from ..data import Dataset
 from ..errors import ModelError
 from ..models.base import AbstractModel, ExponentialFamily
 from ..parameters import Theta
-from ..ratios import Prepared, fold, pad, padded_size, statistics
+from ..ratios import Prepared, fold, pad, padded_size, refuse_blocks, statistics
 
 MOST_POINTS = 2**20
 
@@ -46,6 +46,7 @@ class Likelihood:
     calibration = "none"
 
     def prepare(self, model: AbstractModel, data: Dataset, blocks: np.ndarray | None = None) -> Prepared:
+        refuse_blocks(blocks)
         points = None if model.log_normaliser is not None else _all_points(model)
         if isinstance(model, ExponentialFamily):
             T, b = statistics(model, data.rows)

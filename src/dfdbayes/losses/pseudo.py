@@ -22,7 +22,7 @@ from ..models.base import AbstractModel, ExponentialFamily
 from ..models.pairwise import Pairwise
 from ..normaliser import log_normaliser
 from ..parameters import Theta
-from ..ratios import PairwiseRows, Prepared, all_differences, fold_owned, pad, padded_size, tabulate
+from ..ratios import PairwiseRows, Prepared, all_differences, fold_owned, pad, padded_size, refuse_blocks, tabulate
 from .likelihood import Likelihood, Points, Sums
 from .local import LocalLoss
 
@@ -68,11 +68,12 @@ class PseudoLikelihood:
         if all(coordinate.kind == "finite" and len(coordinate.levels) == 2 for coordinate in coordinates):
             return tabulate(model, data, blocks)
         if model.domain.d == 1 and (model.log_normaliser is not None or model.domain.is_finite):
-            return Likelihood().prepare(model, data)
+            return Likelihood().prepare(model, data, blocks)
         if isinstance(model, Pairwise):
-            return tabulate(model, data)
+            return tabulate(model, data, blocks)
         if isinstance(model, ExponentialFamily) and len(coordinates) == 1 and model.domain.is_finite:
             return _conditionals(model, data, blocks)
+        refuse_blocks(blocks)
         return _states(model, data)
 
     def value(self, model: AbstractModel, theta: Theta, arrays: Any, weights: Any) -> Float[Array, ""]:

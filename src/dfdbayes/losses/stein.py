@@ -22,7 +22,17 @@ from ..errors import ModelError
 from ..kernels import HAMMING, neighbour_kernels
 from ..models.base import AbstractModel, ExponentialFamily
 from ..parameters import Theta
-from ..ratios import PairwiseRows, Prepared, Table, distinct_decrements, log_ratios, pad, padded_size, tabulate
+from ..ratios import (
+    PairwiseRows,
+    Prepared,
+    Table,
+    distinct_decrements,
+    log_ratios,
+    pad,
+    padded_size,
+    refuse_blocks,
+    tabulate,
+)
 
 MOST_ROWS = 6000
 
@@ -58,8 +68,7 @@ class KernelStein:
     calibration = "score-matching-invariant"
 
     def prepare(self, model: AbstractModel, data: Dataset, blocks: np.ndarray | None = None) -> Prepared:
-        if blocks is not None:
-            raise ModelError("the kernel Stein discrepancy needs more than one observation; use loss='dfd'")
+        refuse_blocks(blocks)
         if len(data.rows) > MOST_ROWS:
             raise ModelError(
                 f"the kernel Stein discrepancy needs a matrix between distinct rows; {len(data.rows)} are too many "

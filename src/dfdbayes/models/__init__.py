@@ -51,38 +51,51 @@ def _or_all_pairs(d: int, options: Options) -> Any:
     return d if options.get("graph") is None else _graph(options)
 
 
-# How each name becomes a model, from the number of columns and options.
-_BY_NAME: dict[str, tuple[Callable[..., AbstractModel], Callable[[int, Options], AbstractModel]]] = {
-    "bernoulli": (Bernoulli, lambda d, o: Bernoulli()),
-    "poisson": (Poisson, lambda d, o: Poisson()),
-    "cmp": (ConwayMaxwellPoisson, lambda d, o: ConwayMaxwellPoisson()),
+def _count_of_states(options: Options) -> int:
+    given = options.get("states")
+    try:
+        return 3 if given is None else int(given)
+    except (TypeError, ValueError):
+        raise ModelError(f"states must be a whole number, for example --states 3, not {given!r}") from None
+
+
+# For each name: the model's function, how it is called with a number of columns and options, and the options it takes.
+_BY_NAME: dict[str, tuple[Callable[..., AbstractModel], Callable[[int, Options], AbstractModel], tuple[str, ...]]] = {
+    "bernoulli": (Bernoulli, lambda d, o: Bernoulli(), ()),
+    "poisson": (Poisson, lambda d, o: Poisson(), ()),
+    "cmp": (ConwayMaxwellPoisson, lambda d, o: ConwayMaxwellPoisson(), ()),
     "ising": (
         Ising,
         lambda d, o: Ising(_graph(o), o.get("states") or "spins", bool(o.get("field"))),
+        ("graph", "states", "field"),
     ),
     "ising-network": (
         IsingNetwork,
         lambda d, o: IsingNetwork(_or_all_pairs(d, o), o.get("states") or "binary"),
+        ("graph", "states"),
     ),
-    "potts": (Potts, lambda d, o: Potts(_graph(o), int(o.get("states") or 3))),
+    "potts": (Potts, lambda d, o: Potts(_graph(o), _count_of_states(o)), ("graph", "states")),
     "poisson-graphical": (
         PoissonGraphical,
         lambda d, o: PoissonGraphical(_or_all_pairs(d, o), o.get("prior") or "squared"),
+        ("graph", "prior"),
     ),
     "cmp-graphical": (
         ConwayMaxwellPoissonGraphical,
         lambda d, o: ConwayMaxwellPoissonGraphical(_or_all_pairs(d, o), o.get("prior") or "squared"),
+        ("graph", "prior"),
     ),
     "poisson-mixture": (
         PoissonMixture,
         lambda d, o: PoissonMixture(_needs(o, "rates", "--rates 5,15")),
+        ("rates",),
     ),
 }
 
 
 def names() -> dict[str, str]:
     """The short name of every built-in model with one line about it."""
-    return {name: (make.__doc__ or "").splitlines()[0] for name, (make, _) in _BY_NAME.items()}
+    return {name: (make.__doc__ or "").splitlines()[0] for name, (make, *_) in _BY_NAME.items()}
 
 
 def by_name(name: str, d: int, options: Options | None = None) -> AbstractModel:
@@ -91,7 +104,12 @@ def by_name(name: str, d: int, options: Options | None = None) -> AbstractModel:
         close = difflib.get_close_matches(name, _BY_NAME, n=1)
         hint = f"; did you mean '{close[0]}'?" if close else "."
         raise ModelError(f"there is no model '{name}'{hint} Known models: {', '.join(_BY_NAME)}.")
-    return _BY_NAME[name][1](d, options or {})
+    _, make, takes = _BY_NAME[name]
+    for key, value in (options or {}).items():
+        if value is not None and key not in takes:
+            known = f"takes {', '.join(takes)}" if takes else "takes no options"
+            raise ModelError(f"'{name}' has no {key}: it {known}. Leave out {key} (--{key}), or choose another model.")
+    return make(d, options or {})
 
 
 def plain_options(model: AbstractModel) -> dict[str, Any]:
@@ -100,4 +118,5 @@ def plain_options(model: AbstractModel) -> dict[str, Any]:
     if isinstance(plain.get("graph"), Graph):
         graph = plain["graph"]
         plain["graph"] = {"size": graph.size, "pairs": [list(p) for p in graph.pairs], "shape": graph.shape}
+        plain["graph"] |= {"names": list(graph.names)} if graph.names else {}
     return plain

@@ -16,6 +16,7 @@ from ..data import Dataset
 from ..domain import Domain
 from ..errors import ModelError
 from ..graphs import Graph
+from ..identity import code, fingerprint
 from ..parameters import Parameter, Space
 
 Row = Float[Array, " d"]
@@ -44,6 +45,21 @@ class AbstractModel(ABC):
     @abstractmethod
     def labelled(self, columns: Sequence[str]) -> Self:
         """The same model with its parameters' entries named after the columns of the data."""
+
+    def current(self) -> Self:
+        """The same model with its functions as they are now: what they refer to may have changed."""
+        return self
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What numbers computed with this model depend on, in values JSON can hold."""
+        priors = {p.name: fingerprint(p.prior) for p in self.space.parameters}
+        structure = [[p.name, list(p.shape), repr(p.support), p.closed, p.square] for p in self.space.parameters]
+        options = {key: fingerprint(value) for key, value in self.options.items()}
+        return {
+            "model": self.name, "domain": fingerprint(self.domain), "parameters": structure, "priors": priors,
+            "options": options, "code": getattr(self, "traced", ""),
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -123,20 +139,22 @@ class Model(AbstractModel):
     ('rate', 'shape')
     """
 
-    log_mass: Callable[[dict[str, Array], Row], Float[Array, ""]]
+    log_mass: Callable[[dict[str, Array], Row], Float[Array, ""]] = field(compare=False)
     domain: Domain
     parameters: Any = field(compare=False)
     name: str = "custom"
     start: Callable[[Dataset], dict[str, Any]] | None = field(default=None, compare=False)
     derived: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None = field(default=None, compare=False)
     interactions: Callable[[dict[str, np.ndarray]], Interactions] | None = field(default=None, compare=False)
-    log_normaliser: Callable[[dict[str, Array]], Array] | None = None
+    log_normaliser: Callable[[dict[str, Array]], Array] | None = field(default=None, compare=False)
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
     space: Space = field(init=False)
+    traced: str = field(init=False)
+    """What the functions compute. Models are equal, and share compiled code, where they compute the same."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "space", _space(self.parameters))
-        _try_once(self, lambda theta, x: self.log_mass(theta, x))
+        object.__setattr__(self, "traced", _traced(self, self.log_mass))
 
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
         return jnp.asarray(self.log_mass(theta, x))
@@ -146,6 +164,9 @@ class Model(AbstractModel):
 
     def labelled(self, columns: Sequence[str]) -> Model:
         return self
+
+    def current(self) -> Model:
+        return replace(self)
 
 
 @dataclass(frozen=True)
@@ -170,9 +191,9 @@ class ExponentialFamily(AbstractModel):
         (rows, coordinates, k), and the same of b, (rows, coordinates): where it is much faster than T.
     """
 
-    T: Callable[[Row], Float[Array, " k"]]
-    b: Callable[[Row], Float[Array, ""]] | None
-    eta: Callable[[dict[str, Array]], Float[Array, " k"]]
+    T: Callable[[Row], Float[Array, " k"]] = field(compare=False)
+    b: Callable[[Row], Float[Array, ""]] | None = field(compare=False)
+    eta: Callable[[dict[str, Array]], Float[Array, " k"]] = field(compare=False)
     domain: Domain
     parameters: Any = field(compare=False)
     name: str = "custom"
@@ -180,13 +201,15 @@ class ExponentialFamily(AbstractModel):
     derived: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None = field(default=None, compare=False)
     differences: Differences | None = field(default=None, compare=False)
     interactions: Callable[[dict[str, np.ndarray]], Interactions] | None = field(default=None, compare=False)
-    log_normaliser: Callable[[dict[str, Array]], Array] | None = None
+    log_normaliser: Callable[[dict[str, Array]], Array] | None = field(default=None, compare=False)
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
     space: Space = field(init=False)
+    traced: str = field(init=False)
+    """What the functions compute. Models are equal, and share compiled code, where they compute the same."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "space", _space(self.parameters))
-        _try_once(self, self.log_mass_at)
+        object.__setattr__(self, "traced", _traced(self, self.log_mass_at))
 
     def base(self, x: Row) -> Float[Array, ""]:
         return jnp.zeros(()) if self.b is None else jnp.asarray(self.b(x))
@@ -200,20 +223,29 @@ class ExponentialFamily(AbstractModel):
     def labelled(self, columns: Sequence[str]) -> ExponentialFamily:
         return self
 
+    def current(self) -> ExponentialFamily:
+        return replace(self)
 
-def _try_once(model: AbstractModel, function: Callable) -> None:
-    """Trace the mass function once, so that a slip in it is reported where the model is made."""
+
+def _traced(model: Model | ExponentialFamily, log_mass: Callable) -> str:
+    """The identity of a model's functions, traced once, so that a slip in them is reported where the model is made."""
     theta = {p.name: jax.ShapeDtypeStruct(p.shape, jnp.float64) for p in model.space.parameters}
     row = jax.ShapeDtypeStruct((model.domain.d,), jnp.float64)
     try:
-        value = jax.eval_shape(function, theta, row)
+        value = jax.eval_shape(lambda theta, x: log_mass(theta, x), theta, row)
     except Exception as problem:
         raise ModelError(
             f"the mass function of '{model.name}' cannot be evaluated on one row of {model.domain!r}: "
-            f"{type(problem).__name__}: {str(problem).splitlines()[0]}"
+            f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0]}"
         ) from problem
     if getattr(value, "shape", None) != ():
         raise ModelError(
             f"the mass function of '{model.name}' must return one number for one row, "
             f"not an array of shape {getattr(value, 'shape', None)}"
         )
+    if isinstance(model, ExponentialFamily):  # whose parts are used apart
+        parts = [code(model.T, row), code(model.base, row), code(model.eta, theta)]
+    else:
+        parts = [code(log_mass, theta, row)]
+    known = model.log_normaliser
+    return "-".join([*parts, "" if known is None else code(known, theta)])

@@ -20,6 +20,12 @@ from .base import ExponentialFamily, Row
 # -- Bernoulli ---------------------------------------------------------------------------------
 
 
+def _steps_of_counts(rows: np.ndarray, moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Changes of x and of -log x! with a step of one, exact where log x! itself has lost its digits."""
+    step = (moved - rows).astype(float)
+    return step, -step * np.log(np.maximum(np.maximum(rows, moved), 1))
+
+
 def _value(x: Row) -> Float[Array, " 1"]:
     return x
 
@@ -64,6 +70,11 @@ def _mean_count(data: Dataset) -> dict[str, Any]:
     return {"theta": np.average(data.rows[:, 0], weights=data.counts)}
 
 
+def _poisson_differences(rows: np.ndarray, moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    x, g = _steps_of_counts(rows, moved)
+    return x[..., None], g
+
+
 def Poisson() -> ExponentialFamily:
     """p(x) proportional to theta^x / x!, for one column of counts; chi-squared(3) prior."""
     return ExponentialFamily(
@@ -74,6 +85,7 @@ def Poisson() -> ExponentialFamily:
         parameters=[Parameter("theta", dist.Chi2(3.0), lower=0.0)],
         name="poisson",
         start=_mean_count,
+        differences=_poisson_differences,
         log_normaliser=_rate,
     )
 
@@ -165,6 +177,10 @@ def _mean_and_dispersion(theta: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {"mean": mean, "dispersion": variance / mean}
 
 
+def _cmp_differences(rows: np.ndarray, moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.stack(_steps_of_counts(rows, moved), axis=-1), np.zeros(rows.shape)
+
+
 def ConwayMaxwellPoisson() -> ExponentialFamily:
     """p(x) proportional to theta1^x / (x!)^theta2, for one column of counts.
 
@@ -184,5 +200,6 @@ def ConwayMaxwellPoisson() -> ExponentialFamily:
         name="cmp",
         start=_regression_of_log_ratios,
         derived=_mean_and_dispersion,
+        differences=_cmp_differences,
         log_normaliser=_log_constant,
     )

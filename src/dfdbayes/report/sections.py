@@ -230,7 +230,7 @@ def predictive(fit: Fit, checked: Predictive | str) -> str:
     if checked.mixing is not None and not checked.mixing.good:
         told += " The simulated chains may not have mixed: treat this check with care."
     if np.isfinite(checked.p_value):
-        told += f" A kernel Stein test of fit at the posterior mean gives p = {checked.p_value:.3g}"
+        told += f" At the posterior mean, {checked.goodness}"
         told += ": the data would be unusual under the model." if checked.p_value < 0.05 else "."
     tails = (
         "A tail is the share of simulated data sets whose statistic is at least the observed one: near 0 or 1 is bad."
@@ -287,7 +287,6 @@ def reproduce(fit: Fit) -> str:
 
 def methods(fit: Fit, summary: pd.DataFrame, checked: Predictive | str) -> str:
     """A paragraph for a paper, with its references."""
-    p_value = float("nan") if isinstance(checked, str) else checked.p_value
-    written = wording.Methods(fit, diagnostics(fit, summary), p_value)
+    written = wording.Methods(fit, diagnostics(fit, summary), None if isinstance(checked, str) else checked.goodness)
     listed = "".join(f"<li>{escape(work)}</li>" for work in written.references)
     return f"<p class=paste>{escape(written.text)}</p><h3>References</h3><ol>{listed}</ol>"

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from .. import evidence
+from ..goodness import NONE, STEIN, GoodnessOfFit
 from ..result import Fit
 
 # Formulas are HTML written here; nothing of a user's enters them but numbers.
@@ -115,11 +116,11 @@ def loss(fit: Fit) -> str:
 class Methods:
     """A paragraph about how a fit was made, and the works it cites."""
 
-    def __init__(self, fit: Fit, diagnostics: str = "", p_value: float = float("nan")) -> None:
+    def __init__(self, fit: Fit, diagnostics: str = "", goodness: GoodnessOfFit | None = None) -> None:
         self.cited: set[str] = set()
         self._fit, self._settings = fit, fit.settings
         sentences = [self._model(), self._posterior(), self._weight(), self._adjustment(), self._sampler(diagnostics)]
-        sentences += [self._network(), self._check(p_value), self._software()]
+        sentences += [self._network(), self._check(goodness), self._software()]
         self.text = " ".join(sentence for sentence in sentences if sentence)
 
     @property
@@ -219,11 +220,13 @@ class Methods:
         self._cite("kruschke")
         return f"Edges were judged by a region of practical equivalence (Kruschke, 2018). {evidence.rule(self._fit)}"
 
-    def _check(self, p_value: float) -> str:
-        if p_value != p_value:
+    def _check(self, goodness: GoodnessOfFit | None) -> str:
+        if goodness is None or goodness.test == NONE:
             return ""
-        self._cite("yang")
-        return f"A kernel Stein test of fit at the posterior mean (Yang et al., 2018) gave p = {p_value:.3g}."
+        if goodness.test == STEIN:
+            self._cite("yang")
+        named = "kernel Stein test of fit (Yang et al., 2018)" if goodness.test == STEIN else "chi-squared test of fit"
+        return f"A {named} at the posterior mean, its distribution simulated, gave {str(goodness).partition(': ')[2]}."
 
     def _software(self) -> str:
         v, seed = self._fit.versions, self._settings["seed"]

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from ..errors import ModelError, SettingError
 from ..models.base import AbstractModel
+from ..process import require_unforked
 from .cluster import by_swendsen_wang
 from .exact import MOST_POINTS, by_enumeration, by_inversion, probabilities
 from .general import by_general_gibbs
@@ -17,7 +18,7 @@ from .gibbs import by_gibbs
 from .metropolis import by_metropolis
 from .perfect import by_coupling_from_the_past
 
-__all__ = ["METHODS", "Mixing", "Sample", "draw", "probabilities", "simulate"]
+__all__ = ["METHODS", "Mixing", "Sample", "draw", "probabilities", "require_seed", "simulate"]
 
 METHODS = ("enumeration", "inversion", "perfect", "swendsen-wang", "gibbs", "metropolis")
 EXACT = ("enumeration", "inversion", "perfect")
@@ -91,11 +92,20 @@ def simulate(
     >>> sample.rows.shape, sample.method, sample.exact
     ((4, 9), 'enumeration', True)
     """
+    require_unforked()
+    require_seed(seed)
     if n < 1:
         raise SettingError(f"n is {n}; at least one observation is needed")
+    model = model.current()
     thetas = np.asarray(model.space.flatten(theta))[None]
     rows, chosen, mixing = draw(model, thetas, n, method, np.random.default_rng([seed, 7]), sweeps)
     return Sample(rows[0], chosen, mixing)
+
+
+def require_seed(seed: Any) -> None:
+    """Refuse a seed that is not a whole number >= 0."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise SettingError(f"the seed is {seed!r}; it must be a whole number >= 0")
 
 
 def draw(

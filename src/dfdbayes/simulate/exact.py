@@ -28,9 +28,8 @@ def _log_masses(model: AbstractModel, thetas: Array, points: Array) -> Float[Arr
 
 def probabilities(model: AbstractModel, theta: Any) -> tuple[Int[np.ndarray, "s d"], Float[np.ndarray, " s"]]:
     """Every point of a finite domain with its probability."""
-    points = model.domain.points()
-    theta = model.space.flatten(theta)
-    return points, _normalised(np.asarray(_log_masses(model, theta[None], jnp.asarray(points, float))))[0]
+    points, chance = listed(model, np.asarray(model.space.flatten(theta))[None])
+    return points, chance[0]
 
 
 def by_enumeration(
@@ -39,30 +38,40 @@ def by_enumeration(
     """Draws from the listed probabilities of a finite domain."""
     if model.domain.size > MOST_POINTS:
         raise ModelError(f"{model.domain!r} has {model.domain.size:.3g} points; at most {MOST_POINTS} can be listed")
-    points = model.domain.points()
-    chance = _normalised(np.asarray(_log_masses(model, jnp.asarray(thetas), jnp.asarray(points, float))))
+    points, chance = listed(model, thetas)
     return points[_inverted(chance, per, rng)]
 
 
 def by_inversion(
     model: AbstractModel, thetas: Float[np.ndarray, "c p"], per: int, rng: np.random.Generator
 ) -> Int[np.ndarray, "c per 1"]:
-    """Draws of one count from its cumulated mass, listed up to where the tail is below 1e-12 of the total.
+    """Draws of one count from its cumulated mass; see `listed`."""
+    points, chance = listed(model, thetas)
+    return points[_inverted(chance, per, rng)]
+
+
+def listed(
+    model: AbstractModel, thetas: Float[np.ndarray, "c p"]
+) -> tuple[Int[np.ndarray, "s d"], Float[np.ndarray, "c s"]]:
+    """Points of a finite domain, or of one count up to where the tail is below 1e-12 of the total; and their chances.
 
     The tail is bounded by a geometric series, which holds where ratios of neighbouring masses fall.
     """
+    if model.domain.is_finite:
+        points = model.domain.points()
+        return points, _normalised(np.asarray(_log_masses(model, jnp.asarray(thetas), jnp.asarray(points, float))))
     coordinate = model.domain.coordinate(0)
     if model.domain.d != 1 or coordinate.kind not in ("above", "below"):
         raise ModelError(f"inversion needs one coordinate on a half-line, not {model.domain!r}")
     direction = 1 if coordinate.kind == "above" else -1
     terms = 256
     while True:
-        points = (coordinate.end or 0) + direction * np.arange(terms)
-        log = np.asarray(_log_masses(model, jnp.asarray(thetas), jnp.asarray(points[:, None], float)))
+        points = ((coordinate.end or 0) + direction * np.arange(terms))[:, None]
+        log = np.asarray(_log_masses(model, jnp.asarray(thetas), jnp.asarray(points, float)))
         chance = _normalised(log)
         ratio = np.exp(log[:, -1] - log[:, -2])
         if np.all((ratio < 1) & (chance[:, -1] * ratio < TAIL * (1 - ratio))):
-            return points[_inverted(chance, per, rng)][..., None]
+            return points, chance
         if terms >= 2**20:
             raise ModelError("the mass function's tail is too heavy (or it has no finite sum): no data can be drawn")
         terms *= 2

@@ -1,0 +1,119 @@
+"""Work that cannot be done is refused before it begins; nothing is open to strangers."""
+
+import multiprocessing
+import os
+import socket
+import time
+import urllib.error
+import urllib.request
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dfdbayes as dfd
+from dfdbayes import cli, graphs, resources
+from dfdbayes.cli.running import printable
+
+
+def test_too_large_models_are_refused_before_the_data_are_read(monkeypatch):
+    began = time.perf_counter()
+    with pytest.raises(dfd.errors.ModelError, match="edges"):
+        dfd.fit("ising-network", np.zeros((3, 40_000), dtype=np.int8), progress=False)
+    with pytest.raises(dfd.errors.DataError, match="needs 1 column"):
+        dfd.fit("cmp", np.zeros((3, 40_000), dtype=np.int8), progress=False)
+    with pytest.raises(dfd.errors.ModelError, match="edges"):
+        graphs.complete(20_000)
+    monkeypatch.setattr(resources, "memory", lambda: 8 * 2.0**30)
+    with pytest.raises(dfd.errors.SettingError, match=r"5050 parameters.* GiB of memory; the machine has 8 GiB"):
+        dfd.fit("ising-network", np.random.default_rng(0).integers(0, 2, size=(300, 100)), progress=False)
+    assert time.perf_counter() - began < 20  # they took half a minute each, or 13 GB
+
+
+def test_long_runs_are_announced(monkeypatch, quick):
+    told = []
+
+    class Listening:
+        def begin(self, stage, total):
+            return lambda done: None
+
+        def tell(self, text):
+            told.append(text)
+
+    rows = np.random.default_rng(0).poisson(3.0, 100)
+    quick("poisson", rows, progress=Listening())
+    assert told == []
+    monkeypatch.setattr(resources, "SPEED", 1.0)
+    quick("poisson", rows, progress=Listening())
+    assert len(told) == 1 and "1 parameters" in told[0] and "GiB" in told[0]
+
+
+def _child(results):
+    try:
+        dfd.simulate(dfd.models.Poisson(), {"theta": 2.0}, 5)
+    except dfd.errors.ProcessError as problem:
+        results.put(str(problem))
+    else:
+        results.put("computed")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::DeprecationWarning")
+def test_a_forked_process_says_why_it_cannot_compute():
+    dfd.simulate(dfd.models.Poisson(), {"theta": 2.0}, 5)
+    context = multiprocessing.get_context("fork")
+    results = context.SimpleQueue()
+    child = context.Process(target=_child, args=(results,))
+    child.start()
+    child.join(30)
+    assert child.exitcode == 0, "it hung"
+    said = results.get()
+    assert "forked" in said and "spawn" in said
+
+
+def test_a_local_cluster_listens_to_nobody(monkeypatch):
+    from dfdbayes.distributed import connected
+
+    bound, bind = [], socket.socket.bind
+
+    def bind_and_tell(self, address):
+        bind(self, address)
+        bound.append(self.getsockname())
+
+    monkeypatch.setattr(socket.socket, "bind", bind_and_tell)
+    with connected("local") as client:
+        assert client.scheduler.address.startswith("inproc://")
+        assert client.submit(lambda: 3).result() == 3
+        for host, port in bound:
+            assert host == "127.0.0.1"
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                urllib.request.urlopen(f"http://{host}:{port}/info/main/workers.html")
+
+
+def test_a_cache_that_others_may_write_is_not_used(tmp_path, monkeypatch):
+    import jax
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    changed = []
+    monkeypatch.setattr(jax.config, "update", lambda name, value: changed.append(name))
+    monkeypatch.setattr(type(jax.config), "jax_compilation_cache_dir", None, raising=False)
+    folder = tmp_path / "dfdbayes" / "compiled"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    cli._keep_compiled_code()
+    assert changed == []
+    folder.chmod(0o700)
+    cli._keep_compiled_code()
+    assert "jax_compilation_cache_dir" in changed
+
+
+def test_names_do_not_command_the_terminal(call, tmp_path):
+    path = tmp_path / "x.csv"
+    evil = "a\x1b]0;owned\x07\x9b31m"
+    frame = pd.DataFrame(np.random.default_rng(0).integers(0, 2, size=(80, 2)), columns=[evil, "b"])
+    frame.to_csv(path, index=False)
+    for words in (("--model", "ising-network", "--loss", "pseudo", "--sampler", "laplace", "--bootstrap", "60"),
+                  ("--model", "cmp",), ("--model", "cmp", "--columns", "nothing")):  # fmt: skip
+        _, out, err = call("fit", path, *words)
+        assert not any(c in out + err for c in "\x1b\x07\x9b")
+    assert printable("a\x1b[0m\tb\n") == "a\\x1b[0m\tb\n" and printable("Zürich ≥ 3") == "Zürich ≥ 3"
+    assert printable(os.fsdecode(b"\xff")) == "?"

@@ -1,0 +1,201 @@
+"""Nothing of a user's is deleted, runs do not mix, and a folder is whole or says that it is not."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import dfdbayes as dfd
+from dfdbayes import runs
+from dfdbayes.files import write_atomically
+from dfdbayes.state import Folder, forget
+
+QUICK = ("--bootstrap", "60", "--draws", "100", "--sampler", "laplace")
+COMMAND = [sys.executable, "-m", "dfdbayes"]
+
+
+def interrupted(path, about=None):
+    """What a run that was stopped leaves behind."""
+    path.mkdir(parents=True, exist_ok=True)
+    folder = Folder(path, about or {"model": "other"})
+    folder.part("bootstrap-0", lambda: {"v": np.ones(3)})
+
+
+def test_a_folder_of_the_users_own_is_not_touched(call, tmp_path, visits):
+    out = tmp_path / "out"
+    (out / "state").mkdir(parents=True)
+    (out / "state" / "thesis.txt").write_text("three years of work")
+    for words in (["typo.csv"], [visits], [visits, "--force"], [visits, "--resume"]):
+        call("fit", *words, "--model", "poisson", "--out", out, *QUICK)
+        assert (out / "state" / "thesis.txt").read_text() == "three years of work"
+
+
+def test_only_parts_of_runs_are_removed(tmp_path):
+    interrupted(tmp_path / "state")
+    (tmp_path / "state" / "notes.md").write_text("mine")
+    forget(tmp_path / "state")
+    assert [p.name for p in (tmp_path / "state").iterdir()] == ["notes.md"]
+    elsewhere = tmp_path / "elsewhere"
+    interrupted(elsewhere)
+    (tmp_path / "link").symlink_to(elsewhere)
+    forget(tmp_path / "link")
+    assert (elsewhere / "bootstrap-0.npz").exists()
+
+
+def test_an_interrupted_run_is_not_destroyed_by_forgetting_resume(call, tmp_path, visits):
+    out = tmp_path / "out"
+    interrupted(out / "state")
+    code, _, err = call("fit", visits, "--model", "poisson", "--out", out, *QUICK)
+    assert code == 2 and "holds an interrupted run" in err and "--resume" in err and "--force" in err
+    assert (out / "state" / "bootstrap-0.npz").exists()
+    code, _, err = call("fit", "typo.csv", "--model", "poisson", "--out", out, "--force", *QUICK)
+    assert code == 2 and (out / "state" / "bootstrap-0.npz").exists()  # input comes before removal
+    assert call("fit", visits, "--model", "poisson", "--out", out, "--force", *QUICK)[0] == 0
+    assert not (out / "state").exists()
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path, visits):
+    """The second is refused while the first runs; nobody reads the other's parts."""
+    out = tmp_path / "out"
+    words = ["fit", visits, "--model", "cmp", "--out", out, "--draws", "100000"]
+    first = subprocess.Popen([*COMMAND, *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(600):
+            time.sleep(0.05)
+            if (out / "state" / "about.json").exists():
+                break
+        second = subprocess.run([*COMMAND, *map(str, words), "--resume"], capture_output=True, text=True)
+    finally:
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+    assert second.returncode == 2 and "another run is using the folder" in second.stderr
+    # the lock went with the process that held it
+    third = subprocess.run([*COMMAND, *map(str, words)], capture_output=True, text=True)
+    assert third.returncode == 2 and "holds an interrupted run" in third.stderr
+
+
+def test_threads_do_not_share_a_folder(tmp_path, quick):
+    rows, held, done = np.random.default_rng(0).poisson(3.0, 100), threading.Event(), threading.Event()
+
+    class Waiting:
+        def begin(self, stage, total):
+            if stage == "sampling":
+                held.set()
+                done.wait(60)
+            return lambda steps: None
+
+        def tell(self, text):
+            pass
+
+    first = threading.Thread(target=lambda: quick("poisson", rows, state=tmp_path / "s", progress=Waiting()))
+    first.start()
+    assert held.wait(60)
+    try:
+        with pytest.raises(dfd.errors.SettingError, match="another run is using"):
+            quick("poisson", rows, state=tmp_path / "s")
+    finally:
+        done.set()
+        first.join()
+
+
+def test_parts_know_their_run(tmp_path):
+    """Whatever happened to about.json: another run's parts are computed anew, and so are empty and alien files."""
+    theirs = Folder(tmp_path, {"seed": 1})
+    theirs.part("block-0", lambda: {"z": np.zeros(2)})
+    for damage in ("", "{", "[]", '{"mark": 3}', None):
+        if damage is None:
+            (tmp_path / "about.json").unlink()
+        else:
+            (tmp_path / "about.json").write_text(damage)
+        ours = Folder(tmp_path, {"seed": 2})
+        np.testing.assert_array_equal(ours.part("block-0", lambda: {"z": np.ones(2)})["z"], np.ones(2))
+        np.testing.assert_array_equal(ours.part("block-0", lambda: {"z": np.full(2, 7.0)})["z"], np.ones(2))
+        (tmp_path / "about.json").unlink()
+        again = Folder(tmp_path, {"seed": 1})
+        np.testing.assert_array_equal(again.part("block-0", lambda: {"z": np.zeros(2)})["z"], np.zeros(2))
+    for content in (b"", b"PK\x03\x04 not a zip", b"\x93NUMPY"):
+        (tmp_path / "block-0.npz").write_bytes(content)
+        np.testing.assert_array_equal(again.part("block-0", lambda: {"z": np.full(2, 3.0)})["z"], np.full(2, 3.0))
+    np.savez(tmp_path / "block-1.npz", z=np.zeros(2))
+    np.testing.assert_array_equal(again.part("block-1", lambda: {"z": np.ones(2)})["z"], np.ones(2))
+
+
+def test_a_folder_is_whole_or_marked(call, tmp_path, visits, quick, monkeypatch):
+    out = tmp_path / "out"
+    assert call("fit", visits, "--model", "poisson", "--out", out, *QUICK)[0] == 0
+    other = quick("poisson", visits, seed=5)
+    moved, move = [], os.replace
+
+    def dying(scratch, target):
+        if len(moved) == 2:  # the mark and the draws are there, the summary is not
+            raise KeyboardInterrupt
+        moved.append(target.name)
+        move(scratch, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", dying)
+        with pytest.raises(KeyboardInterrupt):
+            runs.write_run(out, other, {"data": "visits.csv", "settings": {"model": "poisson"}})
+    assert moved == ["UNFINISHED", "posterior.nc"]
+    for command in ("summary", "rerun"):
+        code, _, err = call(command, out)
+        assert code == 2 and "was not finished" in err and "--resume" in err
+    assert call("fit", visits, "--model", "poisson", "--out", out, *QUICK)[0] == 0
+    assert call("summary", out)[0] == 0
+
+
+def test_what_is_written_is_on_the_disk(tmp_path, monkeypatch):
+    synced, sync = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda handle: (synced.append(os.fstat(handle).st_ino), sync(handle))[1])
+    write_atomically(tmp_path / "file", lambda scratch: scratch.write_text("x"))
+    assert {(tmp_path / "file").stat().st_ino, tmp_path.stat().st_ino} == set(synced)
+
+
+def test_the_umask_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("reading the umask sets it for every thread"))
+    write_atomically(tmp_path / "file", lambda scratch: scratch.write_text("x"))
+    monkeypatch.undo()
+    before = os.umask(0o027)
+    try:
+        write_atomically(tmp_path / "other", lambda scratch: scratch.write_text("x"))
+    finally:
+        os.umask(before)
+    assert (tmp_path / "other").stat().st_mode & 0o777 == 0o640
+
+
+def test_damaged_runs_are_refused_in_a_sentence(call, tmp_path, visits):
+    """150 damaged files: each read as before, or refused; no traceback."""
+    out, rng = tmp_path / "out", np.random.default_rng(0)
+    assert call("fit", visits, "--model", "poisson", "--out", out, *QUICK)[0] == 0
+    for name, command in (("posterior.nc", "summary"), ("run.json", "rerun")):
+        whole = (out / name).read_bytes()
+        for k in range(75):
+            damaged = bytearray(whole)
+            if k % 3 == 0:
+                damaged = damaged[: rng.integers(len(whole))]
+            else:
+                for place in rng.integers(len(whole), size=1 if k % 3 == 1 else 200):
+                    damaged[place] = rng.integers(256)
+            (out / name).write_bytes(bytes(damaged))
+            if command == "summary":
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    assert call("summary", out)[0] in (0, 2)
+            else:
+                try:
+                    about = runs.read_about(out)
+                except dfd.errors.DataError:
+                    continue
+                assert isinstance(about["settings"], dict)
+        (out / name).write_bytes(whole)
+    about = json.loads((out / "run.json").read_text())
+    for settings in ({"model": "poisson", "colour": 3}, {"model": "poisson", "draws": "many"}, {"model": 3}, []):
+        (out / "run.json").write_text(json.dumps(about | {"settings": settings}))
+        assert call("rerun", out)[0] == 2
