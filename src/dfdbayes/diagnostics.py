@@ -33,6 +33,7 @@ from .objective import Objective
 from .parameters import Space
 
 R_HAT = 1.02
+DIVERGED = 1e-3  # share of transitions; fewer leave no trace in a summary
 WIDER = 1.1  # times the prior's width, which a posterior does not exceed but for the noise of its draws
 FEW = 400.0  # effective draws in all, as Vehtari et al. (2021) advise
 
@@ -264,7 +265,7 @@ def _of_chains(stats: dict[str, Any], tree: xr.DataTree) -> list[DfdbayesWarning
     found: list[DfdbayesWarning] = []
     posterior = tree["posterior"].to_dataset()
     chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
-    if "diverging" in stats and stats["diverging"].any():
+    if "diverging" in stats and stats["diverging"].mean() > DIVERGED:
         found.append(
             DivergenceWarning(
                 f"{int(stats['diverging'].sum())} of {chains * draws} transitions diverged: the sampler met a sharp "

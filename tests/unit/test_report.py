@@ -88,9 +88,9 @@ def every_caution(monkeypatch) -> tuple[str, ...]:
 
 def test_every_warning_stands_with_its_remedy(monkeypatch):
     cautions = every_caution(monkeypatch)
-    assert len(cautions) == 16
+    assert len(cautions) == 15
     text = unescape(sections.cautions(replace(small_fits.counts(), cautions=cautions)))
-    assert text.count("<strong>What to do:</strong>") == text.count("class=caution") == 16
+    assert text.count("<strong>What to do:</strong>") == text.count("class=caution") == 15
     for caution in cautions:
         happened, marked, remedy = caution.partition("What to do:")
         assert marked and len(remedy) > 10 and happened.strip() in text and remedy in text
