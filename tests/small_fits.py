@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 import dfdbayes as dfd
-from dfdbayes.result import assemble
+from dfdbayes.results.fit_result import assemble
 
 QUICK = {"sampler": "laplace", "draws": 250, "bootstrap": 40, "progress": False}
 NAMES = ("sleep", "mood & <b>", "price_$x$", "_hidden")

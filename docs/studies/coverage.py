@@ -24,8 +24,8 @@ import numpy as np
 import numpyro.distributions as dist
 
 import dfdbayes as dfd
-from dfdbayes.adjustment import adjusted
-from dfdbayes.coverage import placed
+from dfdbayes.inference.adjustment import adjusted
+from dfdbayes.fitting.coverage import placed
 
 ROOT = Path(__file__).parents[2]
 SHOWN = {

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.state import Folder
+from dfdbayes._util.checkpoint import Folder
 
 COMMAND = [sys.executable, "-m", "dfdbayes"]
 QUICK = ("--bootstrap", "100", "--draws", "200", "--warmup", "100")

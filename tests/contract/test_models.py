@@ -9,9 +9,9 @@ import pytest
 
 import dfdbayes as dfd
 import oracles
-from dfdbayes.bootstrap import resample
-from dfdbayes.objective import second_order
-from dfdbayes.ratios import log_ratios
+from dfdbayes.inference.resampling import resample
+from dfdbayes.inference.objective import second_order
+from dfdbayes.models.tables import log_ratios
 
 GRID = dfd.graphs.grid(4, 4)
 PAIRS = np.random.default_rng(9)
@@ -153,7 +153,7 @@ def test_start_lies_inside_and_the_fit_recovers_the_truth(case):
         assert (start >= space.lower).all() and (start <= space.upper).all()
     found = dfd.minimise(objective)
     assert found.outcome in ("converged", "at the boundary")
-    from dfdbayes.minimise import minimise_many
+    from dfdbayes.inference.minimise import minimise_many
 
     many = minimise_many(objective, resample(objective, 0, 100), found)
     error = many.vectors[many.usable].std(axis=0)
@@ -186,7 +186,7 @@ def test_interactions_are_shown_never_their_roots():
 
 def test_squared_coordinates_carry_the_calibration():
     """In roots v the gradient is 2 v g and the Hessian 4 v v' H + 2 diag(g): checked by differentiation."""
-    from dfdbayes.calibration import _in_own_coordinates
+    from dfdbayes.inference.calibration import _in_own_coordinates
 
     model, theta, *_ = MODELS["cmp graphical"]
     objective = dfd.objective(model, dfd.simulate(model, theta, 200, seed=1).rows)

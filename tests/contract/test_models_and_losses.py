@@ -7,7 +7,7 @@ import pytest
 
 import dfdbayes as dfd
 import oracles
-from dfdbayes.bootstrap import resample
+from dfdbayes.inference.resampling import resample
 
 MODELS = {
     "bernoulli": (dfd.models.Bernoulli(), {"theta": 0.4}, 400),

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes import graphs
-from dfdbayes.goodness import goodness_of_fit
-from dfdbayes.predictive import predict
+from dfdbayes.models import graphs
+from dfdbayes.results.goodness_of_fit import goodness_of_fit
+from dfdbayes.results.predictive import predict
 
 
 @pytest.mark.parametrize("width", [1e2, 1e4, 1e6])

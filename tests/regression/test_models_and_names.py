@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes import graphs
+from dfdbayes.models import graphs
 
 ModelError = dfd.errors.ModelError
 rng = np.random.default_rng(0)

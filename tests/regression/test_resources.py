@@ -12,7 +12,9 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes import cli, graphs, resources
+from dfdbayes import cli
+from dfdbayes.models import graphs
+from dfdbayes._util import resources
 from dfdbayes.cli.running import printable
 
 
@@ -71,7 +73,7 @@ def test_a_forked_process_says_why_it_cannot_compute():
 
 
 def test_a_local_cluster_listens_to_nobody(monkeypatch):
-    from dfdbayes.distributed import connected
+    from dfdbayes.backends.dask import connected
 
     bound, bind = [], socket.socket.bind
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes import runs
-from dfdbayes.files import write_atomically
-from dfdbayes.state import Folder, forget
+from dfdbayes.report import runs
+from dfdbayes._util.files import write_atomically
+from dfdbayes._util.checkpoint import Folder, forget
 
 QUICK = ("--bootstrap", "60", "--draws", "100", "--sampler", "laplace")
 COMMAND = [sys.executable, "-m", "dfdbayes"]

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes import data, distributed
+from dfdbayes.data import dataset as data
+from dfdbayes.backends import dask as distributed
 
 dask = pytest.importorskip("distributed")
 SAME = 1e-10

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import dfdbayes as dfd
-from dfdbayes.goodness import _stein
-from dfdbayes.stein import stein_matrix
+from dfdbayes.results.goodness_of_fit import _stein
+from dfdbayes.results.stein import stein_matrix
 
 
 def test_the_wrong_lattice_biases_the_temperature():

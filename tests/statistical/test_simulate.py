@@ -11,8 +11,8 @@ import pytest
 from scipy import special, stats
 
 import dfdbayes as dfd
-from dfdbayes.simulate import probabilities
-from dfdbayes.simulate.perfect import by_coupling_from_the_past
+from dfdbayes.simulators import probabilities
+from dfdbayes.simulators.perfect import by_coupling_from_the_past
 
 FALSE_ALARM = 1e-5
 N = 20_000
@@ -170,8 +170,8 @@ def test_coupling_from_further_in_the_past_gives_the_same_state():
     import jax
     import jax.numpy as jnp
 
-    from dfdbayes.simulate.gibbs import weights_of
-    from dfdbayes.simulate.perfect import _from_the_past
+    from dfdbayes.simulators.gibbs import weights_of
+    from dfdbayes.simulators.perfect import _from_the_past
 
     model = ISING["open"]
     weights = weights_of(model.interactions({"theta": np.array([2.5])}))

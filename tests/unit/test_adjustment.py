@@ -7,7 +7,7 @@ import pytest
 from jax.scipy.special import gammaln
 
 import dfdbayes as dfd
-from dfdbayes.adjustment import adjusted
+from dfdbayes.inference.adjustment import adjusted
 
 POISSON = dfd.objective(dfd.models.Poisson(), [1, 2, 3, 4])
 

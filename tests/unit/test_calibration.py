@@ -3,8 +3,8 @@ import numpyro.distributions as dist
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.bootstrap import resample
-from dfdbayes.minimise import minimise_many
+from dfdbayes.inference.resampling import resample
+from dfdbayes.inference.minimise import minimise_many
 
 
 @pytest.fixture(scope="module")

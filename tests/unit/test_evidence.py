@@ -6,10 +6,11 @@ import pytest
 
 import dfdbayes as dfd
 import small_fits
-from dfdbayes import evidence, glance
+from dfdbayes.results import evidence
+from dfdbayes.data import describe as glance
 from dfdbayes.report import render
-from dfdbayes.result import assemble
-from dfdbayes.uncalibrated import is_calibrated, outweighed, side_by_side, uncalibrated_intervals
+from dfdbayes.results.fit_result import assemble
+from dfdbayes.results.uncalibrated import is_calibrated, outweighed, side_by_side, uncalibrated_intervals
 
 
 def with_edges(fit, draws):

@@ -91,7 +91,7 @@ def test_foreign_files_are_refused(tmp_path):
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path):
-    from dfdbayes.files import write_atomically
+    from dfdbayes._util.files import write_atomically
 
     path = tmp_path / "kept.txt"
     path.write_text("old")

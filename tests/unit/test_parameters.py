@@ -5,7 +5,7 @@ import numpyro.distributions as dist
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.parameters import Parameter, Space, describe_prior
+from dfdbayes.models.parameters import Parameter, Space, describe_prior
 
 SPACE = Space(
     (

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 import dfdbayes as dfd
 import small_fits
 from dfdbayes import plots
-from dfdbayes.coverage import Coverage
+from dfdbayes.fitting.coverage import Coverage
 
 
 def texts(figure: Figure) -> str:

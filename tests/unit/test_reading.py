@@ -9,9 +9,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import dfdbayes as dfd
-from dfdbayes import data, ratios, reading
-from dfdbayes.bootstrap import resample
-from dfdbayes.tally import BUCKETS, Tallies, bucket_of, condense, merge
+from dfdbayes.data import dataset as data, reading
+from dfdbayes.models import tables as ratios
+from dfdbayes.inference.resampling import resample
+from dfdbayes.data.distinct import BUCKETS, Tallies, bucket_of, condense, merge
 
 RNG = np.random.default_rng(5)
 TABLES = {

@@ -13,12 +13,12 @@ import pytest
 import dfdbayes as dfd
 import small_fits
 from browser import opened
-from dfdbayes import diagnostics
-from dfdbayes.minimise import Outcome
+from dfdbayes.inference import diagnostics
+from dfdbayes.inference.minimise import Outcome
 from dfdbayes.report import render, sections
 from dfdbayes.report.wording import REFERENCES, Methods
-from dfdbayes.result import assemble
-from dfdbayes.uncalibrated import objective_of
+from dfdbayes.results.fit_result import assemble
+from dfdbayes.results.uncalibrated import objective_of
 
 KINDS = {
     "count": small_fits.counts,

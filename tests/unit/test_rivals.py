@@ -13,11 +13,11 @@ from scipy import special
 
 import dfdbayes as dfd
 import oracles
-from dfdbayes.bootstrap import resample
-from dfdbayes.kernels import EQUALITY, HAMMING, OVERLAP, Custom, Robust, below
-from dfdbayes.normaliser import log_normaliser
-from dfdbayes.simulate import probabilities
-from dfdbayes.stein import stein_matrix
+from dfdbayes.inference.resampling import resample
+from dfdbayes.losses.kernels import EQUALITY, HAMMING, OVERLAP, Custom, Robust, below
+from dfdbayes.models.normaliser import log_normaliser
+from dfdbayes.simulators import probabilities
+from dfdbayes.results.stein import stein_matrix
 
 RNG = np.random.default_rng(4)
 NETWORK = dfd.models.IsingNetwork(4, states="spins")

@@ -13,37 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
-from .arguments import (
-    Bootstrap,
-    Columns,
-    Dask,
-    Data,
-    Force,
-    GraphName,
-    Json,
-    Missing,
-    ModelName,
-    Out,
-    Rates,
-    Resume,
-    Seed,
-    States,
-    Timings,
-    Weights,
-)
-from .running import (
-    cluster_at,
-    data_of,
-    draw,
-    numbers_of,
-    options_of,
-    plain_table,
-    run_fit,
-    say,
-    show,
-    tell,
-    write_text,
-)
+from .arguments import Bootstrap, Columns, Dask, Data, Force, GraphName, Json, Missing, ModelName, Out, Rates, Resume, Seed, States, Timings, Weights
+from .running import cluster_at, data_of, draw, numbers_of, options_of, plain_table, run_fit, say, show, tell, write_text
 
 app = typer.Typer(
     add_completion=False,
@@ -129,11 +100,11 @@ def compare(
 ) -> None:
     """Fit by several losses and print them side by side."""
     from .. import losses as known
-    from ..comparison import compare as side_by_side
+    from ..fitting.comparison import compare as side_by_side
     from ..errors import CalibrationError, EscapedError, MinimiserError, ModelError
-    from ..files import require_writable
-    from ..fit import fit
-    from ..usermodel import model_of
+    from .._util.files import require_writable
+    from ..fitting.fit import fit
+    from ..models.from_file import model_of
 
     folder = require_writable(out) if out is not None else None
     words = [word.strip() for word in losses.split(",") if word.strip()]
@@ -195,10 +166,10 @@ def coverage_command(
 ) -> None:
     """Simulate data sets, fit them all, and report how often intervals hold the truth."""
     from .. import models, plots
-    from ..coverage import coverage
-    from ..files import require_writable
-    from ..graphs import parse
-    from ..usermodel import model_of
+    from ..fitting.coverage import coverage
+    from .._util.files import require_writable
+    from ..models.graphs import parse
+    from ..models.from_file import model_of
 
     folder = require_writable(out) if out is not None else None
     width = parse(graph).size if graph else 1
@@ -238,8 +209,8 @@ def reproduce(
     from ..errors import SettingError
     from ..experiments import NAMES, Settings, run
     from ..experiments.page import write_finding, write_page
-    from ..files import require_writable
-    from ..result import versions
+    from .._util.files import require_writable
+    from ..results.fit_result import versions
 
     for name in experiments or ():
         if name not in NAMES:
@@ -274,10 +245,10 @@ def rerun(
     import numpy as np
 
     from ..errors import DataError, SettingError
-    from ..fit import fit
-    from ..result import versions
-    from ..runs import read_about, read_fit
-    from ..usermodel import is_code
+    from ..fitting.fit import fit
+    from ..results.fit_result import versions
+    from ..report.runs import read_about, read_fit
+    from ..models.from_file import is_code
 
     about = read_about(folder)
     settings, was = dict(about["settings"]), about["versions"]
@@ -328,7 +299,7 @@ def summary(
 ) -> None:
     """Print the summary of a saved fit."""
     from ..errors import SettingError
-    from ..runs import read_fit
+    from ..report.runs import read_fit
 
     if not 0 < interval < 1:
         raise SettingError(f"--interval is {interval}; it must lie between 0 and 1, for example 0.95")

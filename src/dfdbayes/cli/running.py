@@ -27,7 +27,7 @@ def run_fit(
 ) -> Any:
     """Fit, show, and write what a folder of a run holds."""
     from ..errors import SettingError
-    from ..files import alone_in, require_writable
+    from .._util.files import alone_in, require_writable
 
     if resume and out is None:
         raise SettingError("--resume needs --out, the folder of the run that was interrupted")
@@ -43,7 +43,7 @@ def run_fit(
 def _resumes(state: Path, resume: bool, force: bool) -> bool:
     """Whether to go on from what an interrupted run left; an error where that is there and nobody said what to do."""
     from ..errors import SettingError
-    from ..state import unfinished
+    from .._util.checkpoint import unfinished
 
     if unfinished(state) and not (resume or force):
         raise SettingError(
@@ -56,10 +56,10 @@ def _resumes(state: Path, resume: bool, force: bool) -> bool:
 def _fit_and_show(
     source: Any, folder: Path | None, timings: bool, dask: str | None, resume: bool, as_json: bool, settings: dict
 ) -> Any:
-    from ..fit import fit
-    from ..runs import write_run
-    from ..state import forget
-    from ..usermodel import model_of
+    from ..fitting.fit import fit
+    from ..report.runs import write_run
+    from .._util.checkpoint import forget
+    from ..models.from_file import model_of
 
     imported = time.perf_counter() - BEGAN
     state = None if folder is None else folder / STATE
@@ -112,14 +112,14 @@ def cluster_at(address: str | None) -> Any:
     """A client of the cluster at an address; None without one."""
     if address is None:
         return nullcontext()
-    from ..distributed import connected
+    from ..backends.dask import connected
 
     return connected(address)
 
 
 def draw(path: Path, figure: Any) -> None:
     """Write a figure, completely or not at all."""
-    from ..files import write_atomically
+    from .._util.files import write_atomically
 
     write_atomically(path, lambda scratch: figure.savefig(scratch, format="png", dpi=130))
 
@@ -131,7 +131,7 @@ def options_of(graph: str | None, states: str | None, rates: str | None) -> dict
 
 def data_of(source: Any) -> Any:
     """A file's path, or built-in data of that name if there is no such file; other data as they are."""
-    from .. import datasets
+    from ..data import builtin as datasets
 
     if not isinstance(source, str):
         return source
@@ -152,7 +152,7 @@ def numbers_of(text: str | None) -> list[float] | None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text, completely or not at all."""
-    from ..files import write_atomically
+    from .._util.files import write_atomically
 
     write_atomically(path, lambda scratch: scratch.write_text(text, encoding="utf-8"))
 

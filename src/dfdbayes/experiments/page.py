@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..files import write_atomically
+from .._util.files import write_atomically
 from .base import Finding, Number
 
 STYLE = """

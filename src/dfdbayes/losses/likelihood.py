@@ -13,11 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..data import Dataset
+from ..data.dataset import Dataset
 from ..errors import ModelError
 from ..models.base import AbstractModel, ExponentialFamily
-from ..parameters import Theta
-from ..ratios import Prepared, fold, pad, padded_size, refuse_blocks, statistics
+from ..models.parameters import Theta
+from ..models.tables import Prepared, fold, pad, padded_size, refuse_blocks, statistics
 
 MOST_POINTS = 2**20
 

@@ -15,11 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..data import Dataset
+from ..data.dataset import Dataset
 from ..models.base import AbstractModel
-from ..models.pairwise import Pairwise
-from ..parameters import Theta
-from ..ratios import PairwiseRows, Prepared, Table, log_ratios, tabulate, weighted_total
+from ..models.network import Pairwise
+from ..models.parameters import Theta
+from ..models.tables import PairwiseRows, Prepared, Table, log_ratios, tabulate, weighted_total
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ import numpy as np
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Bool, Float
 
-from ..data import Dataset
+from ..data.dataset import Dataset
 from ..errors import ModelError
 from ..models.base import AbstractModel, ExponentialFamily
-from ..models.pairwise import Pairwise
-from ..normaliser import log_normaliser
-from ..parameters import Theta
-from ..ratios import PairwiseRows, Prepared, all_differences, fold_owned, pad, padded_size, refuse_blocks, tabulate
+from ..models.network import Pairwise
+from ..models.normaliser import log_normaliser
+from ..models.parameters import Theta
+from ..models.tables import PairwiseRows, Prepared, all_differences, fold_owned, pad, padded_size, refuse_blocks, tabulate
 from .likelihood import Likelihood, Points, Sums
 from .local import LocalLoss
 

@@ -17,22 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..data import Dataset
+from ..data.dataset import Dataset
 from ..errors import ModelError
-from ..kernels import HAMMING, neighbour_kernels
+from .kernels import HAMMING, neighbour_kernels
 from ..models.base import AbstractModel, ExponentialFamily
-from ..parameters import Theta
-from ..ratios import (
-    PairwiseRows,
-    Prepared,
-    Table,
-    distinct_decrements,
-    log_ratios,
-    pad,
-    padded_size,
-    refuse_blocks,
-    tabulate,
-)
+from ..models.parameters import Theta
+from ..models.tables import PairwiseRows, Prepared, Table, distinct_decrements, log_ratios, pad, padded_size, refuse_blocks, tabulate
 
 MOST_ROWS = 6000
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import ModelError
-from ..graphs import Graph, of, parse
+from .graphs import Graph, of, parse
 from .base import AbstractModel, ExponentialFamily, Model
 from .counts import Bernoulli, ConwayMaxwellPoisson, Poisson
 from .lattice import Ising, Potts
 from .mixture import PoissonMixture
-from .pairwise import ConwayMaxwellPoissonGraphical, IsingNetwork, Pairwise, PoissonGraphical
+from .network import ConwayMaxwellPoissonGraphical, IsingNetwork, Pairwise, PoissonGraphical
 
 __all__ = [
     "AbstractModel",

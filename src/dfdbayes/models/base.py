@@ -12,12 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..data import Dataset
-from ..domain import Domain
+from ..data.dataset import Dataset
+from ..data.domain import Domain
 from ..errors import ModelError
-from ..graphs import Graph
-from ..identity import code, fingerprint
-from ..parameters import Parameter, Space
+from .graphs import Graph
+from .._util.identity import code, fingerprint
+from .parameters import Parameter, Space
 
 Row = Float[Array, " d"]
 

@@ -11,10 +11,10 @@ from jax.scipy.special import gammaln
 from jaxtyping import Array, Float
 from scipy import special
 
-from ..data import Dataset
-from ..domain import Binary, Counts
-from ..normaliser import log_normaliser
-from ..parameters import Parameter
+from ..data.dataset import Dataset
+from ..data.domain import Binary, Counts
+from .normaliser import log_normaliser
+from .parameters import Parameter
 from .base import ExponentialFamily, Row
 
 # -- Bernoulli ---------------------------------------------------------------------------------

@@ -9,13 +9,13 @@ import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array
 
-from ..data import Dataset
-from ..domain import Binary, Domain, Finite, Spins
+from ..data.dataset import Dataset
+from ..data.domain import Binary, Domain, Finite, Spins
 from ..errors import ModelError
-from ..graphs import Graph, of
-from ..parameters import Parameter
+from .graphs import Graph, of
+from .parameters import Parameter
 from .base import ExponentialFamily, Interactions, Row
-from .regression import logistic
+from .starts import logistic
 
 
 class _OnGraph:

@@ -11,10 +11,10 @@ import numpyro.distributions as dist
 from jax.scipy.special import gammaln
 from jaxtyping import Array
 
-from ..data import Dataset
-from ..domain import Counts
+from ..data.dataset import Dataset
+from ..data.domain import Counts
 from ..errors import ModelError
-from ..parameters import Parameter
+from .parameters import Parameter
 from .base import Model, Row
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from .. import glance
-from ..data import Dataset
+from ..data import describe as glance
+from ..data.dataset import Dataset
 from ..errors import SettingError
-from ..graphs import Graph
-from ..predictive import Predictive
-from ..result import Fit
+from ..models.graphs import Graph
+from ..results.predictive import Predictive
+from ..results.fit_result import Fit
 from .base import BLUE, GREY, INK, MOST, ORANGE, clean, fitted, panels, tilted
 
 

@@ -9,8 +9,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from .. import evidence
-from ..result import Fit
+from ..results import evidence
+from ..results.fit_result import Fit
 from .base import BLUE, GREY, INK, ORANGE, fitted
 
 MOST_EDGES = 300

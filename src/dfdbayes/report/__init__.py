@@ -5,9 +5,9 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
-from .. import evidence
-from ..files import write_atomically
-from ..result import Fit
+from ..results import evidence
+from .._util.files import write_atomically
+from ..results.fit_result import Fit
 from . import html, sections, wording
 
 __all__ = ["render", "write_report"]

@@ -8,13 +8,15 @@ from html import escape
 import numpy as np
 import pandas as pd
 
-from .. import evidence, glance, plots
+from ..results import evidence
+from ..data import describe as glance
+from .. import plots
 from ..errors import DfdbayesError
-from ..graphs import Graph
+from ..models.graphs import Graph
 from ..plots.observed import grid_of
-from ..predictive import MOST_CORRELATIONS, Predictive, affordable, parameters_of, predict
-from ..result import Fit
-from ..uncalibrated import is_calibrated, outweighed, side_by_side
+from ..results.predictive import MOST_CORRELATIONS, Predictive, affordable, parameters_of, predict
+from ..results.fit_result import Fit
+from ..results.uncalibrated import is_calibrated, outweighed, side_by_side
 from . import html, wording
 
 MOST_COLUMNS = 40

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from .. import evidence
-from ..goodness import NONE, STEIN, GoodnessOfFit
-from ..result import Fit
+from ..results import evidence
+from ..results.goodness_of_fit import NONE, STEIN, GoodnessOfFit
+from ..results.fit_result import Fit
 
 # Formulas are HTML written here; nothing of a user's enters them but numbers.
 _FORMULAS = {

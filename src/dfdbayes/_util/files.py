@@ -1,0 +1,123 @@
+"""Files that appear complete or not at all, and folders that one process uses at a time."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+from ..errors import OutputError, SettingError
+
+try:
+    import fcntl
+except ImportError:  # Windows: folders are not locked there
+    fcntl = None  # type: ignore[assignment]
+
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+
+
+def write_atomically(path: str | os.PathLike, write: Callable[[Path], object]) -> Path:
+    """Let ``write`` fill a temporary file beside ``path``, then move it into place.
+
+    If anything fails, the temporary file is removed and what was at ``path`` stays as it was. What is in place is on
+    the disk: it survives the machine's going down.
+    """
+    target = Path(path)
+    with _written(target, write) as scratch:
+        _move(scratch, target)
+    return target
+
+
+def write_together(folder: Path, files: Mapping[str, bytes], mark: str) -> None:
+    """Write several files that belong together: all, or none; or the folder holds a file ``mark`` that says otherwise.
+
+    The mark is there only while files are moved into place, when all of them are on the disk already.
+    """
+    with ExitStack() as stack:
+        made = {
+            name: stack.enter_context(_written(folder / name, partial(Path.write_bytes, data=content)))
+            for name, content in files.items()
+        }
+        write_atomically(folder / mark, lambda scratch: scratch.write_text("files are being replaced here\n"))
+        for name, scratch in made.items():
+            _move(scratch, folder / name)
+        (folder / mark).unlink()
+
+
+@contextmanager
+def _written(target: Path, write: Callable[[Path], object]) -> Iterator[Path]:
+    """A temporary file with what belongs at ``target``; removed at the end if it is still there."""
+    scratch = target.parent / f".{target.name}.{secrets.token_hex(4)}.part"
+    try:
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(scratch, NEW, 0o666))  # the system takes the umask away; asking for it would set it
+            write(scratch)
+            _to_disk(scratch)
+        except OSError as problem:
+            raise OutputError(f"cannot write '{target}': {problem.strerror or problem}") from problem
+        yield scratch
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def _move(scratch: Path, target: Path) -> None:
+    try:
+        os.replace(scratch, target)
+        _to_disk(target.parent)
+    except OSError as problem:
+        raise OutputError(f"cannot write '{target}': {problem.strerror or problem}") from problem
+
+
+def _to_disk(path: Path) -> None:
+    if path.is_dir() and os.name != "posix":  # only there can folders be opened
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as problem:
+        if problem.errno not in (errno.EINVAL, errno.ENOTSUP):  # file systems without it
+            raise
+    finally:
+        os.close(handle)
+
+
+def require_writable(folder: str | os.PathLike) -> Path:
+    """The folder, made if need be; an error at once if results could not be written there later."""
+    target = Path(folder)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=target):
+            pass
+    except OSError as problem:
+        raise OutputError(
+            f"cannot write to the folder '{target}': {problem.strerror or problem}. Choose another with --out."
+        ) from problem
+    return target
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Hold a folder against other runs until the end; a lock goes with its process, however that ends."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as problem:
+            if problem.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                raise SettingError(
+                    f"another run is using the folder '{folder}'. What to do: wait until it has ended, or choose "
+                    "another folder."
+                ) from None
+            # a file system without locks: parts of runs still know which run they belong to
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,449 @@
+"""The road on a Dask cluster. The only module that imports Dask.
+
+Three things can run there: the pass over the data, bootstrap fits, and coverage replicates. Data whose distinct rows
+are few come back as a data set, and so do those of exponential families, whose tables are small. Where the rows are
+many (counts on a graph, say), they stay with the workers: a loss is then a sum over partitions, and so are its gradient
+and Hessian.
+
+Rows go to partitions by their values. A partition has its own random numbers, so replicates are the same on one
+machine and on many. What a lost worker held is computed anew from the files.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count
+from typing import Any, ClassVar, NamedTuple
+from weakref import WeakValueDictionary
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..inference.resampling import Bootstrap, in_bucket, in_parts, of_buckets
+from ..data.dataset import Dataset, Reading, of_tally
+from ..data.domain import Domain
+from ..errors import DataError, ModelError, SettingError
+from ..inference.minimise import Minima, Minimum, Outcome, minimise_many
+from ..models.base import AbstractModel
+from ..inference.objective import Objective, Problem
+from ..models.parameters import Theta
+from ..models.tables import Prepared
+from ..data.reading import CHUNK, Memory, Table, table_of
+from .._util.checkpoint import NOTHING, State
+from ..data.distinct import BUCKETS, Tallies, Tally, bucket_of, merge
+
+GATHERED = 2**20  # at most so many distinct rows come back; more stay with the workers
+
+
+@contextmanager
+def connected(address: str, patience: float = 10.0) -> Iterator[Any]:
+    """A client of the cluster at ``address``, waited for so many seconds; ``"local"`` starts one on this machine."""
+    dask = _dask()
+    if address == "local":
+        from dask import config as dask_config
+
+        # In this process: a scheduler of other processes would take work from whoever can reach it. The web servers
+        # that Dask starts in any case have no pages, and are on this machine alone.
+        nobody = "127.0.0.1:0"
+        settings: dict[str, list] = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
+        with (
+            dask_config.set(settings),
+            dask.LocalCluster(
+                os.cpu_count(), processes=False, threads_per_worker=1, dashboard_address=nobody,
+                worker_dashboard_address=nobody, scheduler_kwargs={"dashboard": False},
+            ) as cluster,
+            dask.Client(cluster) as client,
+        ):  # fmt: skip
+            yield client
+        return
+    try:
+        client = dask.Client(address, timeout=patience)
+    except (OSError, ValueError, TimeoutError) as problem:
+        raise SettingError(f"there is no Dask scheduler at '{address}': {problem}") from problem
+    with client:
+        yield client
+
+
+def _dask() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise SettingError("Dask is not installed. What to do: pip install 'dfdbayes[distributed]'") from None
+    return distributed
+
+
+# -- on the workers ----------------------------------------------------------------------------
+
+_kept: dict[str, Any] = {}
+
+
+def kept(token: str, value: Any) -> Any:
+    """The first value a worker was sent under this name: code compiled for it is used again."""
+    return _kept.setdefault(token, value)
+
+
+def _tally_part(part: Any, reading: Reading) -> Tally:
+    found = Tallies()
+    try:
+        for chunk, _ in part.chunks(reading.needed, CHUNK, reading.words):
+            found.add(reading.tally(chunk, part.begins + found.total))
+    except DataError as problem:
+        raise DataError(f"{part.path.name}: {problem}") from None
+    whole = found.merged()
+    if whole is None:
+        return reading.tally({name: np.empty(0, int) for name in reading.needed}, 0)
+    return replace(whole, first=whole.first - part.begins)
+
+
+def _split(tally: Tally, groups: int, begins: int = 0) -> list[Tally]:
+    """The rows by bucket; those of a part that begins at row ``begins`` of the table."""
+    group = bucket_of(tally.columns) % groups
+    placed = replace(tally, first=tally.first + begins)
+    return [placed.part(group == g) for g in range(groups)]
+
+
+def _about(tally: Tally) -> tuple[int, int, int]:
+    return tally.size, tally.total, tally.dropped
+
+
+def _merged(*parts: Tally) -> Tally:
+    return merge(parts)
+
+
+def _some(tally: Tally, most: int) -> Tally:
+    return tally.part(np.linspace(0, tally.size - 1, min(most, tally.size)).astype(int))
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Some of the rows, and their weights in bootstrap replicates once these are drawn."""
+
+    objective: Objective
+    weights: np.ndarray | None = None
+
+    @property
+    def buckets(self) -> np.ndarray:
+        return bucket_of(self.objective.data.rows.T)
+
+
+def _partition(tally: Tally, reading: Reading, model: AbstractModel, loss: Any, token: str) -> Partition:
+    data = of_tally(replace(tally, total=1), "partition", reading)
+    data.check(model.domain)
+    problem = kept(token, Problem(model, loss))
+    return Partition(Objective(problem.model, data, problem.loss))
+
+
+def _bucket_totals(part: Partition) -> np.ndarray:
+    return np.bincount(part.buckets, weights=part.objective.observations, minlength=BUCKETS)
+
+
+def _weighted(part: Partition, seed: int, shares: np.ndarray, kind: str) -> Partition:
+    observations, buckets = part.objective.observations, part.buckets
+    drawn = np.empty((len(shares), len(observations)))
+    for bucket in np.unique(buckets):
+        inside = buckets == bucket
+        drawn[:, inside] = in_bucket(seed, bucket, shares[:, bucket], observations[inside], kind)
+    if kind == "multinomial":
+        drawn = drawn.astype(np.uint16 if drawn.max() < 2**16 else np.uint32)
+    return replace(part, weights=drawn)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _batch(problem: Problem, order: int, thetas: Array, arrays: Any, weights: Any) -> tuple[Array, ...]:
+    if order == 2:
+        return jax.vmap(problem.second_order, in_axes=(0, None, 0))(thetas, arrays, weights)
+    if order == 1:
+        return jax.vmap(jax.value_and_grad(problem.value), in_axes=(0, None, 0))(thetas, arrays, weights)
+    return (jax.vmap(problem.value, in_axes=(0, None, 0))(thetas, arrays, weights),)
+
+
+def _evaluate(part: Partition, order: int, thetas: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Values, gradients and Hessians at parameters, each under the data's weights (-1) or a replicate's."""
+    objective, found = part.objective, []
+    size = min(objective.batch, len(thetas))
+    for first in range(0, len(thetas), size):
+        chosen = np.resize(np.arange(first, min(first + size, len(thetas))), size)
+        own = np.repeat(objective.units[None], size, axis=0)
+        drawn = own if part.weights is None else part.weights[np.maximum(which[chosen], 0)] * objective.unit_weights
+        weights = objective.weigh(np.where(which[chosen, None] < 0, own, drawn))
+        ends = _batch(objective.problem, order, thetas[chosen], objective.arrays, weights)
+        found.append([np.asarray(end)[: len(thetas) - first] for end in ends])
+    return tuple(np.concatenate(end) for end in zip(*found, strict=True))
+
+
+# -- the pass ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Distinct rows that stay with the workers, in partitions; ``sample`` stands for them where rows are shown."""
+
+    client: Any
+    tallies: tuple[Any, ...]
+    reading: Reading
+    sample: Dataset
+    distinct: int
+    whole: Callable[[], Dataset]
+    """All rows here, for models whose tables are small whatever the number of rows."""
+
+    def objective(self, model: AbstractModel, loss: Any) -> Objective:
+        """The loss as a sum over the partitions."""
+        if loss.name == "ksd":
+            raise ModelError(f"the kernel Stein discrepancy needs all of {self.distinct} rows at once; use loss='dfd'")
+        token = uuid.uuid4().hex
+        submit = partial(self.client.submit, _partition, reading=self.reading, model=model, loss=loss, token=token)
+        handle = _Handle(self.client, [submit(tally, pure=False) for tally in self.tallies])
+        found = Objective(model, self.sample, Summed(loss, handle.number))
+        _ = found.arrays  # holds on to the handle
+        return found
+
+
+def read(
+    client: Any,
+    source: Any,
+    domain: Domain | Callable[[int], Domain] | None,
+    *,
+    columns: Any = None,
+    weights: Any = None,
+    missing: str = "refuse",
+    advance: Callable[[int, int], None] = lambda done, total: None,
+) -> Dataset | Spread:
+    """The pass over a table, part by part on the workers."""
+    if isinstance(source, Dataset):
+        return Dataset.of(source, domain, columns=columns, weights=weights, missing=missing)
+    table = table_of(source)
+    reading = Reading.of(source, table, domain, columns, weights, missing)
+    if isinstance(reading.weights, np.ndarray) and not isinstance(table.parts[0], Memory):
+        raise SettingError("with a cluster, weights of files must be a column of theirs: give its name")
+    if isinstance(table.parts[0], Memory):
+        data = Dataset.of(source, reading.domain, columns=columns, weights=weights, missing=missing, advance=advance)
+        return data if len(data.rows) <= GATHERED else _spread_rows(client, data, reading)
+    return _read_files(client, table, reading, advance)
+
+
+def _partitions(client: Any) -> int:
+    """Two for every thread of the workers, so that an uneven share costs little."""
+    return min(BUCKETS, max(1, 2 * sum(client.nthreads().values())))
+
+
+def _read_files(client: Any, table: Table, reading: Reading, advance: Callable[[int, int], None]) -> Dataset | Spread:
+    wholes = [client.submit(_tally_part, part, reading, pure=False) for part in table.parts]
+    for done, _ in enumerate(_dask().as_completed(wholes), 1):
+        advance(done, len(wholes))
+    sizes, totals, dropped = zip(*client.gather(client.map(_about, wholes, pure=False)), strict=True)
+    begins = np.concatenate([[0], np.cumsum(totals)[:-1]])
+    groups = _partitions(client) if sum(sizes) > GATHERED else 1
+    pieces = [client.submit(_split, w, groups, int(b), pure=False) for w, b in zip(wholes, begins, strict=True)]
+    tallies = []
+    for g in range(groups):
+        mine = [client.submit(operator.getitem, piece, g, pure=False) for piece in pieces]
+        tallies.append(client.submit(_merged, *mine, pure=False))
+    distinct = sum(size for size, _, _ in client.gather(client.map(_about, tallies, pure=False)))
+
+    def counted(found: Tally) -> Tally:
+        return replace(found, total=sum(totals), dropped=sum(dropped))
+
+    def whole() -> Dataset:
+        return of_tally(counted(merge(client.gather(tallies))), table.name, reading)
+
+    if distinct <= GATHERED:
+        return whole()
+    some = client.gather([client.submit(_some, tally, 2**16 // groups, pure=False) for tally in tallies])
+    sample = of_tally(counted(merge(some)), f"{table.name} (shown by a sample of its distinct rows)", reading)
+    n = client.gather([client.submit(_observations, tally, pure=False) for tally in tallies])
+    return Spread(client, tuple(tallies), reading, _standing_for(sample, sum(n)), distinct, whole)
+
+
+def _observations(tally: Tally) -> float:
+    return float(tally.repeats.sum() if tally.weights is None else (tally.repeats * tally.weights).sum())
+
+
+def _standing_for(sample: Dataset, n: float) -> Dataset:
+    scale = n / sample.counts.sum()
+    repeats = None if sample.repeats is None else sample.repeats * scale
+    return replace(sample, counts=sample.counts * scale, repeats=repeats)
+
+
+def _spread_rows(client: Any, data: Dataset, reading: Reading) -> Spread:
+    """Rows in memory sent to the workers."""
+    each = None if data.repeats is None else data.counts / data.repeats
+    whole = Tally(np.ascontiguousarray(data.rows.T), data.observations, data.first, each)
+    tallies = tuple(client.submit(_merged, part, pure=False) for part in _split(whole, _partitions(client)))
+    name = f"{data.source} (shown by a sample of its distinct rows)"
+    sample = replace(_standing_for(data.thinned(), float(data.counts.sum())), source=name)
+    return Spread(client, tallies, reading, sample, len(data.rows), lambda: data)
+
+
+# -- a loss whose terms are elsewhere ----------------------------------------------------------
+
+
+class _Handle:
+    """The partitions of one objective, as compiled code finds them: by number."""
+
+    _numbers = count()
+    _all: ClassVar[WeakValueDictionary[int, _Handle]] = WeakValueDictionary()
+
+    @classmethod
+    def of(cls, number: int) -> _Handle:
+        return cls._all[int(number)]
+
+    def __init__(self, client: Any, parts: list[Any]) -> None:
+        self.client, self.parts, self.number = client, parts, next(self._numbers)
+        self._all[self.number] = self
+        self._last: dict[tuple[bytes, bytes], tuple[int, tuple[np.ndarray, ...]]] = {}
+
+    def evaluate(self, order: int, thetas: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, ...]:
+        key = (thetas.tobytes(), which.tobytes())
+        known, ends = self._last.get(key, (-1, ()))
+        if known < order:
+            tasks = self.client.map(
+                _evaluate, self.parts, order=order, thetas=thetas, which=which, pure=False, batch_size=None
+            )
+            ends = tuple(sum(end) for end in zip(*self.client.gather(tasks), strict=True))
+            self._last = {key: (order, ends)}
+        return ends[: order + 1]
+
+    def weighted(self, seed: int, size: int, kind: str) -> None:
+        """Draw the replicates' weights on the workers."""
+        totals = sum(self.client.gather(self.client.map(_bucket_totals, self.parts, pure=False)))
+        shares = of_buckets(seed, totals, size, kind)
+        self.parts = self.client.map(_weighted, self.parts, seed=seed, shares=shares, kind=kind, pure=False)
+
+
+class Remote(NamedTuple):
+    """The number under which the partitions are found."""
+
+    number: Array
+
+
+@dataclass(frozen=True)
+class Summed:
+    """A loss summed over partitions on other machines. Its weights are the numbers of replicates; -1 is the data."""
+
+    loss: Any
+    number: int = field(compare=False)  # of the handle; code compiled for one serves all
+
+    @property
+    def name(self) -> str:
+        return self.loss.name
+
+    @property
+    def title(self) -> str:
+        return self.loss.title
+
+    @property
+    def bounded(self) -> bool:
+        return self.loss.bounded
+
+    @property
+    def calibration(self) -> str:
+        return self.loss.calibration
+
+    def prepare(self, model: AbstractModel, data: Dataset, blocks: np.ndarray | None = None) -> Prepared:
+        handle = _Handle.of(self.number)
+
+        def weigh(weights: np.ndarray, holding: _Handle = handle) -> Array:
+            return jnp.asarray(weights[..., 0], int)
+
+        return Prepared(Remote(jnp.asarray(self.number)), weigh, np.array([-1.0]), True)
+
+    def value(self, model: AbstractModel, theta: Theta, arrays: Remote, weights: Any) -> Float[Array, ""]:
+        return _value(theta, arrays.number, weights)
+
+    def second_order(self, model: AbstractModel, theta: Theta, arrays: Remote, weights: Any) -> Any:
+        return _asked(2, theta, arrays.number, weights)
+
+
+def _asked(order: int, theta: Array, number: Array, which: Array) -> tuple[Array, ...]:
+    p = theta.shape[-1]
+    shapes = [jax.ShapeDtypeStruct(shape, float) for shape in ((), (p,), (p, p))[: order + 1]]
+
+    def ask(theta: Array, number: Array, which: Array) -> tuple[np.ndarray, ...]:
+        thetas = np.asarray(theta).reshape(-1, p)
+        numbers, indices = (np.broadcast_to(np.asarray(a), np.shape(theta)[:-1]).reshape(-1) for a in (number, which))
+        ends = _Handle.of(numbers[0]).evaluate(order, thetas, indices)
+        return tuple(end.reshape(np.shape(theta)[:-1] + end.shape[1:]) for end in ends)
+
+    return tuple(jax.pure_callback(ask, shapes, theta, number, which, vmap_method="broadcast_all"))
+
+
+@jax.custom_jvp
+def _value(theta: Array, number: Array, which: Array) -> Array:
+    return _asked(0, theta, number, which)[0]
+
+
+@jax.custom_jvp
+def _gradient(theta: Array, number: Array, which: Array) -> Array:
+    return _asked(1, theta, number, which)[1]
+
+
+@_value.defjvp
+def _value_along(primals: Any, tangents: Any) -> tuple[Array, Array]:
+    return _value(*primals), jnp.dot(_gradient(*primals), tangents[0])
+
+
+@_gradient.defjvp
+def _gradient_along(primals: Any, tangents: Any) -> tuple[Array, Array]:
+    _, gradient, hessian = _asked(2, *primals)
+    return gradient, hessian @ tangents[0]
+
+
+# -- bootstrap fits ----------------------------------------------------------------------------
+
+
+def bootstrap(
+    client: Any,
+    objective: Objective,
+    minimum: Minimum,
+    size: int,
+    *,
+    kind: str,
+    seed: int,
+    advance: Callable[[int], None],
+    here: Callable[..., Bootstrap],
+    state: State = NOTHING,
+) -> Bootstrap:
+    """Bootstrap fits on the workers: each batch by one of them, or each evaluation by all that hold partitions.
+
+    ``here`` is the same on this machine.
+    """
+    if isinstance(objective.loss, Summed):
+        _Handle.of(objective.loss.number).weighted(seed, size, kind)
+        numbers = np.arange(size, dtype=float)[:, None]
+        fits = in_parts(state, lambda part: minimise_many(objective, part, minimum, advance), numbers, 200, advance)
+        return Bootstrap(kind, numbers, fits, 0)
+    token = uuid.uuid4().hex
+
+    def many(objective: Objective, weights: np.ndarray, around: Minimum, advance: Callable[[int], None]) -> Minima:
+        held = client.scatter(_Named(token, objective), broadcast=True)
+        batches = np.array_split(weights, range(objective.batch, len(weights), objective.batch))
+        tasks = [client.submit(_minimise_named, held, batch, around, pure=False) for batch in batches]
+        found: list[Minima] = []
+        for task, batch in zip(tasks, batches, strict=True):
+            found.append(task.result())
+            advance(len(batch))
+        return Minima(
+            np.concatenate([part.vectors for part in found]),
+            np.concatenate([part.values for part in found]),
+            np.concatenate([part.gradient_norms for part in found]),
+            tuple(Outcome(outcome) for part in found for outcome in part.outcomes),
+        )
+
+    return here(objective, minimum, size, kind=kind, seed=seed, advance=advance, many=many, state=state)
+
+
+class _Named(NamedTuple):
+    token: str
+    objective: Objective
+
+
+def _minimise_named(named: _Named, weights: np.ndarray, around: Minimum) -> Minima:
+    return minimise_many(kept(named.token, named.objective), weights, around)

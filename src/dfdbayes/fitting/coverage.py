@@ -1,0 +1,248 @@
+"""Frequentist coverage of the whole road: simulate, fit, calibrate, and count how often the truth is inside."""
+
+from __future__ import annotations
+
+import json
+import uuid
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..backends.dask import kept
+from ..errors import DataError, DfdbayesError, SettingError
+from .fit import Silent, fit
+from .._util.identity import fingerprint
+from ..models.base import AbstractModel
+from ..models.parameters import Space
+from .._util.process import require_unforked
+from .._util.progress import on_terminal
+from ..results.fit_result import versions
+from ..simulators import require_seed, simulate
+
+LEVELS = (0.5, 0.8, 0.9, 0.95)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How often intervals and regions held the truth.
+
+    Attributes
+    ----------
+    joint : dict
+        Level to coverage of the joint region of all parameters.
+    marginal : dict of dict
+        Parameter to level to coverage of its equal-tailed interval.
+    replicates : int
+        How many fits the shares are of; ``failures`` more had none, by reason.
+    """
+
+    joint: dict[float, float]
+    marginal: dict[str, dict[float, float]]
+    replicates: int
+    failures: dict[str, int]
+
+    def error(self, share: float) -> float:
+        """Binomial standard error of a coverage."""
+        return float(np.sqrt(max(share * (1 - share), 0.25 / self.replicates) / self.replicates))
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row for the joint region and each parameter, one column a level, and the binomial error at the last."""
+        frame = pd.DataFrame({"joint": self.joint} | self.marginal).T
+        last = frame.columns[-1]
+        return frame.assign(error=[self.error(share) for share in frame[last]])
+
+
+def coverage(
+    model: AbstractModel,
+    theta: Any,
+    n: int,
+    replicates: int = 200,
+    *,
+    levels: Sequence[float] = LEVELS,
+    source: Callable[[int], Any] | None = None,
+    simulation: str | None = None,
+    seed: int = 0,
+    path: str | Path | None = None,
+    workers: int = 2,
+    client: Any = None,
+    progress: bool = True,
+    **settings: Any,
+) -> Coverage:
+    """Coverage of credible intervals over simulated data sets.
+
+    Parameters
+    ----------
+    model : AbstractModel
+    theta : dict or vector
+        The truth: data are simulated at it, and intervals should hold it.
+    n : int
+        Observations in each data set.
+    replicates : int
+    levels : sequence of float
+    source : callable, optional
+        ``source(seed)`` gives a data set, in place of the model's own simulation; ``theta`` is then the target.
+    simulation : str, optional
+        The simulator's method; see `simulate`.
+    seed : int
+        Replicate r uses seed ``seed + r`` for its data and its fit.
+    path : path, optional
+        A file that keeps finished replicates, one line each: a run that was interrupted goes on from there.
+    workers : int
+        Replicates that run at the same time.
+    client : dask.distributed.Client, optional
+        A cluster to run the replicates on, in place of this machine.
+    progress : bool
+    **settings
+        Passed to `fit`: loss, calibration, adjust, sampler, bootstrap and so on.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd
+    >>> model = dfd.models.Poisson()
+    >>> found = dfd.coverage(model, {"theta": 3.0}, 200, replicates=10, sampler="laplace", progress=False)
+    >>> sorted(found.marginal["theta"]) == [0.5, 0.8, 0.9, 0.95]
+    True
+    """
+    if replicates < 1 or n < 2:
+        raise SettingError("coverage needs at least one replicate of at least two observations")
+    if any(not 0 < level < 1 for level in levels):
+        raise SettingError(f"levels must lie between 0 and 1, not {list(levels)}")
+    require_unforked()
+    require_seed(seed)
+    model = model.current()
+    truth = np.asarray(model.space.flatten(theta))
+    about = {"theta": truth.tolist(), "n": n, "seed": seed, "source": None if source is None else fingerprint(source)}
+    about |= {"simulation": simulation, "version": versions()["dfdbayes"]} | model.identity
+    about = json.loads(json.dumps(about | {key: _described(value) for key, value in settings.items()}))
+    done, writing = _kept(path, about), Lock()
+    advance = (on_terminal() if progress else Silent()).begin("coverage", replicates)
+
+    job = _Job(uuid.uuid4().hex, model, theta, truth, n, simulation, source, settings)
+
+    def finished(r: int, result: dict[str, Any]) -> None:
+        if r not in done:
+            done[r] = {"replicate": r, "run": about} | result
+            if path is not None:
+                with writing, Path(path).open("a") as lines:
+                    lines.write(json.dumps(done[r]) + "\n")
+        advance(1)
+
+    def one(r: int) -> None:
+        finished(r, done[r] if r in done else _replicate(job, seed + r))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if client is not None:
+            missing = [r for r in range(replicates) if r not in done]
+            advance(replicates - len(missing))
+            for r, task in zip(
+                missing,
+                client.map(_replicate, [job] * len(missing), [seed + r for r in missing], pure=False),
+                strict=True,
+            ):
+                finished(r, task.result())
+        else:
+            one(0)  # compiles alone; the others share what it compiled
+            with ThreadPoolExecutor(workers) as pool:
+                list(pool.map(one, range(1, replicates)))
+    results = [done[r] for r in range(replicates)]
+    return _counted(results, model.space.names, levels)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """All that a replicate needs, on whichever machine it runs; ``token`` names the model it shares with others."""
+
+    token: str
+    model: AbstractModel
+    theta: Any
+    truth: np.ndarray
+    n: int
+    simulation: str | None
+    source: Callable[[int], Any] | None
+    settings: dict[str, Any]
+
+
+def _replicate(job: _Job, seed: int) -> dict[str, Any]:
+    """Where the truth lies in one posterior: its tail probability by parameter, and jointly."""
+    model = kept(job.token, job.model)
+    rows = job.source(seed) if job.source else simulate(model, job.theta, job.n, seed=seed, method=job.simulation).rows
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = fit(model, rows, seed=seed, progress=False, **job.settings)
+    except DfdbayesError as problem:
+        return {"failure": type(problem).__name__}
+    parts = [result.posterior[p.name].values.reshape(-1, p.size) for p in model.space.parameters]
+    return placed(model.space, job.truth, np.concatenate(parts, axis=1))
+
+
+def placed(space: Space, truth: np.ndarray, draws: np.ndarray) -> dict[str, Any]:
+    """The smallest level at which each parameter's interval, and the joint region, hold the truth.
+
+    Intervals are equal-tailed; the joint region is an ellipsoid in unconstrained coordinates.
+    """
+    below = (draws < truth).mean(axis=0) + 0.5 * (draws == truth).mean(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z, at = space.to_z(draws), space.to_z(truth)
+    centre, spread = z.mean(axis=0), np.cov(z.T).reshape(len(truth), len(truth))
+    inverse = np.linalg.pinv(spread)
+    distance = np.einsum("si,ij,sj->s", z - centre, inverse, z - centre)
+    own = (at - centre) @ inverse @ (at - centre)
+    return {"tails": (2 * np.abs(below - 0.5)).tolist(), "joint": float((distance < own).mean())}
+
+
+def _counted(results: list[dict[str, Any]], names: tuple[str, ...], levels: Sequence[float]) -> Coverage:
+    good = [r for r in results if "failure" not in r]
+    failed = [r["failure"] for r in results if "failure" in r]
+    failures = {reason: failed.count(reason) for reason in dict.fromkeys(failed)}
+    if not good:
+        raise DataError(f"none of {len(results)} replicates could be fitted: {failures}")
+    tails, joint = np.array([r["tails"] for r in good]), np.array([r["joint"] for r in good])
+    return Coverage(
+        joint={level: float((joint <= level).mean()) for level in levels},
+        marginal={
+            name: {level: float((tails[:, i] <= level).mean()) for level in levels} for i, name in enumerate(names)
+        },
+        replicates=len(good),
+        failures=failures,
+    )
+
+
+def _described(value: Any) -> Any:
+    """A setting as JSON can hold it and a later run can compare it."""
+    return value if value is None or isinstance(value, (str, int, float)) else fingerprint(value)
+
+
+def _kept(path: str | Path | None, about: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    """Replicates finished by an earlier run with the same settings; a line cut off by its end is left out."""
+    if path is None or not Path(path).is_file():
+        return {}
+    text, kept = Path(path).read_text(), {}
+    if text and not text.endswith("\n"):  # so that the next entry begins a line of its own
+        with Path(path).open("a") as lines:
+            lines.write("\n")
+    for line in text.splitlines():
+        try:
+            entry = json.loads(line)
+            number, other = int(entry["replicate"]), dict(entry["run"])
+            if "failure" not in entry:
+                _ = float(entry["joint"]), [float(tail) for tail in entry["tails"]]
+        except (ValueError, KeyError, TypeError):
+            continue
+        if other != about:
+            differing = [key for key in other | about if other.get(key) != about.get(key)]
+            raise SettingError(
+                f"{path} keeps replicates of another run (it differs in {', '.join(differing)}); they cannot be mixed. "
+                "Choose another file or folder, or remove that one."
+            )
+        kept[number] = entry
+    return kept

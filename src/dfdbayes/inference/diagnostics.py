@@ -1,0 +1,299 @@
+"""What a user should be told about a run that finished: each caution says what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import arviz_base
+import arviz_stats
+import numpy as np
+import xarray as xr
+from arviz_base.labels import BaseLabeller
+
+from .calibration import RESAMPLING, Calibration
+from ..data.dataset import Dataset
+from ..errors import BoundaryWarning, CalibrationWarning, ConvergenceWarning, DataWarning, DfdbayesWarning, DivergenceWarning, DroppedRowsWarning, EscapedError, IdentificationWarning, NonFiniteError, NonFiniteWarning, PriorWarning, UnboundedLossWarning
+from ..data.describe import far_values
+from .minimise import Minimum, Outcome, flat_parameters, flatness
+from .objective import Objective
+from ..models.parameters import Space
+
+R_HAT = 1.02
+DIVERGED = 1e-3  # share of transitions; fewer leave no trace in a summary
+WIDER = 1.1  # times the prior's width, which a posterior does not exceed but for the noise of its draws
+FEW = 400.0  # effective draws in all, as Vehtari et al. (2021) advise
+
+
+def cautions_of(
+    objective: Objective,
+    minimum: Minimum,
+    calibration: Calibration,
+    unmoved: str,
+    adjusted: str | None,
+    stats: dict[str, Any],
+    tree: xr.DataTree,
+) -> list[DfdbayesWarning]:
+    """Everything worth a warning, in the order of the road."""
+    found: list[DfdbayesWarning] = [DataWarning(note) for note in objective.data.notes]
+    found += _of_columns(objective.data)
+    if objective.data.dropped:
+        found.append(
+            DroppedRowsWarning(
+                f"{objective.data.dropped} rows with missing values were left out, as asked. What to do: make sure "
+                "that values are missing by chance, and fill them in before the fit if they are not."
+            )
+        )
+    if minimum.outcome is Outcome.BOUNDARY:
+        found.append(
+            BoundaryWarning(
+                f"the minimiser {minimum.message.removeprefix('converged ')}: intervals next to a boundary are "
+                "one-sided, and the normal approximation behind the calibration is rough there. What to do: read such "
+                "intervals as upper (or lower) limits, or leave the parameter out of the model."
+            )
+        )
+    flat = flat_parameters(objective, minimum)
+    if flat:
+        found.append(IdentificationWarning(_with_remedy(flatness(flat))))
+    found += _of_calibration(calibration, objective.loss.bounded)
+    if unmoved:
+        found.append(
+            CalibrationWarning(
+                f"draws were not adjusted, so one weight serves all directions and some intervals may be too narrow "
+                f"or too wide: {unmoved} What to do: adjust=None says that this is wanted; 'dfdbayes coverage' "
+                "measures what it costs."
+            )
+        )
+    p, fits = objective.model.space.size, len(calibration.outcomes)
+    if adjusted == "bootstrap" and p > fits / 10:
+        found.append(
+            CalibrationWarning(
+                f"the covariance of {p} parameters comes from {fits} bootstrap fits: every single interval has its "
+                "width, but joint statements about many parameters are too sure. What to do: raise bootstrap to "
+                f"{10 * p} if you need them."
+            )
+        )
+    found += _of_prior(objective.model.space, tree)
+    found += _of_means(tree)
+    found += _of_chains(stats, tree)
+    return found
+
+
+def _of_columns(data: Dataset) -> list[DfdbayesWarning]:
+    """Values far from all others, and columns that do not vary."""
+    found: list[DfdbayesWarning] = [
+        DataWarning(
+            f"row {row}: '{name}' is {value}, and elsewhere at most {others:.0f}. What to do: check that row; one such "
+            "value can decide everything."
+        )
+        for name, row, value, others in far_values(data)
+        if abs(value) > 10**6
+    ]
+    constant = [name for name, spread in zip(data.columns, np.ptp(data.rows, axis=0), strict=True) if not spread]
+    if constant and data.n > 1:
+        found.append(
+            IdentificationWarning(
+                f"{_listed(constant)} has the same value in every row, so the data cannot say how it goes with the "
+                "others: what is reported about it comes from the prior or from the limits of the search. What to do: "
+                "leave the column out (columns=[...])."
+            )
+        )
+    return found
+
+
+def _of_prior(space: Space, tree: xr.DataTree) -> list[DfdbayesWarning]:
+    """Posteriors that are wider than their priors, which no data can make them, or that are the priors."""
+    posterior = tree["posterior"].to_dataset()
+    draws = np.concatenate(
+        [posterior[p.name].values.reshape(posterior.sizes["chain"] * posterior.sizes["draw"], -1)
+         for p in space.parameters], axis=1,
+    )  # fmt: skip
+    levels = [0.05, 0.5, 0.95]
+    before, after = space.prior_quantiles(levels), np.quantile(draws, levels, axis=0)
+    width = before[2] - before[0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio, moved = (after[2] - after[0]) / width, np.abs(after[1] - before[1]) / width
+    names = np.array(space.names, dtype=object)
+    wider, same = names[ratio > WIDER], names[(ratio > 0.9) & (ratio <= WIDER) & (moved < 0.1)]
+    found: list[DfdbayesWarning] = []
+    if len(wider):
+        found.append(
+            PriorWarning(
+                f"the posterior of {_listed(wider)} is wider than its prior (by up to {np.nanmax(ratio):.1f} times): "
+                "some bootstrap fits have no minimum nearby and ran far away, and the intervals are not to be used as "
+                "they are. What to do: adjust=None keeps the posterior within its prior; a simpler model or more data "
+                "help."
+            )
+        )
+    if len(same):
+        found.append(
+            PriorWarning(
+                f"the posterior of {_listed(same)} is its prior: through this loss the data say next to nothing about "
+                "it. What to do: use another loss, or more data."
+            )
+        )
+    return found
+
+
+def useless_means(tree: xr.DataTree) -> list[str]:
+    """Entries whose mean lies outside their 95 % interval: a few draws, as large as numbers go, decide it."""
+    posterior = tree["posterior"].to_dataset()
+    labels, found = BaseLabeller(), []
+    for name, sel, isel, values in arviz_base.xarray_var_iter(posterior, skip_dims={"chain", "draw"}):
+        flat = np.asarray(values).reshape(-1)
+        low, high = np.quantile(flat, [0.025, 0.975])
+        if not low <= flat.mean() <= high and high > low:
+            found.append(labels.make_label_flat(name, sel, isel))
+    return found
+
+
+def _of_means(tree: xr.DataTree) -> list[DfdbayesWarning]:
+    names = useless_means(tree)
+    if not names:
+        return []
+    return [
+        NonFiniteWarning(
+            f"{_listed(names)} has no usable posterior mean: in a few draws it is larger by orders of magnitude. The "
+            "summary gives its median and interval instead, and a posterior that reaches so far is not to be relied on "
+            "there. What to do: use loss='ratio' or 'likelihood', a tighter prior, or more data."
+        )
+    ]
+
+
+def _of_calibration(calibration: Calibration, bounded: bool) -> list[DfdbayesWarning]:
+    found: list[DfdbayesWarning] = []
+    bad = {k: v for k, v in calibration.tally.items() if k not in (Outcome.CONVERGED, Outcome.BOUNDARY)}
+    if bad:
+        listed = ", ".join(f"{count} {outcome}" for outcome, count in bad.items())
+        kind = CalibrationWarning if bounded or Outcome.ESCAPED not in bad else UnboundedLossWarning
+        found.append(
+            kind(
+                f"of {len(calibration.outcomes)} bootstrap fits, {listed}; they were left out of the calibration. "
+                f"What to do: more data{' or' if bounded else ','} a simpler model"
+                f"{'' if bounded else ' or loss=' + repr('ratio')} make this rarer."
+            )
+        )
+    if calibration.degenerate:
+        found.append(
+            CalibrationWarning(
+                f"in {calibration.degenerate} of {len(calibration.outcomes)} resamples a column that varies in the "
+                "data is constant. What to do: resampling='dirichlet' leaves no value out; more data make this rarer."
+            )
+        )
+    if calibration.instead_of:
+        asked = calibration.instead_of.partition(":")[0]
+        found.append(
+            CalibrationWarning(
+                f"the calibration '{asked}' has no positive beta here, so '{calibration.method}' stands in for it "
+                f"(on_failure='fallback'). The reason: {calibration.instead_of.partition(': ')[2]}"
+            )
+        )
+    on_edge = sum(calibration.tally.get(o, 0) for o in (Outcome.CONVERGED, Outcome.BOUNDARY)) - calibration.used
+    if calibration.method in RESAMPLING and on_edge > 0:
+        found.append(
+            CalibrationWarning(
+                f"{on_edge} bootstrap minimisers lie on the boundary, where the prior has no finite slope; they were "
+                "left out of the calibration. What to do: a prior with a finite slope there would use them."
+            )
+        )
+    if calibration.error > 0.25 * calibration.beta:
+        found.append(
+            CalibrationWarning(
+                f"beta = {calibration.beta:.3g} has a Monte-Carlo error of {calibration.error:.2g}. "
+                f"What to do: raise bootstrap to {4 * len(calibration.outcomes)} or more to halve it."
+            )
+        )
+    return found
+
+
+def require_in_basin(objective: Objective, minimum: Minimum, theta: np.ndarray) -> None:
+    """Refuse draws with a loss below the minimum they should surround: a loss may fall without bound far away."""
+    if objective.loss.bounded:
+        return
+    flat = theta.reshape(-1, theta.shape[-1])
+    values = objective.values(flat[:: max(1, len(flat) // 2000)])
+    below = int(np.sum(values < minimum.value - 1e-6 * max(1.0, abs(minimum.value))))
+    if below:
+        raise EscapedError(
+            f"{below} of {len(values)} checked draws have a loss below the minimum they should surround: this loss is "
+            f"unbounded below, chains escaped within {bounds_of(minimum)}, and the posterior means nothing. What to "
+            "do: use loss='ratio', which is bounded below, a tighter prior, or more data."
+        )
+
+
+def require_finite(named: dict[str, np.ndarray], space: Space) -> tuple[dict[str, np.ndarray], list[DfdbayesWarning]]:
+    """Draws that are numbers all: derived quantities that are not are left out, with a warning; parameters may not."""
+    bad = [name for name, values in named.items() if not np.isfinite(values).all()]
+    lost = [p.name for p in space.parameters if p.name in bad]
+    if lost:
+        share = float(np.mean(~np.isfinite(named[lost[0]])))
+        raise NonFiniteError(
+            f"{share:.1%} of the draws of {_listed(lost)} are not finite: the posterior is too wide for the numbers of "
+            "this machine. What to do: use a tighter prior, loss='ratio', or more data."
+        )
+    warned: list[DfdbayesWarning] = [
+        NonFiniteWarning(
+            f"{name} is not finite in {float(np.mean(~np.isfinite(named[name]))):.1%} of the draws and was left out. "
+            "What to do: use a tighter prior or more data; the parameters themselves are sound."
+        )
+        for name in bad
+    ]
+    return {name: values for name, values in named.items() if name not in bad}, warned
+
+
+def bounds_of(minimum: Minimum, most: int = 4) -> str:
+    """The parameter space of a loss that is unbounded below, as text."""
+    shown = [f"{name} in [{low:.3g}, {high:.3g}]" for name, (low, high) in list(minimum.bounds.items())[:most]]
+    more = len(minimum.names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _of_chains(stats: dict[str, Any], tree: xr.DataTree) -> list[DfdbayesWarning]:
+    found: list[DfdbayesWarning] = []
+    posterior = tree["posterior"].to_dataset()
+    chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
+    if "diverging" in stats and stats["diverging"].mean() > DIVERGED:
+        found.append(
+            DivergenceWarning(
+                f"{int(stats['diverging'].sum())} of {chains * draws} transitions diverged: the sampler met a sharp "
+                "corner of the posterior. What to do: raise the target, sampler=dfd.samplers.NUTS(target=0.95)."
+            )
+        )
+    table = arviz_stats.summary(tree, kind="diagnostics", round_to="none")
+    unusable = table.index[table[["ess_bulk", "r_hat"] if chains > 1 else ["ess_bulk"]].isna().any(axis=1)]
+    if len(unusable):
+        raise NonFiniteError(
+            f"the draws of {_listed(unusable)} do not vary, or are too large for their variance to be a number, so "
+            "they cannot be summarised. What to do: use a tighter prior, more data, or another loss."
+        )
+    if chains > 1 and draws >= 4:
+        rough = table.index[~(table["r_hat"] <= R_HAT)]
+        if len(rough):
+            worst = table["r_hat"].idxmax()
+            found.append(
+                ConvergenceWarning(
+                    f"R-hat of {_listed(rough)} exceeds {R_HAT} (worst {table.loc[worst, 'r_hat']:.3f} for {worst}): "
+                    "the chains disagree. What to do: use more warmup and draws."
+                )
+            )
+    least = table[["ess_bulk", "ess_tail"]].min(axis=1)
+    few = table.index[~(least >= FEW)]
+    if len(few) and chains * draws >= 2 * FEW:
+        found.append(
+            ConvergenceWarning(
+                f"{_listed(few)} has few effective draws (smallest {least.min():.0f}; {FEW:.0f} are wanted). "
+                "What to do: use more draws, or a larger step with the random walk."
+            )
+        )
+    return found
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(str, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def _with_remedy(text: str) -> str:
+    """A message whose last sentence says what to do, with that sentence marked."""
+    if "What to do" in text:
+        return text
+    happened, _, remedy = text.rstrip().rpartition(". ")
+    return f"{happened}. What to do: {remedy[:1].lower()}{remedy[1:]}"

@@ -1,0 +1,413 @@
+"""One minimiser for the fit and for all bootstrap weights at once.
+
+Projected Newton steps with Levenberg-Marquardt damping, inside a box around a consistent start.
+The box matters: some losses have no global minimum (the empirical discrete Fisher divergence can
+fall without bound far from the data), and what is wanted is the local minimum in the basin of a consistent
+start. Every run ends with an `Outcome`, never with a bare number.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..errors import MinimiserError
+from ..data.describe import far_values
+from ..losses import RATIO
+from .objective import Objective, Problem
+from ..models.parameters import Named, Space
+
+MAX_ITERATIONS = 200
+AIM = 1e-11  # the loop stops at this gradient per observation,
+ENOUGH = 1e-8  # and one that stops earlier, for want of digits, counts as converged below this
+REACH = 7.0  # how far log and logit coordinates may move from the start: a factor of about 1100
+
+
+class Outcome(StrEnum):
+    """How a minimisation ended."""
+
+    CONVERGED = "converged"
+    BOUNDARY = "at the boundary"
+    ESCAPED = "escaped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Where the loss is smallest, and how sure that is.
+
+    Attributes
+    ----------
+    theta : dict
+        The minimiser by name; ``vector`` is the same, flat.
+    value : float
+        D_n at the minimiser.
+    gradient_norm : float
+        Euclidean norm of the gradient of D_n there (of its projection, at a boundary).
+    outcome : Outcome
+    bounds : dict
+        The box the search was kept in, by name.
+    """
+
+    theta: Named
+    names: tuple[str, ...]
+    vector: Float[np.ndarray, " p"]
+    value: float
+    gradient_norm: float
+    outcome: Outcome
+    iterations: int
+    edges: tuple[str, ...]
+    lower: Float[np.ndarray, " p"]
+    upper: Float[np.ndarray, " p"]
+
+    @property
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        return {
+            name: (float(low), float(high)) for name, low, high in zip(self.names, self.lower, self.upper, strict=True)
+        }
+
+    @property
+    def message(self) -> str:
+        """The outcome as a sentence."""
+        if self.outcome is Outcome.CONVERGED:
+            return f"converged in {self.iterations} steps, gradient norm {self.gradient_norm:.1e}"
+        if self.outcome is Outcome.BOUNDARY:
+            return f"converged at the boundary of {_listed(self.edges)}"
+        if self.outcome is Outcome.ESCAPED:
+            return (
+                f"escaped: {_listed(self.edges)} ran into the limits of the search, so the loss has no "
+                "minimum near its consistent start"
+            )
+        return f"no minimum found in {self.iterations} steps (gradient norm {self.gradient_norm:.1e})"
+
+
+@dataclass(frozen=True)
+class Minima:
+    """Minimisers under many weights: one row each."""
+
+    vectors: Float[np.ndarray, "b p"]
+    values: Float[np.ndarray, " b"]
+    gradient_norms: Float[np.ndarray, " b"]
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def usable(self) -> np.ndarray:
+        """Which of them are minima: converged, inside or at the boundary."""
+        return np.array([o in (Outcome.CONVERGED, Outcome.BOUNDARY) for o in self.outcomes])
+
+    @property
+    def tally(self) -> dict[str, int]:
+        return {str(outcome): count for outcome, count in Counter(self.outcomes).items()}
+
+
+class _State(NamedTuple):
+    y: Array
+    value: Array
+    gradient: Array
+    hessian: Array
+    damping: Array
+    iterations: Array
+    done: Array
+
+
+def _free(y: Array, gradient: Array, lower: Array, upper: Array) -> Array:
+    """Coordinates that are not held at a bound by the gradient."""
+    return ~(((y <= lower) & (gradient > 0)) | ((y >= upper) & (gradient < 0)))
+
+
+def _newton(evaluate: Callable, y: Array, lower: Array, upper: Array, slope: Callable, aim: Array) -> _State:
+    """Minimise over a box. ``evaluate(y)`` gives value, gradient and Hessian, ``slope(y)`` is d theta / d y."""
+
+    def projected(y: Array, gradient: Array) -> Array:
+        return jnp.where(_free(y, gradient, lower, upper), gradient, 0.0) / slope(y)
+
+    def step(state: _State) -> _State:
+        free = _free(state.y, state.gradient, lower, upper)
+        scale = jnp.abs(jnp.diag(state.hessian))
+        scale = jnp.maximum(scale, 1e-10 * jnp.max(scale) + 1e-300)
+        both = free[:, None] & free[None, :]
+        damped = jnp.where(both, state.hessian, 0.0) + jnp.diag(jnp.where(free, state.damping * scale, 1.0))
+        force = jnp.where(free, -state.gradient, 0.0)
+        move = jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(damped), True), force)
+        solved = jnp.all(jnp.isfinite(move))
+        limit = 2.0 * jnp.maximum(1.0, jnp.abs(state.y))  # stay in the basin: no giant leaps
+        move = jnp.clip(jnp.where(solved, move, 0.0), -limit, limit)
+        y = jnp.clip(state.y + move, lower, upper)
+        move = y - state.y
+        expected = -(jnp.dot(state.gradient, move) + 0.5 * move @ state.hessian @ move)
+        value, gradient, hessian = evaluate(y)
+        gained = state.value - value
+        noise = 1e-13 * (jnp.abs(state.value) + 1.0)
+        smaller = jnp.max(jnp.abs(projected(y, gradient))) < jnp.max(jnp.abs(projected(state.y, state.gradient)))
+        finite = jnp.isfinite(value) & jnp.all(jnp.isfinite(gradient)) & jnp.all(jnp.isfinite(hessian))
+        better = (gained >= 1e-4 * expected) & (gained > 0.0)
+        accepted = solved & finite & (better | ((jnp.abs(gained) <= noise) & smaller))
+        good = gained > 0.75 * expected
+        damping = jnp.where(
+            accepted,
+            jnp.where(good | (jnp.abs(gained) <= noise), state.damping / 10.0, state.damping),
+            jnp.maximum(state.damping * 8.0, 1e-6),
+        )
+        damping = jnp.where(damping < 1e-9, 0.0, damping)
+        y, value, gradient, hessian = jax.tree.map(
+            lambda new, old: jnp.where(accepted, new, old),
+            (y, value, gradient, hessian),
+            (state.y, state.value, state.gradient, state.hessian),
+        )
+        small = jnp.max(jnp.abs(projected(y, gradient))) <= aim
+        done = small | (damping > 1e14)
+        return _State(y, value, gradient, hessian, damping, state.iterations + 1, done)
+
+    value, gradient, hessian = evaluate(y)
+    begin = _State(y, value, gradient, hessian, jnp.asarray(1e-3), jnp.asarray(0), ~jnp.isfinite(value))
+    return jax.lax.while_loop(lambda s: ~s.done & (s.iterations < MAX_ITERATIONS), step, begin)
+
+
+@partial(jax.jit, static_argnums=0)
+def _minimise_batch(
+    problem: Problem, y: Array, lower: Array, upper: Array, aim: Array, arrays: Any, weights: Any
+) -> tuple[Array, ...]:
+    def one(y: Array, weights: Any) -> tuple[Array, ...]:
+        space = problem.model.space
+
+        def slope(y: Array) -> Array:
+            return jnp.abs(jax.jvp(space.from_y, (y,), (jnp.ones_like(y),))[1])
+
+        end = _newton(
+            lambda y: problem.second_order_along(space.from_y, y, arrays, weights), y, lower, upper, slope, aim
+        )
+        free = _free(end.y, end.gradient, lower, upper)
+        gradient = jnp.where(free, end.gradient, 0.0) / slope(end.y)
+        inner = jnp.where(free[:, None] & free[None, :], end.hessian, 0.0) + jnp.diag(jnp.where(free, 0.0, 1.0))
+        scale = 1.0 / jnp.sqrt(jnp.maximum(jnp.abs(jnp.diag(inner)), 1e-300))
+        convex = jnp.all(
+            jnp.isfinite(jnp.linalg.cholesky(inner * scale[:, None] * scale[None, :] + 1e-10 * jnp.eye(len(scale))))
+        )
+        return end.y, end.value, jnp.linalg.norm(gradient), end.iterations, convex, end.hessian
+
+    return jax.vmap(one)(y, weights)
+
+
+def box(space: Space, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The part of y-space around a start that a search may visit.
+
+    Log and logit coordinates may move by `REACH`; others by ten times the largest of 1, the
+    start's size and the prior's standard deviation. Closed supports end where they end.
+    """
+    y = space.to_y(theta)
+    transformed = ~space.closed & (np.isfinite(space.lower) | np.isfinite(space.upper))
+    low, high = space.prior_quantiles([0.16, 0.84])
+    spread = 0.5 * (high - low)
+    reach = np.where(transformed, REACH, 10.0 * np.maximum(np.maximum(1.0, np.abs(y)), spread))
+    return np.maximum(y - reach, space.edges[0]), np.minimum(y + reach, space.edges[1])
+
+
+def interior(space: Space, theta: Any, open_only: bool = False) -> np.ndarray:
+    """Parameters away from the edges of the support; those that lie on one, or outside, move in a little.
+
+    With ``open_only`` the edges of closed supports, where a minimum may lie, are left alone.
+    """
+    theta = np.asarray(theta)
+    width = np.where(np.isfinite(space.upper - space.lower), space.upper - space.lower, 1.0)
+    margin = np.where(space.square | (space.closed & open_only), 0.0, 1e-3 * width)
+    inside = (theta > space.lower + 1e-3 * margin) & (theta < space.upper - 1e-3 * margin)  # however wide the support
+    return np.where(inside, theta, np.clip(theta, space.lower + margin, space.upper - margin))
+
+
+def first_guess(objective: Objective) -> np.ndarray:
+    """A consistent start: the model's own, or the ratio-matching estimate from the prior's centre."""
+    space = objective.model.space
+    if objective.model.start is not None:
+        return interior(space, space.flatten(objective.model.start(objective.data.thinned())), open_only=True)
+    centre = interior(space, space.prior_quantiles([0.5])[0])
+    if objective.loss == RATIO:
+        return centre
+    bounded = replace(objective, loss=RATIO)
+    found = _search(bounded, bounded.units[None], centre, *box(space, centre))
+    usable = found.outcomes[0] in (Outcome.CONVERGED, Outcome.BOUNDARY)
+    return found.vectors[0] if usable else centre
+
+
+class _Found(NamedTuple):
+    vectors: np.ndarray
+    values: np.ndarray
+    gradient_norms: np.ndarray
+    outcomes: tuple[Outcome, ...]
+    iterations: np.ndarray
+    y: np.ndarray
+
+
+def _search(
+    objective: Objective,
+    weights: np.ndarray,
+    start: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    advance: Callable[[int], None] = lambda done: None,
+) -> _Found:
+    """Minimise under each row of ``weights`` from one start, a batch at a time."""
+    space = objective.model.space
+    y = np.clip(space.to_y(start), lower, upper)
+    # One batch size means one compilation; only where a batch costs more than compiling is one alone run alone.
+    batch = objective.batch if len(weights) > 1 or space.size <= 20 else 1
+    parts = []
+    for first in range(0, len(weights), batch):
+        chunk = weights[first : first + batch]
+        filled = jax.tree.map(lambda part: _filled(part, batch), objective.weigh(chunk))
+        ends = _descend(objective, filled, np.repeat(y[None], batch, axis=0), lower, upper)
+        parts.append([end[: len(chunk)] for end in ends])
+        advance(len(chunk))
+    y, values, norms, iterations, convex = (np.concatenate(part) for part in zip(*parts, strict=True))
+    small = norms <= ENOUGH * objective.size
+    natural_low, natural_high = space.edges
+    wall = ((y <= lower + 1e-9) & (lower > natural_low)) | ((y >= upper - 1e-9) & (upper < natural_high))
+    edge = (y <= natural_low) | (y >= natural_high)
+    outcomes = np.select(
+        [~np.isfinite(values), wall.any(axis=1), ~small | ~convex, edge.any(axis=1)],
+        [Outcome.FAILED, Outcome.ESCAPED, Outcome.FAILED, Outcome.BOUNDARY],
+        Outcome.CONVERGED,
+    )
+    return _Found(space.from_y(y), values, norms, tuple(map(Outcome, outcomes)), iterations, y)
+
+
+def _filled(part: Array, size: int) -> Array:
+    """The first of a batch repeated at its end, up to the batch size."""
+    return jnp.concatenate([part, jnp.repeat(part[:1], size - len(part), axis=0)]) if len(part) < size else part
+
+
+def _descend(
+    objective: Objective, term_weights: Any, y: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Run one batch; what ends on a saddle point is pushed off it and run again."""
+    n = objective.size
+    for _ in range(4):
+        *ends, hessians = map(
+            np.array,
+            _minimise_batch(objective.problem, y, lower, upper, AIM * n, objective.arrays, term_weights),
+        )
+        y, values, norms, _, convex = ends
+        saddles = np.flatnonzero(~convex & (norms <= ENOUGH * n) & np.isfinite(values))
+        if not len(saddles):
+            break
+        for b in saddles:
+            y[b] = np.clip(y[b] + 0.1 * np.linalg.eigh(hessians[b])[1][:, 0], lower, upper)
+    return tuple(ends)
+
+
+def minimise(objective: Objective, start: Any = None) -> Minimum:
+    """The minimum of an objective in the basin of a consistent start.
+
+    Parameters
+    ----------
+    objective : Objective
+    start : dict or vector, optional
+        Where to begin; by default the model's consistent first guess.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd
+    >>> found = dfd.minimise(dfd.objective(dfd.models.Poisson(), [1, 2, 3]))
+    >>> round(found.theta["theta"], 6), str(found.outcome)  # sum x^2 / sum (x + 1)
+    (1.555556, 'converged')
+    """
+    space = objective.model.space
+    begin = first_guess(objective) if start is None else interior(space, space.flatten(start), open_only=True)
+    lower, upper = box(space, begin)
+    found = _search(objective, objective.units[None], begin, lower, upper)
+    y, names = found.y[0], np.array(space.names)
+    touching = (y <= lower + 1e-9) | (y >= upper - 1e-9)
+    ends = space.from_y(np.stack([lower, upper]))
+    theta = space.unflatten(found.vectors[0])
+    return Minimum(
+        theta={name: float(value) if value.ndim == 0 else value for name, value in theta.items()},
+        names=space.names,
+        vector=found.vectors[0],
+        value=float(found.values[0]),
+        gradient_norm=float(found.gradient_norms[0]),
+        outcome=found.outcomes[0],
+        iterations=int(found.iterations[0]),
+        edges=tuple(str(name) for name in names[touching]),
+        lower=np.minimum(*ends),
+        upper=np.maximum(*ends),
+    )
+
+
+def minimise_many(
+    objective: Objective,
+    weights: Float[np.ndarray, "b u"],
+    around: Minimum,
+    advance: Callable[[int], None] = lambda done: None,
+) -> Minima:
+    """Minimisers under each row of ``weights``, all started at the full data's minimum."""
+    space = objective.model.space
+    lower, upper = (space.to_y(end) for end in (around.lower, around.upper))
+    lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
+    found = _search(objective, weights, around.vector, lower, upper, advance)
+    return Minima(found.vectors, found.values, found.gradient_norms, found.outcomes)
+
+
+def require(minimum: Minimum, objective: Objective) -> Minimum:
+    """The same minimum if it is one; otherwise an error that explains."""
+    if minimum.outcome in (Outcome.CONVERGED, Outcome.BOUNDARY):
+        return minimum
+    flat = flat_parameters(objective, minimum)
+    if flat:
+        raise MinimiserError(f"the loss has no usable minimum: {flatness(flat)}")
+    remedy = _remedy(objective)
+    if not objective.loss.bounded:
+        remedy += "; or use loss='ratio', which is bounded below"
+    raise MinimiserError(f"the loss has no usable minimum: {minimum.message}. What to do: {remedy}.")
+
+
+def _remedy(objective: Objective) -> str:
+    """What may be wrong with data whose loss has no minimum: a value far from all others, or too few values."""
+    data = objective.data
+    for name, row, value, others in far_values(data):
+        return f"check row {row}, where '{name}' is {value} and elsewhere at most {others:.0f}"
+    if len(data.rows) <= objective.model.space.size:
+        few = f"{len(data.rows)} distinct rows are too few for {objective.model.space.size} parameters"
+        return f"{few}: use a simpler model or more data"
+    return "use a simpler model, a tighter prior, or more data"
+
+
+def flat_parameters(objective: Objective, minimum: Minimum, least: float = 0.1) -> tuple[str, ...]:
+    """Parameters that the loss hardly depends on.
+
+    Such a parameter can move over the middle 90 % of its prior, and from there to the minimiser, with the loss changing
+    by less than ``least``.
+    """
+    space = objective.model.space
+    theta = interior(space, minimum.vector)
+    ends = np.vstack([space.prior_quantiles([0.05, 0.95]), theta])
+    grid = np.linspace(ends.min(axis=0), ends.max(axis=0), 9)
+    curvature = np.abs(np.diagonal(objective.derivatives(theta[None])[1][0]))
+    suspects = np.flatnonzero(curvature * (grid[-1] - grid[0]) ** 2 < 100 * least)
+    flat = []
+    for i in suspects[:200]:
+        moved = np.repeat(theta[None], len(grid), axis=0)
+        moved[:, i] = interior(space, grid)[:, i]
+        values = objective.values(moved)
+        if np.isfinite(values).all() and np.ptp(values) < least:
+            flat.append(space.names[i])
+    return tuple(flat)
+
+
+def flatness(names: tuple[str, ...]) -> str:
+    """What to say about parameters that the loss hardly depends on."""
+    return (
+        f"the loss hardly depends on {_listed(names)}, so the data say nothing about it through this loss. "
+        "Use another loss, fix the parameter, or gather data where it matters."
+    )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

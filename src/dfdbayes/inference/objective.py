@@ -1,0 +1,299 @@
+"""D_n(theta; w): a model, a data set and a loss, as a function with gradient and Hessian."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .. import losses
+from ..data.dataset import Dataset
+from ..errors import DataError, ModelError, SettingError
+from ..models.graphs import Graph
+from ..models.base import AbstractModel
+from ..models.parameters import Theta
+
+BATCH = 50  # minimisations or evaluations that run as one compiled call
+MOST_CELLS = 2**26  # numbers of a table times evaluations at once
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What compiled code depends on: the model's structure and the loss, never the data or the priors."""
+
+    model: AbstractModel
+    loss: Any
+
+    def value(self, theta: Theta, arrays: Any, weights: Any) -> Float[Array, ""]:
+        return self.loss.value(self.model, theta, arrays, weights)
+
+    def second_order(self, theta: Theta, arrays: Any, weights: Any) -> tuple[Array, Array, Array]:
+        """Value, gradient and Hessian: by the loss's own formula for this table, or by differentiation."""
+        own = self.loss.second_order(self.model, theta, arrays, weights)
+        return own if own is not None else second_order(lambda t: self.value(t, arrays, weights), theta)
+
+    def second_order_along(
+        self, path: Callable[[Array], Array], point: Array, arrays: Any, weights: Any
+    ) -> tuple[Array, Array, Array]:
+        """The same in other coordinates: ``path`` takes each of them to one parameter."""
+        ones = jnp.ones_like(point)
+
+        def slope(point: Array) -> Array:
+            return jax.jvp(path, (point,), (ones,))[1]
+
+        first, second = jax.jvp(slope, (point,), (ones,))
+        value, gradient, hessian = self.second_order(path(point), arrays, weights)
+        return value, first * gradient, first[:, None] * hessian * first[None, :] + jnp.diag(second * gradient)
+
+
+def second_order(function: Callable[[Array], Array], point: Array) -> tuple[Array, Array, Array]:
+    """Value, gradient and Hessian by one forward pass over the gradient."""
+    along = partial(jax.jvp, jax.value_and_grad(function), (point,))
+    (value, gradient), (_, hessian) = jax.vmap(lambda v: along((v,)), out_axes=(None, 0))(jnp.eye(len(point)))
+    return value, gradient, hessian
+
+
+@partial(jax.jit, static_argnums=0)
+def _value(problem: Problem, theta: Theta, arrays: Any, weights: Any) -> Float[Array, ""]:
+    return problem.value(theta, arrays, weights)
+
+
+@partial(jax.jit, static_argnums=0)
+def _gradient(problem: Problem, theta: Theta, arrays: Any, weights: Any) -> Float[Array, " p"]:
+    return jax.grad(problem.value)(theta, arrays, weights)
+
+
+@partial(jax.jit, static_argnums=0)
+def _hessian(problem: Problem, theta: Theta, arrays: Any, weights: Any) -> Float[Array, "p p"]:
+    return problem.second_order(theta, arrays, weights)[2]
+
+
+@partial(jax.jit, static_argnums=0)
+def _derivatives(problem: Problem, thetas: Array, arrays: Any, weights: Any) -> tuple[Array, Array]:
+    """Gradients and Hessians at many parameters under one set of weights."""
+    return jax.vmap(lambda theta: problem.second_order(theta, arrays, weights)[1:])(thetas)
+
+
+@partial(jax.jit, static_argnums=0)
+def _hessians_at_z(problem: Problem, z: Array, arrays: Any, weights: Any) -> Array:
+    """Hessians in unconstrained coordinates, each under its own weights."""
+    path = problem.model.space.from_z
+    return jax.vmap(lambda z, w: problem.second_order_along(path, z, arrays, w)[2])(z, weights)
+
+
+@partial(jax.jit, static_argnums=0)
+def _gradients(problem: Problem, theta: Theta, arrays: Any, weights: Any) -> Float[Array, "b p"]:
+    """Gradients at one parameter under many weights."""
+    return jax.vmap(lambda w: jax.grad(problem.value)(theta, arrays, w))(weights)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _values(problem: Problem, at_once: int, thetas: Array, arrays: Any, weights: Any) -> Array:
+    return jax.lax.map(lambda theta: problem.value(theta, arrays, weights), thetas, batch_size=at_once)
+
+
+def in_batches(
+    function: Callable[[np.ndarray], tuple[Array, ...]], items: np.ndarray, size: int = BATCH
+) -> tuple[np.ndarray, ...]:
+    """Apply a compiled function to slices of one size (the last one filled up), so it compiles once."""
+    parts = []
+    for first in range(0, len(items), size):
+        part = items[first : first + size]
+        filled = np.concatenate([part, np.repeat(part[:1], size - len(part), axis=0)])
+        parts.append([np.asarray(out)[: len(part)] for out in function(filled)])
+    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The loss of a model on a data set: call it with parameters to get D_n, a sum over the data.
+
+    Parameters may be a dict by name or a flat vector. ``weights`` (one for each of ``units``) replace
+    the data's own, which is how a bootstrap replicate is evaluated.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd
+    >>> objective = dfd.objective(dfd.models.Poisson(), [1, 2, 3])
+    >>> round(objective({"theta": 2.0}), 9)  # sum of (x / theta)^2 - 2 (x + 1) / theta
+    -5.5
+    """
+
+    model: AbstractModel
+    data: Dataset
+    loss: Any
+    blocks: np.ndarray | None = None
+    """For a single observation on a lattice: the block of each site. Weights and resamples are then of blocks."""
+
+    @cached_property
+    def problem(self) -> Problem:
+        return Problem(self.model, self.loss)
+
+    @cached_property
+    def _table(self) -> Any:
+        return self.loss.prepare(self.model, self.data, self.blocks)
+
+    @property
+    def arrays(self) -> Any:
+        return self._table.arrays
+
+    @cached_property
+    def units(self) -> Float[np.ndarray, " u"]:
+        """The data's own weight of each resampling unit: a distinct row, a class of such, or a block of sites."""
+        if self.blocks is not None:
+            return np.ones(int(self.blocks.max()) + 1)
+        return self.data.counts if self._table.units is None else self._table.units
+
+    @property
+    def rowwise(self) -> bool:
+        """Whether the resampling units are the distinct rows."""
+        return self.blocks is None and self._table.units is None
+
+    @property
+    def observations(self) -> Float[np.ndarray, " u"]:
+        """How many independent observations (or blocks) stand behind each unit."""
+        return self.data.observations if self.rowwise else self.units
+
+    @property
+    def batch(self) -> int:
+        """How many parameters are evaluated at once: fewer where a table is so long that many would fill memory."""
+        cells = min(sum(leaf.size for leaf in jax.tree.leaves(self.arrays)), 6 * self.data.rows.size)
+        cells = max(cells, 8 * self.model.space.size**2)  # Hessians, and what their factorisation needs
+        return max(1, min(BATCH, 2 ** (MOST_CELLS // max(cells, 1)).bit_length() // 2))
+
+    @property
+    def unit_weights(self) -> Float[np.ndarray, " u"]:
+        """What one observation of each unit weighs: 1, unless the data have observation weights."""
+        return self.units / self.observations
+
+    @property
+    def size(self) -> float:
+        """How many observations (or sites, of a single observation) the loss sums over."""
+        return float(self.data.counts.sum()) * (1 if self.blocks is None else self.data.d)
+
+    def weigh(self, weights: np.ndarray) -> Any:
+        """Weights of the loss's terms from weights of the units (or a stack of such)."""
+        return self._table.weigh(np.asarray(weights, float))
+
+    @cached_property
+    def own_weights(self) -> Any:
+        return self.weigh(self.units)
+
+    def _weights(self, weights: np.ndarray | None) -> Any:
+        return self.own_weights if weights is None else self.weigh(weights)
+
+    def __call__(self, theta: Any, weights: np.ndarray | None = None) -> float:
+        theta = self.model.space.flatten(theta)
+        return float(_value(self.problem, theta, self.arrays, self._weights(weights)))
+
+    def traced(self, theta: Any) -> Float[Array, ""]:
+        """D_n as a pure JAX function: `jax.jit`, `jax.grad` and `jax.vmap` go through it.
+
+        For use inside another model, as a factor of NumPyro or a potential of PyMC: add ``-beta * traced(theta)`` to
+        the log density. Nothing is checked but names and shapes, and no prior is part of it.
+
+        Parameters
+        ----------
+        theta : mapping or vector
+            All parameters by name, or one flat vector in the order of ``model.space.names``; traced values are welcome.
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd, jax
+        >>> objective = dfd.objective(dfd.models.Poisson(), [1, 2, 3])
+        >>> slope = jax.jit(jax.grad(lambda rate: objective.traced({"theta": rate})))
+        >>> round(float(slope(2.0)), 9)  # sum of -2 x^2 / theta^3 + 2 (x + 1) / theta^2
+        1.0
+        """
+        space = self.model.space
+        if isinstance(theta, Mapping):
+            names = [p.name for p in space.parameters]
+            if set(theta) != set(names):
+                raise ModelError(f"the parameters are {', '.join(names)}; got {', '.join(map(str, theta))}")
+            try:
+                parts = [jnp.broadcast_to(jnp.asarray(theta[p.name], float), p.shape) for p in space.parameters]
+            except ValueError as problem:
+                raise ModelError(f"a parameter has the wrong shape: {problem}") from problem
+            theta = jnp.concatenate([part.reshape(-1) for part in parts])
+        with jax.ensure_compile_time_eval():  # the table is made once, also if the first call is traced
+            arrays, weights = self.arrays, self.own_weights
+        return self.problem.value(space.flatten(theta), arrays, weights)
+
+    def gradient(self, theta: Any, weights: np.ndarray | None = None) -> Float[np.ndarray, " p"]:
+        theta = self.model.space.flatten(theta)
+        return np.asarray(_gradient(self.problem, theta, self.arrays, self._weights(weights)))
+
+    def hessian(self, theta: Any, weights: np.ndarray | None = None) -> Float[np.ndarray, "p p"]:
+        theta = self.model.space.flatten(theta)
+        return np.asarray(_hessian(self.problem, theta, self.arrays, self._weights(weights)))
+
+    def derivatives(self, thetas: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Gradients (b, p) and Hessians (b, p, p) at many parameters, on the full data."""
+        return in_batches(
+            lambda part: _derivatives(self.problem, part, self.arrays, self.own_weights), thetas, self.batch
+        )
+
+    def hessians_at_z(self, z: np.ndarray, weights: np.ndarray) -> Float[np.ndarray, "b p p"]:
+        """Hessians in unconstrained coordinates at many points, each under its own row of ``weights``."""
+
+        def of(part: np.ndarray) -> tuple[Array]:
+            return (_hessians_at_z(self.problem, z[part], self.arrays, self.weigh(weights[part])),)
+
+        return in_batches(of, np.arange(len(z)), self.batch)[0]
+
+    def unit_gradients(self, theta: Any) -> Float[np.ndarray, "u p"]:
+        """What one more observation of each unit adds to the gradient.
+
+        For losses that are sums over observations this is the observation's own gradient.
+        """
+        if self._table.elsewhere:
+            raise SettingError(
+                "'lyddon' and 'sandwich' need the gradient of every row, and the rows are on other machines. What to "
+                "do: use calibration='score-matching-invariant' and adjust='bootstrap'."
+            )
+        flat = self.model.space.flatten(theta)
+
+        def of(part: np.ndarray) -> tuple[Array]:
+            plus_one = np.repeat(self.units[None], len(part), axis=0)
+            plus_one[np.arange(len(part)), part] += 1.0
+            return (_gradients(self.problem, flat, self.arrays, self.weigh(plus_one)),)
+
+        return in_batches(of, np.arange(len(self.units)), self.batch)[0] - self.gradient(theta)
+
+    def values(self, thetas: np.ndarray) -> Float[np.ndarray, " b"]:
+        """D_n at many parameters, on the full data."""
+        at_once = BATCH if self._table.elsewhere else 1
+
+        def of(part: np.ndarray) -> tuple[Array]:
+            return (_values(self.problem, at_once, part, self.arrays, self.own_weights),)
+
+        return in_batches(of, thetas)[0]
+
+
+def objective(model: AbstractModel, data: Any, loss: Any = "dfd") -> Objective:
+    """The loss ``loss`` of ``model`` on ``data`` (anything `Dataset.of` reads)."""
+    model = model.current()
+    dataset = arranged(model, Dataset.of(data, model.domain))
+    return Objective(model.labelled(dataset.columns), dataset, losses.by_name(loss))
+
+
+def arranged(model: AbstractModel, data: Dataset) -> Dataset:
+    """The data with their columns in the order of the model's nodes, where these have names."""
+    graph = model.options.get("graph")
+    names = graph.names if isinstance(graph, Graph) else ()
+    if not names:
+        return data
+    if not data.named or set(names) != set(data.columns):
+        shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+        have = ", ".join(data.columns[:6]) + (", ..." if data.d > 6 else "") if data.named else "have no names"
+        raise DataError(
+            f"the nodes of the graph are called {shown}; the columns of the data {have}. Give data whose columns have "
+            "those names, or a graph whose nodes are 0, 1, 2, ... for the columns in order."
+        )
+    return data.in_order(names)

@@ -1,0 +1,40 @@
+"""Samplers by name. Each sees only a log density."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ...errors import SettingError
+from .base import Draws, centre
+from .laplace import Laplace
+from .nuts import NUTS
+from .random_walk import RandomWalk
+
+__all__ = ["NUTS", "Draws", "Laplace", "RandomWalk", "by_name", "centre"]
+
+_BY_NAME = {"nuts": NUTS, "random-walk": RandomWalk, "laplace": Laplace}
+
+
+def by_name(
+    sampler: Any,
+    draws: int | None = None,
+    warmup: int | None = None,
+    chains: int | None = None,
+    *,
+    bounded: bool = False,
+) -> Any:
+    """The sampler that a word names (or the given one) with these lengths, where they are given.
+
+    A loss that is bounded below has no steep walls, so NUTS may take longer steps.
+    """
+    if isinstance(sampler, str):
+        if sampler not in _BY_NAME:
+            raise SettingError(f"there is no sampler '{sampler}'; known: {', '.join(_BY_NAME)}")
+        sampler = NUTS(target=0.8) if sampler == "nuts" and bounded else _BY_NAME[sampler]()
+    lengths = {"draws": draws, "warmup": warmup, "chains": chains}
+    for name, value in lengths.items():
+        least = 0 if name == "warmup" else (1 if name == "chains" else 4)
+        if value is not None and value < least:
+            raise SettingError(f"{name} is {value}; it must be at least {least}")
+    return replace(sampler, **{name: value for name, value in lengths.items() if value is not None})

@@ -1,0 +1,44 @@
+"""A model from a user's Python file. The only place where code that is not the package's is executed.
+
+It happens when, and only when, the user names the file: ``path.py:name``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+from ..errors import ModelError
+from .base import AbstractModel, Model
+
+
+def is_code(name: str) -> bool:
+    """Whether a model is named by a file, ``path.py:name``."""
+    return name.rpartition(":")[0].endswith(".py")
+
+
+def model_of(name: str) -> AbstractModel | str:
+    """A built-in model's name as it is; or the model that ``path.py:name`` names, for which the file is executed."""
+    if name.endswith(".py"):
+        raise ModelError(f"'{name}' is a file: write {name}:NAME, the name of a model in it")
+    if not is_code(name):
+        return name
+    path, _, attribute = name.rpartition(":")
+    if not Path(path).is_file():
+        raise ModelError(f"there is no file '{path}'")
+    spec = spec_from_file_location(Path(path).stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+        found = getattr(module, attribute, None)
+        made = found if isinstance(found, AbstractModel) or not callable(found) else found()
+    except Exception as problem:
+        raise ModelError(f"{path} ended with {type(problem).__name__}: {problem}") from problem
+    if not isinstance(made, AbstractModel):
+        known = [key for key, value in vars(module).items() if isinstance(value, AbstractModel)]
+        hint = f"; its models: {', '.join(known)}" if known else ""
+        raise ModelError(f"'{attribute}' in {path} is not a model, nor a function that makes one{hint}")
+    return replace(made, name=attribute) if isinstance(made, Model) and made.name == "custom" else made

@@ -1,0 +1,244 @@
+"""Models with a parameter for every node and for every edge: Boltzmann machines and count graphs.
+
+log p(x) = sum_j a_j x_j + s sum_edges w_ij x_i x_j - sum_j c_j log x_j!   (up to a constant)
+
+with s = +1 for binary values and -1 for counts, whose interactions w >= 0 weaken each other. The last term is there
+for counts only; c_j is 1 (Poisson) or a parameter (Conway-Maxwell-Poisson).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from jax.scipy.special import gammaln
+from jaxtyping import Array, Float, Int
+
+from ..data.dataset import Dataset
+from ..data.domain import Counts, Domain
+from ..errors import ModelError
+from .graphs import Graph, complete, edge_labels, of
+from .normaliser import log_normaliser
+from .parameters import Parameter, Space
+from .base import AbstractModel, Interactions, Row
+from .counts import _regression_of_log_ratios
+from .lattice import _two_states
+from .starts import logistic
+
+
+@dataclass(frozen=True)
+class Pairwise(AbstractModel):
+    """A pairwise model; see the module's formula. Made by `IsingNetwork` and the graphical count models.
+
+    Parameters come in the order node, edge, curve; their names differ between the families.
+    """
+
+    graph: Graph
+    domain: Domain
+    space: Space
+    name: str
+    sign: float
+    start: Callable[[Dataset], dict[str, Any]] | None = field(compare=False)
+    options: Mapping[str, Any] = field(compare=False)
+    derived: None = None
+
+    @property
+    def log_normaliser(self) -> Callable[[dict[str, Array]], Array] | None:  # type: ignore[override]
+        """Known for counts that do not interact: each is Conway-Maxwell-Poisson alone."""
+        return self._independent if self.counts and not self.graph.pairs else None
+
+    def _independent(self, theta: dict[str, Array]) -> Array:
+        node, _, curve = self.parts(theta)
+        return jnp.sum(log_normaliser(node, jnp.ones_like(node) if curve is None else curve))
+
+    @property
+    def counts(self) -> bool:
+        return self.sign < 0
+
+    @property
+    def curved(self) -> bool:
+        """Whether the powers of x! are parameters."""
+        return len(self.space.parameters) == (3 if self.graph.pairs else 2)
+
+    def parts(self, theta: dict[str, Any]) -> tuple[Any, Any, Any]:
+        """(node, edge, curve) values in order; no edges without such a parameter, and no curve."""
+        values = [theta[p.name] for p in self.space.parameters]
+        node, curve = values[0], values[-1] if self.curved else None
+        return node, values[1] if self.graph.pairs else node[..., :0], curve
+
+    def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
+        node, edge, curve = self.parts(theta)
+        i, j = self.graph.edges.T
+        value = jnp.dot(node, x) + self.sign * jnp.dot(edge, x[i] * x[j])
+        if self.counts:
+            value -= jnp.dot(jnp.ones_like(x) if curve is None else curve, gammaln(x + 1.0))
+        return value
+
+    def matrix(self, edge: Float[Array, " e"]) -> Float[Array, "d d"]:
+        """The symmetric matrix of signed interactions."""
+        return self.sign * jnp.concatenate([edge, jnp.zeros(1)])[self._edge_of]
+
+    @cached_property
+    def _edge_of(self) -> Int[np.ndarray, "d d"]:
+        """Which edge joins two nodes; one past the last if none does."""
+        found = np.full((self.graph.size, self.graph.size), len(self.graph.pairs))
+        i, j = self.graph.edges.T
+        found[i, j] = found[j, i] = np.arange(len(self.graph.pairs))
+        return found
+
+    @cached_property
+    def slots(self) -> tuple[Int[np.ndarray, "p 2"], Int[np.ndarray, "p 2"], Float[np.ndarray, "p 2"]]:
+        """Where each parameter enters: up to two (node, slot, factor).
+
+        Slot 0 of a node is its own a; slot 1 + k the weight of x_k; slot 1 + d its power of x!.
+        """
+        d, pairs = self.graph.size, self.graph.edges
+        nodes = np.arange(d)
+        node = [np.stack([nodes, nodes], 1), pairs]
+        slot = [np.zeros((d, 2), int), 1 + pairs[:, ::-1]]
+        factor = [np.tile([1.0, 0.0], (d, 1)), np.full(pairs.shape, self.sign)]
+        if self.curved:
+            node.append(np.stack([nodes, nodes], 1))
+            slot.append(np.full((d, 2), d + 1))
+            factor.append(np.tile([1.0, 0.0], (d, 1)))
+        return np.concatenate(node), np.concatenate(slot), np.concatenate(factor)
+
+    def interactions(self, theta: dict[str, np.ndarray]) -> Interactions:
+        node, edge, curve = self.parts(theta)
+        if self.counts and curve is None:
+            curve = np.ones_like(node)
+        return Interactions(self.graph, "product", np.asarray(node), self.sign * np.asarray(edge), curve)
+
+    def with_priors(self, priors: Mapping[str, Any] | None) -> Pairwise:
+        return replace(self, space=self.space.with_priors(priors)) if priors else self
+
+    def labelled(self, columns: Sequence[str]) -> Pairwise:
+        names = [p.name for p in self.space.parameters]
+        labels = dict.fromkeys(names, tuple(columns))
+        if self.graph.pairs:
+            labels[names[1]] = edge_labels(self.graph, columns)
+        return replace(self, space=self.space.labelled(labels))
+
+
+def _graph_of(graph: Any, what: str) -> Graph:
+    """A number means all pairs of so many nodes."""
+    found = complete(int(graph)) if isinstance(graph, (int, np.integer)) else of(graph)
+    if found.size < 2:
+        raise ModelError(f"{what} needs at least two nodes")
+    return found
+
+
+def IsingNetwork(graph: Any, states: str = "binary") -> Pairwise:
+    """p(x) proportional to exp(field . x + sum over edges of coupling_ij x_i x_j): a Boltzmann machine.
+
+    Parameters
+    ----------
+    graph : int or graph
+        A number d for all pairs of d nodes, or a graph as for `Ising`.
+    states : {"binary", "spins"}
+        Whether the values are 0/1 or -1/+1.
+
+    Standard normal priors for ``field`` (one a node) and ``coupling`` (one an edge).
+    """
+    graph = _graph_of(graph, "a network")
+    domain = _two_states(states, graph.size)
+    step = 2.0 if states == "spins" else 1.0
+
+    def pseudo_likelihood(data: Dataset) -> dict[str, Any]:
+        """A logistic regression for each node; a coupling is the mean of its two coefficients."""
+        field_, coupling = np.zeros(graph.size), np.zeros((graph.size, graph.size))
+        for j in range(graph.size):
+            others = graph.adjacency[j].indices
+            design = step * np.column_stack([np.ones(len(data.rows)), data.rows[:, others]])
+            found = logistic(design, data.counts * (data.rows[:, j] == 1), data.counts, ridge=1.0)
+            field_[j], coupling[j, others] = found[0], found[1:]
+        i, j = graph.edges.T
+        return {"field": field_, "coupling": 0.5 * (coupling[i, j] + coupling[j, i])}
+
+    space = Space(
+        (
+            Parameter("field", dist.Normal(0.0, 1.0), shape=(graph.size,)),
+            Parameter("coupling", dist.Normal(0.0, 1.0), shape=(len(graph.pairs),)),
+        )
+    )
+    options = {"graph": graph, "states": states}
+    model = Pairwise(graph, domain, space, "ising-network", 1.0, pseudo_likelihood, options)
+    return model.labelled([str(j) for j in range(graph.size)])
+
+
+def _weak(graph: Graph) -> dict[str, Any]:
+    return {"interaction": np.full(len(graph.pairs), 1e-3)} if graph.pairs else {}
+
+
+def _means(data: Dataset) -> np.ndarray:
+    return np.log(np.maximum(np.average(data.rows, axis=0, weights=data.counts), 0.05))
+
+
+def PoissonGraphical(graph: Any, prior: str = "squared") -> Pairwise:
+    """Counts with p(x) proportional to exp(intercept . x - sum interaction_ij x_i x_j - sum log x_j!).
+
+    Parameters
+    ----------
+    graph : int or graph
+        A number d for all pairs of d columns, or a graph as for `Ising`; one without edges gives independent counts.
+    prior : {"squared", "half-normal"}
+        Of the interactions, which are >= 0: the paper's squares of normal roots with scale 1 / (number of pairs), or
+        half-normal with that scale. Intercepts are standard normal.
+    """
+    graph = _graph_of(graph, "a graphical model")
+
+    def independent(data: Dataset) -> dict[str, Any]:
+        return {"intercept": _means(data)} | _weak(graph)
+
+    return _count_graph(graph, prior, "poisson-graphical", independent, ())
+
+
+def ConwayMaxwellPoissonGraphical(graph: Any, prior: str = "squared") -> Pairwise:
+    """Counts as in `PoissonGraphical`, each log x_j! multiplied by a ``dispersion`` >= 0 of its own.
+
+    The dispersions' prior is that of squares of standard normal roots, or half-normal with scale 1/sqrt(2).
+    """
+    graph = _graph_of(graph, "a graphical model")
+
+    def independent(data: Dataset) -> dict[str, Any]:
+        """Each column alone: the regression of log frequency ratios."""
+        alone = []
+        for j in range(data.d):
+            values, inverse = np.unique(data.rows[:, j], return_inverse=True)
+            counts = np.bincount(inverse, weights=data.counts)
+            column = Dataset(values[:, None], counts, (data.columns[j],), np.arange(len(values)))
+            alone.append(_regression_of_log_ratios(column))
+        rates, powers = (np.array([found[name] for found in alone]) for name in ("theta1", "theta2"))
+        return {"intercept": np.log(rates), "dispersion": powers} | _weak(graph)
+
+    shape = (graph.size,)
+    if prior == "squared":
+        dispersion = Parameter("dispersion", dist.Normal(0.0, 1.0), shape=shape, square=True)
+    else:
+        half = dist.HalfNormal(0.5**0.5)
+        dispersion = Parameter("dispersion", half, shape=shape, lower=0.0, closed=True)
+    return _count_graph(graph, prior, "cmp-graphical", independent, (dispersion,))
+
+
+def _count_graph(
+    graph: Graph, prior: str, name: str, start: Callable[[Dataset], dict[str, Any]], more: tuple[Parameter, ...]
+) -> Pairwise:
+    edges = len(graph.pairs)
+    scale = 1.0 / max(1, graph.size * (graph.size - 1) // 2)
+    if prior == "squared":
+        interaction = Parameter("interaction", dist.Normal(0.0, scale), shape=(edges,), square=True)
+    elif prior == "half-normal":
+        half = dist.HalfNormal(scale)
+        interaction = Parameter("interaction", half, shape=(edges,), lower=0.0, closed=True)
+    else:
+        raise ModelError(f"prior must be 'squared' or 'half-normal', not {prior!r}")
+    intercept = Parameter("intercept", dist.Normal(0.0, 1.0), shape=(graph.size,))
+    space = Space((intercept, *((interaction,) if edges else ()), *more))
+    options = {"graph": graph, "prior": prior}
+    model = Pairwise(graph, Counts(graph.size), space, name, -1.0, start, options)
+    return model.labelled([str(j) for j in range(graph.size)])

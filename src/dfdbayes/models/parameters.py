@@ -1,0 +1,357 @@
+"""Named parameters: their priors, their supports, and the coordinates the algorithms work in.
+
+Four letters stand for the same four things in every file:
+
+``theta``
+    the parameters as the model writes them, flat or by name;
+``v``
+    the coordinates of the priors and of the calibration: theta itself, but the root of a parameter that is declared
+    as a square (then theta = v^2, and the prior is the root's);
+``z``
+    unconstrained coordinates of v, in which posteriors are sampled;
+``y``
+    the minimiser's coordinates: like ``z``, but a parameter that may lie *on* the edge of its
+    support (an interaction that may be exactly zero) is left as it is and bounded instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from jaxtyping import Array, Float
+
+from ..errors import ModelError
+from .._util.identity import fingerprint
+
+Theta = Float[Array, " p"]
+Named = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One named parameter, scalar or array.
+
+    Parameters
+    ----------
+    name : str
+    prior : numpyro Distribution
+        Univariate priors are used for every entry of an array parameter.
+    shape : tuple of int
+    lower, upper : float
+        What the model allows; the support is that part of it where the prior lives.
+    closed : bool
+        Whether the ends of the support are themselves allowed values.
+    square : bool
+        Whether the prior is that of a root, the parameter being its square.
+    labels : tuple of str
+        Names of the entries of an array parameter, in row-major order.
+    """
+
+    name: str
+    prior: Any = field(compare=False)
+    shape: tuple[int, ...] = ()
+    lower: float = -math.inf
+    upper: float = math.inf
+    closed: bool = False
+    square: bool = False
+    labels: tuple[str, ...] = field(default=(), compare=False)
+    support: tuple[float, float] = field(init=False)  # of v
+
+    def __post_init__(self) -> None:
+        require_name(self.name, "parameter")
+        if isinstance(self.prior, dist.ImproperUniform):
+            raise ModelError(
+                f"the prior of '{self.name}' is improper: it has no total probability, and the posterior may have "
+                "none. Give a proper one, for example numpyro.distributions.Normal(0, 10)"
+            )
+        if not isinstance(self.prior, dist.Distribution):
+            raise ModelError(
+                f"the prior of '{self.name}' is {self.prior!r}; give a NumPyro distribution, "
+                "for example numpyro.distributions.Normal(0, 1)"
+            )
+        if self.prior.is_discrete:
+            raise ModelError(f"the prior of '{self.name}' is discrete; parameters need continuous priors")
+        lower, upper = _support(self.prior, self.name)
+        if not self.square:
+            lower, upper = max(self.lower, lower), min(self.upper, upper)
+        object.__setattr__(self, "support", (lower, upper))
+        if not self.support[0] < self.support[1]:
+            raise ModelError(f"the prior of '{self.name}' has no mass where the model allows the parameter")
+        given = tuple(self.prior.batch_shape + self.prior.event_shape)
+        if given not in ((), self.shape):
+            raise ModelError(f"the prior of '{self.name}' has shape {given}, the parameter {self.shape}")
+        if self.labels and len(self.labels) != self.size:
+            raise ModelError(f"'{self.name}' has {self.size} entries and {len(self.labels)} labels")
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The name of each entry, as it stands in a summary."""
+        if not self.shape:
+            return (self.name,)
+        labels = self.labels or tuple(",".join(map(str, i)) for i in np.ndindex(self.shape))
+        return tuple(f"{self.name}[{label}]" for label in labels)
+
+
+def _arrays(value: Any) -> Any:
+    """NumPy for NumPy's arrays, so that work outside compiled code compiles nothing."""
+    return jnp if isinstance(value, jax.Array) else np
+
+
+def _support(prior: Any, name: str) -> tuple[float, float]:
+    support = prior.support
+    while hasattr(support, "base_constraint"):
+        support = support.base_constraint
+    kind = type(support).__name__
+    if kind not in ("_Real",) and not hasattr(support, "lower_bound") and not hasattr(support, "upper_bound"):
+        raise ModelError(
+            f"the prior of '{name}' lives on {support}; give one on the real line, a half-line or an interval"
+        )
+    lower = np.max(np.asarray(getattr(support, "lower_bound", -np.inf)))
+    upper = np.min(np.asarray(getattr(support, "upper_bound", np.inf)))
+    return float(lower), float(upper)
+
+
+def require_name(name: Any, what: str) -> None:
+    """Refuse a name that results cannot carry."""
+    if not isinstance(name, str) or not name.strip():
+        raise ModelError(f"a {what} needs a name, not {name!r}")
+    if name in ("chain", "draw") or any(mark in name for mark in "/[]") or not name.isprintable():
+        raise ModelError(
+            f"a {what} cannot be called {name!r}: 'chain' and 'draw' name the axes of results, and / [ ] have a "
+            "meaning in them"
+        )
+
+
+def describe_prior(prior: Any) -> str:
+    """A prior in words: its kind and all its values, long arrays by their ends and a fingerprint."""
+    if isinstance(prior, dist.ExpandedDistribution):
+        return describe_prior(prior.base_dist)
+    if isinstance(prior, dist.Independent):
+        return describe_prior(prior.base_dist)
+    if type(prior).__name__ == "Chi2":
+        return f"Chi2(df={_shown(prior.df)})"
+    parts, made_of = [], ["mixing_distribution", "component_distribution", "component_distributions"]
+    transformed = type(prior) is dist.TransformedDistribution
+    if transformed or "Truncated" in type(prior).__name__:  # others are known by their own values
+        made_of.append("base_dist")
+    for name in made_of:
+        if name in vars(prior) or f"_{name}" in vars(prior):
+            inner = getattr(prior, name)
+            parts.append(", ".join(map(describe_prior, inner if isinstance(inner, (list, tuple)) else [inner])))
+    for step in prior.transforms if transformed else ():
+        held = [f"{key}={_shown(value)}" for key, value in vars(step).items() if not key.startswith("_")]
+        parts.append(f"{type(step).__name__}({', '.join(held)})")
+    for name in getattr(prior, "reparametrized_params", None) or prior.arg_constraints:
+        if name in vars(prior):
+            parts.append(f"{name}={_shown(getattr(prior, name))}")
+    for name in ("low", "high"):
+        if name in vars(prior) and f"{name}=" not in " ".join(parts):
+            parts.append(f"{name}={_shown(getattr(prior, name))}")
+    return f"{type(prior).__name__}({', '.join(dict.fromkeys(parts))})"
+
+
+def _shown(value: Any) -> str:
+    """A number as one types it; an array as a list, of which a long one shows its ends."""
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        return type(value).__name__
+    if array.size == 1:
+        return f"{float(array.reshape(())):.10g}"
+    texts = [f"{number:.10g}" for number in array.reshape(-1)]
+    if len(texts) > 8:
+        texts = [*texts[:3], "...", *texts[-1:], f"#{fingerprint(array)[:8]}"]
+    return f"[{', '.join(texts)}]" + ("" if array.ndim == 1 else f" of shape {array.shape}")
+
+
+@dataclass(frozen=True)
+class Space:
+    """The parameters of a model in order: flat vectors, names, supports and coordinates.
+
+    Two spaces are equal when their structure is, whatever the priors: compiled code depends on the
+    structure, and the priors enter it as arguments.
+    """
+
+    parameters: tuple[Parameter, ...]
+
+    @cached_property
+    def size(self) -> int:
+        return sum(p.size for p in self.parameters)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """One name an entry, in the order of the flat vector."""
+        return tuple(entry for p in self.parameters for entry in p.entries)
+
+    def _each(self, value: Any) -> np.ndarray:
+        """One value an entry, from a function of its parameter."""
+        return np.concatenate([np.full(p.size, value(p)) for p in self.parameters])
+
+    @cached_property
+    def lower(self) -> np.ndarray:
+        """Lower ends of the support of theta."""
+        return self._each(lambda p: 0.0 if p.square else p.support[0])
+
+    @cached_property
+    def upper(self) -> np.ndarray:
+        return self._each(lambda p: p.upper if p.square else p.support[1])
+
+    @cached_property
+    def _ends_of_v(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._each(lambda p: p.support[0]), self._each(lambda p: p.support[1])
+
+    @cached_property
+    def square(self) -> np.ndarray:
+        return self._each(lambda p: p.square)
+
+    @cached_property
+    def closed(self) -> np.ndarray:
+        """Entries whose support includes its ends."""
+        return self._each(lambda p: p.closed or p.square)
+
+    @property
+    def priors(self) -> dict[str, Any]:
+        return {p.name: p.prior for p in self.parameters}
+
+    def labelled(self, labels: Mapping[str, tuple[str, ...]]) -> Space:
+        """The same parameters with names for their entries."""
+        return Space(tuple(replace(p, labels=labels.get(p.name, p.labels)) for p in self.parameters))
+
+    def with_priors(self, priors: Mapping[str, Any] | None) -> Space:
+        """The same parameters, some under other priors."""
+        given = dict(priors or {})
+        known = [p.name for p in self.parameters]
+        for name in given:
+            if name not in known:
+                raise ModelError(f"there is no parameter '{name}'; the model has {', '.join(known)}")
+        return Space(tuple(replace(p, prior=given[p.name]) if p.name in given else p for p in self.parameters))
+
+    def prior_quantiles(self, levels: Any) -> Float[np.ndarray, "q p"]:
+        """Quantiles of the priors, entry by entry, as values of theta (from 2001 fixed draws)."""
+        parts = []
+        for p in self.parameters:
+            with jax.numpy_rank_promotion("allow"):  # as NumPyro needs it
+                draws = np.asarray(p.prior.sample(jax.random.key(0), (2001,))).reshape(2001, -1)
+            found = np.quantile(draws**2 if p.square else draws, levels, axis=0)
+            parts.append(np.broadcast_to(found, (len(found), p.size)))
+        return np.clip(np.concatenate(parts, axis=1), self.lower, self.upper)
+
+    # -- flat and named --------------------------------------------------------------------------
+
+    def flatten(self, theta: Any) -> Theta:
+        """A flat vector from a dict of named values (or from a flat vector, checked)."""
+        if isinstance(theta, Mapping):
+            names = [p.name for p in self.parameters]
+            if set(theta) != set(names):
+                raise ModelError(f"the parameters are {', '.join(names)}; got {', '.join(map(str, theta))}")
+            parts = []
+            for p in self.parameters:
+                value = np.asarray(theta[p.name], float)
+                if value.shape not in (p.shape, ()):
+                    raise ModelError(f"'{p.name}' must have shape {p.shape}, not {value.shape}")
+                parts.append(np.broadcast_to(value, p.shape).reshape(-1))
+            return jnp.asarray(np.concatenate(parts))
+        vector = jnp.asarray(theta, float)
+        if vector.shape == () and self.size == 1:
+            vector = vector.reshape(1)
+        if vector.shape != (self.size,):
+            raise ModelError(
+                f"the model has {self.size} parameters ({', '.join(self.names[:6])}); got shape {vector.shape}"
+            )
+        return vector
+
+    def unflatten(self, theta: Any) -> Named:
+        """Named values from the last axis of ``theta``; works on NumPy and on traced arrays."""
+        named, first = {}, 0
+        for p in self.parameters:
+            named[p.name] = theta[..., first : first + p.size].reshape(theta.shape[:-1] + p.shape)
+            first += p.size
+        return named
+
+    def log_prior(self, v: Theta, priors: Mapping[str, Any]) -> Float[Array, ""]:
+        """Log density of the priors in their own coordinates."""
+        named = self.unflatten(v)
+        return sum((jnp.sum(priors[name].log_prob(value)) for name, value in named.items()), jnp.zeros(()))
+
+    # -- coordinates: of traced vectors, or of NumPy arrays of any leading shape -------------------
+
+    def to_v(self, theta: Any) -> Any:
+        xp = _arrays(theta)
+        return xp.where(self.square, xp.sqrt(xp.where(self.square, theta, 1.0)), theta) if self.square.any() else theta
+
+    def from_v(self, v: Any) -> Any:
+        return _arrays(v).where(self.square, v**2, v) if self.square.any() else v
+
+    def from_z(self, z: Any) -> Any:
+        """Theta of z."""
+        return self.from_v(self.v_of_z(z))
+
+    def v_of_z(self, z: Any) -> Any:
+        return _forward(z, *self._ends_of_v)
+
+    def to_z(self, theta: Any) -> Any:
+        return _backward(self.to_v(theta), *self._ends_of_v)
+
+    def fold(self, z: Any) -> Any:
+        """The point of z-space with the same theta whose roots are not negative."""
+        return _arrays(z).where(self.square, abs(z), z) if self.square.any() else z
+
+    def log_jacobian(self, z: Theta) -> Float[Array, ""]:
+        """Log |d v / d z|."""
+        both, above, below, low, high = _kinds(*self._ends_of_v)
+        masked = jnp.where(both, z, 0.0)
+        inside = np.log(high - low) - jnp.abs(masked) - 2.0 * jnp.log1p(jnp.exp(-jnp.abs(masked)))
+        return jnp.sum(jnp.where(both, inside, jnp.where(above | below, z, 0.0)))
+
+    @cached_property
+    def _ends_of_y(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.where(self.closed, -np.inf, self.lower), np.where(self.closed, np.inf, self.upper)
+
+    def from_y(self, y: Any) -> Any:
+        return _forward(y, *self._ends_of_y)
+
+    def to_y(self, theta: Any) -> Any:
+        return _backward(theta, *self._ends_of_y)
+
+    @cached_property
+    def edges(self) -> tuple[np.ndarray, np.ndarray]:
+        """The natural bounds of ``y``: the ends of closed supports, otherwise infinite."""
+        return np.where(self.closed, self.lower, -np.inf), np.where(self.closed, self.upper, np.inf)
+
+
+def _kinds(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Masks of (both ends, lower only, upper only), and ends that are safe to compute with."""
+    has_lower, has_upper = np.isfinite(lower), np.isfinite(upper)
+    low, high = np.where(has_lower, lower, 0.0), np.where(has_upper, upper, 1.0)
+    return has_lower & has_upper, has_lower & ~has_upper, ~has_lower & has_upper, low, high
+
+
+def _forward(z: Any, lower: np.ndarray, upper: np.ndarray) -> Any:
+    """From the real line to a support: exponential for a half-line, logistic for an interval."""
+    xp = _arrays(z)
+    both, above, below, low, high = _kinds(lower, upper)
+    growth = xp.exp(xp.where(above | below, z, 0.0))
+    inside = 1.0 / (1.0 + xp.exp(-xp.where(both, z, 0.0)))
+    value = xp.where(above, low + growth, xp.where(below, high - growth, z))
+    return xp.where(both, low + (high - low) * inside, value)
+
+
+def _backward(value: Any, lower: np.ndarray, upper: np.ndarray) -> Any:
+    xp = _arrays(value)
+    both, above, below, low, high = _kinds(lower, upper)
+    share = xp.where(both, (value - low) / (high - low), 0.5)
+    gap = xp.where(above, value - low, xp.where(below, high - value, 1.0))
+    z = xp.where(above | below, xp.log(gap), value)
+    return xp.where(both, xp.log(share) - xp.log1p(-share), z)

@@ -1,0 +1,155 @@
+"""Which edges of a network are there: present, absent, or not to be told from these data.
+
+The verdicts come from the calibrated posterior. They need a *region of practical equivalence*: how small an interaction
+must be to count as none.
+
+For binary variables an interaction is (a multiple of) a log odds ratio, and the region is a log odds ratio within
++-0.18: odds that differ by less than a fifth, which is Cohen's d of 0.1 (Kruschke, 2018). For counts the interactions
+are not negative, and one is too small to matter if a standard deviation more of either column lowers the other's
+rate by less than 5 %.
+
+present
+    the 95 % interval excludes zero; for counts, at least 95 % of the posterior lies outside the region;
+absent
+    at least 95 % of the posterior lies inside the region, and the data raised the odds of that at least threefold over
+    the prior's (a prior that is narrow enough would say "absent" by itself);
+inconclusive
+    neither.
+
+An edge that is certainly not zero and certainly too small to matter is absent.
+"""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from ..data import describe as glance
+from ..errors import ModelError
+from ..models.network import Pairwise
+from .fit_result import Fit
+from .uncalibrated import has_its_priors
+
+LEVEL = 0.95
+ODDS = 0.18  # log odds ratio
+LOWERED = 0.05  # share by which a rate falls
+RAISED = 3.0  # times the prior's odds, a Bayes factor
+PRESENT, ABSENT, INCONCLUSIVE = "present", "absent", "inconclusive"
+
+
+def is_network(fit: Fit) -> bool:
+    """Whether the fit's model has a parameter for every edge of a graph."""
+    return isinstance(fit.model, Pairwise) and bool(fit.model.graph.pairs)
+
+
+def _network(fit: Fit) -> Pairwise:
+    if not isinstance(fit.model, Pairwise) or not fit.model.graph.pairs:
+        raise ModelError(
+            f"'{fit.settings['model']}' has no parameter for each edge; networks are IsingNetwork, PoissonGraphical "
+            "and ConwayMaxwellPoissonGraphical"
+        )
+    return fit.model
+
+
+def regions(fit: Fit) -> Float[np.ndarray, " e"]:
+    """For every edge, how large an interaction may be and still count as none."""
+    model = _network(fit)
+    if not model.counts:
+        spins = min(model.domain.coordinate(0).levels) < 0  # x_i x_j then goes from -1 to 1
+        return np.full(len(model.graph.pairs), ODDS / 4 if spins else ODDS)
+    spread = np.sqrt(glance.columns(fit.data)["variance"].to_numpy())
+    i, j = model.graph.edges.T
+    return -np.log1p(-LOWERED) / np.maximum(np.maximum(spread[i], spread[j]), 1e-12)
+
+
+def edges(fit: Fit) -> pd.DataFrame:
+    """A row for every edge of a network: estimate, interval, evidence, and what it rests on.
+
+    Columns: ``from`` and ``to`` (names of columns), ``mean``, ``low`` and ``high`` (95 % interval) of the interaction,
+    ``sign`` (of the association: +1, or -1 where large values of one go with small values of the other), ``region``
+    (values up to it count as none), ``inside`` (posterior probability of the region), ``prior_inside`` (the prior's,
+    NaN where the priors are not known) and ``evidence``. Strongest edges first.
+    """
+    model = _network(fit)
+    parameter = model.space.parameters[1]
+    draws = fit.posterior[parameter.name].values.reshape(-1, parameter.size)
+    region = regions(fit)
+    low, high = np.quantile(draws, [0.5 * (1 - LEVEL), 0.5 * (1 + LEVEL)], axis=0)
+    inside = (np.abs(draws) <= region).mean(axis=0)
+    before = _prior_inside(model, region) if has_its_priors(fit) else np.full(len(region), np.nan)
+    there = inside <= 1 - LEVEL if model.counts else (low > 0) | (high < 0)
+    gone = (inside >= LEVEL) & _raised(inside, before) & ~_beyond(fit, model)
+    undecided = np.where(there & (inside < LEVEL), PRESENT, INCONCLUSIVE)
+    i, j = model.graph.edges.T
+    names = np.array(fit.data.columns, dtype=object)
+    mean = draws.mean(axis=0)
+    table = pd.DataFrame(
+        {
+            "from": names[i],
+            "to": names[j],
+            "mean": mean,
+            "low": low,
+            "high": high,
+            "sign": np.sign(model.sign * mean).astype(int),
+            "region": region,
+            "inside": inside,
+            "prior_inside": before,
+            "evidence": np.where(gone, ABSENT, undecided),
+        }
+    )
+    return table.iloc[np.argsort(-np.abs(mean), kind="stable")].reset_index(drop=True)
+
+
+def _beyond(fit: Fit, model: Pairwise) -> np.ndarray:
+    """Edges of a count network whose columns rise together, which the model cannot express: it only lowers rates."""
+    i, j = model.graph.edges.T
+    if not model.counts:
+        return np.zeros(len(i), bool)
+    rows = fit.data.rows.astype(float)
+    centred = rows - np.average(rows, axis=0, weights=fit.data.counts)
+    spread = np.sqrt(np.average(centred**2, axis=0, weights=fit.data.counts))
+    together = np.average(centred[:, i] * centred[:, j], axis=0, weights=fit.data.counts)
+    return together / np.maximum(spread[i] * spread[j], 1e-12) > 3.0 / np.sqrt(max(fit.data.n, 1))
+
+
+def _prior_inside(model: Pairwise, region: np.ndarray) -> Float[np.ndarray, " e"]:
+    parameter = model.space.parameters[1]
+    draws = np.asarray(parameter.prior.sample(jax.random.key(0), (4001,)))
+    draws = np.broadcast_to(draws.reshape(4001, -1), (4001, parameter.size))
+    return (np.abs(draws**2 if parameter.square else draws) <= region).mean(axis=0)
+
+
+def _raised(inside: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Whether the odds of the region grew enough; not if the prior leaves nothing outside, or is not known."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (before < 1) & (inside / (1 - inside) >= RAISED * before / (1 - before))
+
+
+def rule(fit: Fit) -> str:
+    """The definition of the verdicts for this network, in plain English."""
+    model = _network(fit)
+    region = regions(fit)
+    if model.counts:
+        size = f"{region.min():.3g}" if np.ptp(region) < 1e-12 else f"{region.min():.3g} to {region.max():.3g}"
+        none = (
+            f"An interaction counts as none if a standard deviation more of either column lowers the other's rate by "
+            f"less than {LOWERED:.0%} (interactions up to {size}, by the columns' spread)."
+        )
+        none += (
+            " Interactions of counts can only lower rates; columns that clearly rise together (a correlation above "
+            "three standard errors) are therefore inconclusive, never absent: this model cannot express such an edge."
+        )
+        there = f"at least {LEVEL:.0%} of the calibrated posterior lies above that"
+    else:
+        none = (
+            f"An interaction counts as none if its log odds ratio lies within ±{ODDS} (couplings within "
+            f"±{region[0]:.3g}), which is odds that differ by less than a fifth."
+        )
+        there = f"the calibrated {LEVEL:.0%} interval excludes zero, and the edge is not absent"
+    return (
+        f"{none} Present: {there}. Absent: at least {LEVEL:.0%} of the calibrated posterior counts as none, and the "
+        f"data raised the odds of that at least {RAISED:.0f}-fold over the prior's. Inconclusive: neither; the data "
+        "cannot tell."
+    )

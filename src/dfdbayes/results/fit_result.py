@@ -1,0 +1,335 @@
+"""`Fit`: everything a run produced, with what is needed to understand and repeat it."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import arviz_base
+import arviz_stats
+import h5netcdf
+import numpy as np
+import pandas as pd
+import xarray as xr
+from arviz_base.labels import BaseLabeller
+
+from .. import models
+from ..inference.calibration import Calibration
+from ..data.dataset import Dataset
+from ..inference.diagnostics import useless_means
+from ..errors import DataError, ModelError, SettingError
+from .._util.files import write_atomically
+from ..inference.minimise import Minimum, Outcome
+from ..models.base import AbstractModel
+from .predictive import Predictive, parameters_of, predict
+
+FORMAT = 1
+h5netcdf.File._writable = False  # its files lack this while they are opened, and say so again if that fails
+
+
+def versions() -> dict[str, str]:
+    """Versions of this package and of those its numbers come from."""
+    found = {"python": platform.python_version()}
+    for name in ("dfdbayes", "jax", "numpyro", "blackjax", "arviz-stats", "numpy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A calibrated posterior and how it came about.
+
+    Attributes
+    ----------
+    model : AbstractModel or None
+        None only for a loaded fit of a user's own model.
+    data : Dataset
+    minimum : Minimum
+        The loss's minimiser on the data.
+    calibration : Calibration
+    tree : xarray.DataTree
+        Groups ``posterior``, ``sample_stats`` and ``observed_data``, as ArviZ has them.
+    settings : dict
+        Everything that was chosen: loss, priors, sampler, seed and so on.
+    cautions : tuple of str
+        Every warning of the run, each with what to do.
+    timings : dict
+        Seconds by stage.
+    """
+
+    model: AbstractModel | None
+    data: Dataset
+    minimum: Minimum
+    calibration: Calibration
+    tree: xr.DataTree
+    settings: dict[str, Any]
+    cautions: tuple[str, ...]
+    timings: dict[str, dict[str, float]]
+    versions: dict[str, str]
+
+    @property
+    def beta(self) -> float:
+        """The weight of the loss."""
+        return self.calibration.beta
+
+    @property
+    def posterior(self) -> xr.Dataset:
+        """The draws by name, with dimensions chain and draw first."""
+        return self.tree["posterior"].to_dataset()
+
+    @property
+    def entries(self) -> dict[str, np.ndarray]:
+        """Draws (chain, draw) of every scalar entry, by its name in the summary and in that order."""
+        labels = BaseLabeller()
+        found = arviz_base.xarray_var_iter(self.posterior, skip_dims={"chain", "draw"})
+        return {labels.make_label_flat(name, sel, isel): np.asarray(values) for name, sel, isel, values in found}
+
+    def summary(self, interval: float = 0.95) -> pd.DataFrame:
+        """Mean, sd, median, equal-tailed interval and diagnostics of every parameter and derived quantity.
+
+        Column names are ArviZ's: for a 95 % interval ``eti95_lb`` and ``eti95_ub``. Where a few huge draws decide the
+        mean, it is left out (NaN), and so is the sd: read the median.
+        """
+        if not 0 < interval < 1:
+            raise SettingError(f"interval is {interval}; it must lie between 0 and 1")
+        table = arviz_stats.summary(self.tree, ci_prob=interval, ci_kind="eti", round_to="none")
+        table.insert(2, "median", [float(np.median(draws)) for draws in self.entries.values()])
+        table.loc[useless_means(self.tree), ["mean", "sd", "mcse_mean", "mcse_sd"]] = np.nan
+        return table
+
+    def to_arviz(self) -> xr.DataTree:
+        """The draws, sampler statistics and data as ArviZ's data tree."""
+        return self.tree.copy()
+
+    def predict(
+        self, draws: int = 100, size: int | None = None, method: str | None = None, seed: int = 0
+    ) -> Predictive:
+        """Replicated data from the posterior predictive distribution, with checks against the observed data.
+
+        Parameters
+        ----------
+        draws : int
+            How many posterior draws to simulate a data set from.
+        size : int, optional
+            Observations in each; by default as many as in the data where they can be drawn at once, else at most 500.
+        method : str, optional
+            The simulator; see `simulate`.
+        seed : int
+        """
+        model = self.model
+        names = [] if model is None else [p.name for p in model.space.parameters]
+        thetas = parameters_of(self.posterior, names) if names else np.empty((0, 0))
+        return predict(model, thetas, self.data, draws, size, method, seed)
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML page about this fit."""
+        from ..report import write_report  # a doorway down the road: reports know fits, not the reverse
+
+        return write_report(self, path)
+
+    def save(self, path: str | Path) -> Path:
+        """Write everything to one netCDF file, completely or not at all."""
+        written = self.to_bytes()
+        return write_atomically(path, lambda scratch: scratch.write_bytes(written))
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes."""
+        tree = self.tree.copy()
+        tree["calibration"] = xr.DataTree(
+            xr.Dataset(
+                {
+                    "minimisers": (("replicate", "parameter"), self.calibration.minimisers),
+                    "outcomes": (("replicate",), np.array(self.calibration.outcomes, dtype="U16")),
+                },
+                coords={"parameter": list(self.calibration.names)},
+            )
+        )
+        tree.attrs["dfdbayes"] = json.dumps(self._description())
+        return bytes(tree.to_netcdf(engine="h5netcdf"))  # in memory: HDF5 crashes where a disk is full
+
+    def _description(self) -> dict[str, Any]:
+        """All but the arrays, as JSON can hold it."""
+        c, m = self.calibration, self.minimum
+        return {
+            "format": FORMAT,
+            "settings": self.settings,
+            "cautions": list(self.cautions),
+            "timings": self.timings,
+            "versions": self.versions,
+            "data": {
+                "columns": list(self.data.columns),
+                "dropped": self.data.dropped,
+                "source": self.data.source,
+                "named": self.data.named,
+                "notes": list(self.data.notes),
+            },
+            "minimum": {
+                "theta": {name: np.asarray(value).tolist() for name, value in m.theta.items()},
+                "names": list(m.names),
+                "vector": m.vector.tolist(),
+                "value": m.value,
+                "gradient_norm": m.gradient_norm,
+                "outcome": str(m.outcome),
+                "iterations": m.iterations,
+                "edges": list(m.edges),
+                "lower": m.lower.tolist(),
+                "upper": m.upper.tolist(),
+            },
+            "calibration": {
+                key: getattr(c, key)
+                for key in (
+                    "method", "beta", "error", "condition", "numerator", "denominator", "from_prior", "from_data",
+                    "used", "resampling", "degenerate", "reached", "instead_of",
+                )
+            },
+        }  # fmt: skip
+
+    def describe(self, interval: float = 0.95) -> dict[str, Any]:
+        """The run in plain values, for JSON: estimates, weight, minimum, settings, warnings, versions."""
+        table = self.summary(interval)
+        about = self._description()
+        return _finite({
+            "model": self.settings["model"],
+            "loss": self.settings["loss"],
+            "n": self.data.n,
+            "distinct_rows": len(self.data.rows),
+            "dropped_rows": self.data.dropped,
+            "beta": self.beta,
+            "parameters": {str(name): row.to_dict() for name, row in table.iterrows()},
+            "calibration": about["calibration"] | {"outcomes": self.calibration.tally},
+            "minimum": {k: about["minimum"][k] for k in ("theta", "value", "gradient_norm", "outcome")},
+            "settings": self.settings,
+            "warnings": list(self.cautions),
+            "timings": self.timings,
+            "versions": self.versions,
+        })  # fmt: skip
+
+    def __repr__(self) -> str:
+        return (
+            f"Fit of {self.settings['model']} to {self.data.n} observations by {self.settings['loss']}; "
+            f"{self.calibration.message}"
+        )
+
+
+def _finite(value: Any) -> Any:
+    """The same in values that JSON can hold: numbers that are not finite become None."""
+    if isinstance(value, Mapping):
+        return {str(key): _finite(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(part) for part in value]
+    if isinstance(value, (float, np.floating)):
+        return float(value) if np.isfinite(value) else None
+    return value
+
+
+def assemble(
+    named: Mapping[str, np.ndarray],
+    stats: Mapping[str, np.ndarray],
+    data: Dataset,
+    labels: Mapping[str, tuple[str, ...]],
+) -> xr.DataTree:
+    """Draws and sampler statistics as a data tree with the user's names."""
+    dims = {name: [f"{name}_entry"] for name in labels}
+    coords = {f"{name}_entry": list(entries) for name, entries in labels.items()}
+    groups = {"posterior": dict(named), "sample_stats": dict(stats)}
+    tree = arviz_base.from_dict({k: v for k, v in groups.items() if v}, dims=dims, coords=coords)
+    tree["observed_data"] = xr.DataTree(
+        xr.Dataset(
+            {
+                "rows": (("distinct", "column"), data.rows),
+                "counts": (("distinct",), data.counts),
+                "observations": (("distinct",), data.observations),
+                "first": (("distinct",), data.first),
+            },
+            coords={"column": list(data.columns)},
+        )
+    )
+    return tree
+
+
+def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
+    """Read a fit written by `Fit.save`. Nothing in the file is executed.
+
+    ``model`` is needed only where a model of one's own should be used further (to predict, say).
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"there is no file '{path}'")
+    try:
+        with xr.open_datatree(path, engine="h5netcdf") as opened:
+            tree = opened.load()
+        about = json.loads(tree.attrs["dfdbayes"])
+        number = int(about["format"])
+        if number <= FORMAT:
+            return _restored(tree, about, model)
+    except ModelError:
+        raise
+    except Exception as problem:  # whatever a damaged or alien file makes the libraries say
+        said = (str(problem).splitlines() or [""])[0]
+        raise DataError(
+            f"'{path.name}' is not a fit saved by dfdbayes, or it is damaged ({type(problem).__name__}: {said})"
+        ) from problem
+    raise DataError(f"'{path.name}' was saved by a newer version of dfdbayes (format {number}); update to read it")
+
+
+def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | None) -> Fit:
+    settings = about["settings"]
+    observed = tree["observed_data"].to_dataset()
+    repeats = observed["observations"].values if "observations" in observed else observed["counts"].values
+    data = Dataset(
+        rows=observed["rows"].values.astype(np.int64),
+        counts=observed["counts"].values,
+        columns=tuple(about["data"]["columns"]),
+        first=observed["first"].values,
+        dropped=about["data"]["dropped"],
+        source=about["data"]["source"],
+        named=about["data"].get("named", True),
+        notes=tuple(about["data"].get("notes", ())),
+        repeats=None if np.array_equal(repeats, observed["counts"].values) else repeats,
+    )
+    if model is None:
+        try:
+            model = models.by_name(settings["model"], data.d, settings["options"]).labelled(data.columns)
+        except ModelError:
+            model = None
+    saved = about["minimum"]
+    minimum = Minimum(
+        theta={name: (v if np.ndim(v) == 0 else np.asarray(v)) for name, v in saved["theta"].items()},
+        names=tuple(saved["names"]),
+        vector=np.asarray(saved["vector"]),
+        value=saved["value"],
+        gradient_norm=saved["gradient_norm"],
+        outcome=Outcome(saved["outcome"]),
+        iterations=saved["iterations"],
+        edges=tuple(saved["edges"]),
+        lower=np.asarray(saved["lower"]),
+        upper=np.asarray(saved["upper"]),
+    )
+    kept = tree["calibration"].to_dataset()
+    calibration = Calibration(
+        **about["calibration"],
+        names=minimum.names,
+        minimisers=kept["minimisers"].values,
+        outcomes=tuple(str(outcome) for outcome in kept["outcomes"].values),
+    )
+    del tree["calibration"]
+    del tree.attrs["dfdbayes"]
+    return Fit(
+        model,
+        data,
+        minimum,
+        calibration,
+        tree,
+        settings,
+        tuple(about["cautions"]),
+        about["timings"],
+        about["versions"],
+    )

@@ -1,0 +1,168 @@
+"""Data from a model. `simulate` picks a method, says which, and reports mixing where it is not exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ..errors import ModelError, SettingError
+from ..models.base import AbstractModel
+from .._util.process import require_unforked
+from .cluster import by_swendsen_wang
+from .exact import MOST_POINTS, by_enumeration, by_inversion, probabilities
+from .general import by_general_gibbs
+from .gibbs import by_gibbs
+from .metropolis import by_metropolis
+from .perfect import by_coupling_from_the_past
+
+__all__ = ["METHODS", "Mixing", "Sample", "draw", "probabilities", "require_seed", "simulate"]
+
+METHODS = ("enumeration", "inversion", "perfect", "swendsen-wang", "gibbs", "metropolis")
+EXACT = ("enumeration", "inversion", "perfect")
+SWEEPS = {"gibbs": 200, "swendsen-wang": 60, "metropolis": 100_000}
+COUNT_SWEEPS = 40  # count graphs interact weakly, and a sweep of theirs costs more
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """How well chains that are not exact have forgotten their start.
+
+    Attributes
+    ----------
+    sweeps : int
+    autocorrelation_time : float
+        Sweeps over which the watched statistic (a sum over edges, or over all values) forgets itself.
+    drift : float
+        Difference of its means in the third and the last quarter of the sweeps, in standard errors.
+    """
+
+    sweeps: int
+    autocorrelation_time: float
+    drift: float
+
+    @property
+    def good(self) -> bool:
+        return self.sweeps > 20 * self.autocorrelation_time and abs(self.drift) < 4
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Simulated rows, the method that made them, and its mixing (None where it is exact)."""
+
+    rows: Int[np.ndarray, "n d"]
+    method: str
+    mixing: Mixing | None
+
+    @property
+    def exact(self) -> bool:
+        return self.method in EXACT
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.rows, dtype=dtype, copy=copy)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def simulate(
+    model: AbstractModel, theta: Any, n: int, *, method: str | None = None, seed: int = 0, sweeps: int | None = None
+) -> Sample:
+    """``n`` independent observations from a model.
+
+    Parameters
+    ----------
+    model : AbstractModel
+    theta : dict or vector
+        The parameters.
+    n : int
+    method : str, optional
+        ``"enumeration"``, ``"inversion"``, ``"perfect"`` (coupling from the past), ``"swendsen-wang"``, ``"gibbs"`` or
+        ``"metropolis"`` (the paper's). By default an exact one where that is cheap.
+    seed : int
+    sweeps : int, optional
+        Length of the chains of methods that are not exact; each observation has a chain of its own.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd
+    >>> sample = dfd.simulate(dfd.models.Ising(dfd.graphs.grid(3, 3)), {"theta": 5.0}, n=4)
+    >>> sample.rows.shape, sample.method, sample.exact
+    ((4, 9), 'enumeration', True)
+    """
+    require_unforked()
+    require_seed(seed)
+    if n < 1:
+        raise SettingError(f"n is {n}; at least one observation is needed")
+    model = model.current()
+    thetas = np.asarray(model.space.flatten(theta))[None]
+    rows, chosen, mixing = draw(model, thetas, n, method, np.random.default_rng([seed, 7]), sweeps)
+    return Sample(rows[0], chosen, mixing)
+
+
+def require_seed(seed: Any) -> None:
+    """Refuse a seed that is not a whole number >= 0."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise SettingError(f"the seed is {seed!r}; it must be a whole number >= 0")
+
+
+def draw(
+    model: AbstractModel,
+    thetas: Float[np.ndarray, "c p"],
+    per: int,
+    method: str | None,
+    rng: np.random.Generator,
+    sweeps: int | None = None,
+) -> tuple[Int[np.ndarray, "c per d"], str, Mixing | None]:
+    """``per`` observations at each of many parameters; also the method and its mixing."""
+    chosen = method or _default(model)
+    if chosen not in METHODS:
+        raise SettingError(f"there is no simulation method '{chosen}'; known: {', '.join(METHODS)}")
+    if chosen == "enumeration":
+        return by_enumeration(model, thetas, per, rng), chosen, None
+    if chosen == "inversion":
+        return by_inversion(model, thetas, per, rng), chosen, None
+    usual = COUNT_SWEEPS if chosen == "gibbs" and not model.domain.is_finite else SWEEPS.get(chosen, 0)
+    count = usual if sweeps is None else sweeps
+    if model.interactions is None:
+        if chosen != "gibbs":
+            raise ModelError(f"'{chosen}' needs a model with interactions; use method='gibbs'")
+        rows, trace = by_general_gibbs(model, thetas, per, rng, count)
+        return rows, chosen, _mixing(trace)
+    interactions = model.interactions(model.space.unflatten(thetas))
+    if chosen == "perfect":
+        return by_coupling_from_the_past(interactions, model.domain, per, rng), chosen, None
+    if chosen == "metropolis":
+        rows = by_metropolis(interactions, model.domain, per, rng, count)
+        return rows, chosen, Mixing(count // model.domain.d, float("nan"), float("nan"))
+    run = by_gibbs if chosen == "gibbs" else by_swendsen_wang
+    rows, trace = run(interactions, model.domain, per, rng, count)
+    return rows, chosen, _mixing(trace)
+
+
+def _default(model: AbstractModel) -> str:
+    if model.domain.is_finite and model.domain.size <= MOST_POINTS:
+        return "enumeration"
+    if model.domain.d == 1 and model.domain.coordinate(0).kind in ("above", "below"):
+        return "inversion"
+    return "gibbs"
+
+
+def _mixing(trace: Float[np.ndarray, "t c per"]) -> Mixing:
+    """Autocorrelation time and drift of a statistic of many independent chains."""
+    values = trace.reshape(len(trace), -1)
+    half = values[len(values) // 2 :]
+    third, last = np.array_split(half, 2)
+    step = last.mean(axis=0) - third.mean(axis=0)
+    drift = step.mean() / max(step.std() / np.sqrt(step.size), 1e-300) if step.size > 1 else 0.0
+    centred = half - half.mean()
+    variance = np.mean(centred**2)
+    time = 1.0
+    for lag in range(1, len(half) // 2):
+        correlation = np.mean(centred[lag:] * centred[:-lag]) / max(variance, 1e-300)
+        if correlation < 0.05:
+            break
+        time += 2 * correlation
+    return Mixing(len(trace), float(time), float(drift))
