@@ -30,7 +30,7 @@ def make_counts(path):
 
 
 def make_lattices(path):
-    """Five by five spins after four sweeps of a Gibbs sampler at theta = 4, from random starts."""
+    """Five by five spins after four sweeps of a Gibbs sampler at temperature 4, from random starts."""
     rng = np.random.default_rng(0)
     near = [
         [5 * r + c + step for step, there in ((-5, r > 0), (5, r < 4), (-1, c > 0), (1, c < 4)) if there]

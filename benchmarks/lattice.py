@@ -9,7 +9,7 @@ from pathlib import Path
 import dfdbayes as dfd
 
 model = dfd.models.Ising(dfd.graphs.grid(100, 100))
-rows = dfd.simulate(model, {"theta": 5.0}, 100, method="gibbs", sweeps=60, seed=0).rows
+rows = dfd.simulate(model, {"temperature": 5.0}, 100, method="gibbs", sweeps=60, seed=0).rows
 lines = ["| fit | " + " | ".join(["read", "tabulate", "minimise", "calibrate", "sample", "total"]) + " |"]
 lines.append("|---|" + "---|" * 6)
 for name, seed in (("first", 0), ("second", 1)):

@@ -12,7 +12,7 @@ import dfdbayes as dfd
 model = dfd.models.ConwayMaxwellPoisson()
 lines = ["| n | distinct values | first fit, s | second fit, s | peak memory so far, GiB |", "|---|---|---|---|---|"]
 for n in (2000, 20_000):
-    rows = dfd.simulate(model, {"theta1": 4.0, "theta2": 0.75}, n, seed=0).rows
+    rows = dfd.simulate(model, {"rate": 4.0, "nu": 0.75}, n, seed=0).rows
     seconds = []
     for seed in (0, 1):
         began = time.perf_counter()

@@ -30,10 +30,10 @@ def network(d, n):
 
     rng, model = np.random.default_rng(8), dfd.models.IsingNetwork(d)
     pairs = d * (d - 1) // 2
-    coupling = np.zeros(pairs)
+    interaction = np.zeros(pairs)
     on = rng.choice(pairs, pairs // 6, replace=False)
-    coupling[on] = 0.5 * rng.choice([-1.0, 1.0], len(on))
-    theta = {"field": 0.3 * rng.standard_normal(d), "coupling": coupling}
+    interaction[on] = 0.5 * rng.choice([-1.0, 1.0], len(on))
+    theta = {"intercept": 0.3 * rng.standard_normal(d), "interaction": interaction}
     return model, dfd.simulate(model, theta, n, seed=1).rows
 
 
@@ -44,11 +44,11 @@ def case(name):
     kind, _, rest = name.partition(" ")
     if kind == "cmp":
         model = dfd.models.ConwayMaxwellPoisson()
-        rows = dfd.simulate(model, {"theta1": 4.0, "theta2": 0.75}, int(rest), seed=0).rows
+        rows = dfd.simulate(model, {"rate": 4.0, "nu": 0.75}, int(rest), seed=0).rows
         return model, rows, {"bootstrap": 100}
     if kind == "ising":
         model = dfd.models.Ising(dfd.graphs.grid(10, 10))
-        return model, dfd.simulate(model, {"theta": 5.0}, 1000, seed=0).rows, {"bootstrap": 100, "loss": rest}
+        return model, dfd.simulate(model, {"temperature": 5.0}, 1000, seed=0).rows, {"bootstrap": 100, "loss": rest}
     if kind == "genes":
         data = Path(os.environ["DFDBAYES_DATA"]) / "brca_10.csv"
         made = {"poisson": dfd.models.PoissonGraphical, "cmp": dfd.models.ConwayMaxwellPoissonGraphical}[rest](10)
@@ -97,10 +97,10 @@ def plain_seconds(model, data, settings):
     def log_mass(theta, x):
         named = model.space.unflatten(theta)
         if model.name == "cmp":
-            return x[0] * math.log(named["theta1"]) - named["theta2"] * math.lgamma(x[0] + 1)
+            return x[0] * math.log(named["rate"]) - named["nu"] * math.lgamma(x[0] + 1)
         i, j = model.options["graph"].edges.T
         if model.name == "ising":
-            return float(np.dot(x[i], x[j])) / float(named["theta"])
+            return float(np.dot(x[i], x[j])) / float(named["temperature"])
         values = list(named.values())
         sign = -1.0 if model.name.endswith("graphical") else 1.0
         value = float(np.dot(values[0], x)) + sign * float(np.dot(values[1], x[i] * x[j]))
@@ -154,7 +154,7 @@ def growth():
 
     cmp = dfd.models.ConwayMaxwellPoisson()
     sizes = [2000, 20_000, 200_000, 2_000_000]
-    data = {n: dfd.simulate(cmp, {"theta1": 4.0, "theta2": 0.75}, n, seed=0).rows for n in sizes}
+    data = {n: dfd.simulate(cmp, {"rate": 4.0, "nu": 0.75}, n, seed=0).rows for n in sizes}
     found["CMP after the pass, n"] = sizes, [second(cmp, data[n], bootstrap=100) for n in sizes]
     long = np.random.default_rng(0).poisson(4.0, 32_000_000)
     sizes = [2_000_000, 4_000_000, 8_000_000, 16_000_000, 32_000_000]

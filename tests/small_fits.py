@@ -29,15 +29,15 @@ def counts() -> dfd.Fit:
 def network() -> dfd.Fit:
     """Four binary columns; the first two go together, the second and third exclude each other."""
     model = dfd.models.IsingNetwork(4)
-    coupling = np.array([1.5, 0.0, 0.0, -1.2, 0.0, 0.0])
-    rows = dfd.simulate(model, {"field": np.full(4, -0.2), "coupling": coupling}, 1500).rows
+    interaction = np.array([1.5, 0.0, 0.0, -1.2, 0.0, 0.0])
+    rows = dfd.simulate(model, {"intercept": np.full(4, -0.2), "interaction": interaction}, 1500).rows
     return quietly(model, pd.DataFrame(rows, columns=list(NAMES)), loss="ratio")
 
 
 @cache
 def lattice() -> dfd.Fit:
     model = dfd.models.Ising(dfd.graphs.grid(3, 4))
-    return quietly(model, dfd.simulate(model, {"theta": 4.0}, 150).rows)
+    return quietly(model, dfd.simulate(model, {"temperature": 4.0}, 150).rows)
 
 
 @cache

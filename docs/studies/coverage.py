@@ -24,8 +24,8 @@ import numpy as np
 import numpyro.distributions as dist
 
 import dfdbayes as dfd
-from dfdbayes.inference.adjustment import adjusted
 from dfdbayes.fitting.coverage import placed
+from dfdbayes.inference.adjustment import adjusted
 
 ROOT = Path(__file__).parents[2]
 SHOWN = {
@@ -59,12 +59,12 @@ def negative_binomial(seed: int) -> np.ndarray:
 
 
 def network() -> tuple[Any, dict[str, Any]]:
-    """Eight binary nodes, fields N(0, 0.3), and 5 of 28 couplings of 0.4 with random signs."""
+    """Eight binary nodes, intercepts N(0, 0.3), and 5 of 28 interactions of 0.4 with random signs."""
     rng = np.random.default_rng(8)
-    coupling = np.zeros(28)
-    coupling[rng.choice(28, 5, replace=False)] = 0.4 * rng.choice([-1.0, 1.0], 5)
+    interaction = np.zeros(28)
+    interaction[rng.choice(28, 5, replace=False)] = 0.4 * rng.choice([-1.0, 1.0], 5)
     model = dfd.models.IsingNetwork(dfd.graphs.complete(8))
-    return model, {"field": 0.3 * rng.standard_normal(8), "coupling": coupling}
+    return model, {"intercept": 0.3 * rng.standard_normal(8), "interaction": interaction}
 
 
 def cases() -> dict[str, Case]:
@@ -73,13 +73,15 @@ def cases() -> dict[str, Case]:
     for shape in (0.75, 1.25):
         for n in (100, 500, 2000):
             for loss in ("dfd", "ratio"):
-                theta = {"theta1": 4.0, "theta2": shape}
+                theta = {"rate": 4.0, "nu": shape}
                 found[f"cmp-{shape}-{n}-{loss}"] = Case(f"CMP (4, {shape}), n = {n}, {loss}", cmp, theta, n, loss)
-    found["poisson"] = Case("Poisson 3, n = 500, dfd", dfd.models.Poisson(), {"theta": 3.0}, 500)
-    found["bernoulli"] = Case("Bernoulli 0.3, n = 500, dfd", dfd.models.Bernoulli(), {"theta": 0.3}, 500)
+    found["poisson"] = Case("Poisson 3, n = 500, dfd", dfd.models.Poisson(), {"rate": 3.0}, 500)
+    found["bernoulli"] = Case("Bernoulli 0.3, n = 500, dfd", dfd.models.Bernoulli(), {"probability": 0.3}, 500)
     grid = dfd.models.Ising(dfd.graphs.grid(5, 5))
     for loss in ("dfd", "ratio", "pseudo"):
-        found[f"ising-{loss}"] = Case(f"Ising 5x5, theta 5, n = 200, {loss}", grid, {"theta": 5.0}, 200, loss)
+        found[f"ising-{loss}"] = Case(
+            f"Ising 5x5, temperature 5, n = 200, {loss}", grid, {"temperature": 5.0}, 200, loss
+        )
     model, theta = network()
     for loss in ("dfd", "ratio", "pseudo"):
         title = f"Ising network d = 8, n = 500, {loss}"
@@ -92,7 +94,7 @@ def cases() -> dict[str, Case]:
         found[f"graphical-{loss}"] = Case(title, graph, truth, 500, loss, replicates=200 if loss == "dfd" else 500)
     # Of the loss minimiser on the whole population: E[x^2] / E[x + 1] for the Fisher divergence of a Poisson model.
     found["misspecified"] = Case(
-        "negative binomial in Poisson, n = 500, dfd", dfd.models.Poisson(), {"theta": 15 / 4}, 500,
+        "negative binomial in Poisson, n = 500, dfd", dfd.models.Poisson(), {"rate": 15 / 4}, 500,
         source=negative_binomial,
     )  # fmt: skip
     return found

@@ -20,7 +20,7 @@ SIDE = 6
 def ising_constant(theta):
     """log Z of the open 6 x 6 Ising model by its transfer matrix: one row of the grid at a time."""
     spins = np.array([[1.0 if s >> j & 1 else -1.0 for j in range(SIDE)] for s in range(2**SIDE)])
-    strength = 1.0 / theta["theta"]
+    strength = 1.0 / theta["temperature"]
     within = strength * jnp.asarray((spins[:, :-1] * spins[:, 1:]).sum(axis=1))
     between = strength * jnp.asarray(spins @ spins.T)
     peak = jnp.max(between) + jnp.max(within)
@@ -36,10 +36,10 @@ def ising_constant(theta):
 CMP = dfd.models.ConwayMaxwellPoisson()
 ISING = replace(dfd.models.Ising(dfd.graphs.grid(SIDE, SIDE)), log_normaliser=ising_constant)
 CASES = [
-    ("CMP (4, 0.75), n = 2000", CMP, {"theta1": 4.0, "theta2": 0.75}, 2000),
-    ("CMP (4, 1.25), n = 2000", CMP, {"theta1": 4.0, "theta2": 1.25}, 2000),
-    ("CMP (2, 0.3), n = 2000", CMP, {"theta1": 2.0, "theta2": 0.3}, 2000),
-    ("Ising 6x6, theta = 5, n = 200", ISING, {"theta": 5.0}, 200),
+    ("CMP (4, 0.75), n = 2000", CMP, {"rate": 4.0, "nu": 0.75}, 2000),
+    ("CMP (4, 1.25), n = 2000", CMP, {"rate": 4.0, "nu": 1.25}, 2000),
+    ("CMP (2, 0.3), n = 2000", CMP, {"rate": 2.0, "nu": 0.3}, 2000),
+    ("Ising 6x6, temperature 5, n = 200", ISING, {"temperature": 5.0}, 200),
 ]
 
 

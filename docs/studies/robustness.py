@@ -20,18 +20,18 @@ def robust(threshold):
 
 
 def poisson():
-    x = dfd.simulate(dfd.models.Poisson(), {"theta": 5.0}, 500, seed=0).rows
+    x = dfd.simulate(dfd.models.Poisson(), {"rate": 5.0}, 500, seed=0).rows
     dirty = x.copy()
     dirty[:50] = 20
-    return "Poisson, theta = 5, n = 500; 10 % replaced by 20", dfd.models.Poisson(), 5.0, x, dirty, 15
+    return "Poisson, rate 5, n = 500; 10 % replaced by 20", dfd.models.Poisson(), 5.0, x, dirty, 15
 
 
 def ising():
     model = dfd.models.Ising(dfd.graphs.grid(10, 10))
-    x = dfd.simulate(model, {"theta": 5.0}, 1000, seed=0, method="swendsen-wang").rows
+    x = dfd.simulate(model, {"temperature": 5.0}, 1000, seed=0, method="swendsen-wang").rows
     dirty = x.copy()
     dirty[:100] = 1
-    return "Ising 10x10, theta = 5, n = 1000; 10 % replaced by all ones", model, 5.0, x, dirty, 90
+    return "Ising 10x10, temperature 5, n = 1000; 10 % replaced by all ones", model, 5.0, x, dirty, 90
 
 
 lines = ["| data | loss | clean: mean (sd) | contaminated: mean (sd) |", "|---|---|---|---|"]
@@ -49,7 +49,7 @@ for panel, (title, model, truth, x, dirty, threshold) in zip(rows, (poisson(), i
         cells = []
         for data, style in ((x, "-"), (dirty, "--")):
             fit = dfd.fit(model, data, loss=loss, bootstrap=200, progress=False)
-            draws = fit.posterior["theta"].values.reshape(-1)
+            draws = fit.posterior[model.space.names[0]].values.reshape(-1)
             cells.append(f"{draws.mean():.3f} ({draws.std():.3f})")
             grid, density, _ = array_stats.kde(draws)
             label = "clean" if style == "-" else "contaminated"
@@ -57,7 +57,7 @@ for panel, (title, model, truth, x, dirty, threshold) in zip(rows, (poisson(), i
         axes.axvline(truth, color="#8a9aa5", lw=1)
         axes.set_title(name, fontsize=9)
         axes.set_yticks([])
-        axes.set_xlabel("theta")
+        axes.set_xlabel(model.space.names[0])
         axes.set_ylim(bottom=0)
         axes.spines[["top", "right"]].set_visible(False)
         lines.append(f"| {title} | {name} | {cells[0]} | {cells[1]} |")

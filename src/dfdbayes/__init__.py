@@ -7,24 +7,27 @@ import jax
 
 jax.config.update("jax_enable_x64", True)
 
-from .data import builtin as datasets  # noqa: E402
 from . import errors, losses, models  # noqa: E402
-from .results import evidence  # noqa: E402
-from .models import graphs  # noqa: E402
-from .losses import kernels  # noqa: E402
-from .inference import sampling as samplers  # noqa: E402
-from .inference.resampling import Bootstrap, bootstrap  # noqa: E402
-from .inference.calibration import Calibration, calibrate  # noqa: E402
+from .data import builtin as datasets  # noqa: E402
+from .data.dataset import Dataset  # noqa: E402
+from .data.domain import Binary, Categories, Counts, CountsBelow, Domain, Finite, Integers, Spins  # noqa: E402
 from .fitting.comparison import compare  # noqa: E402
 from .fitting.coverage import Coverage, coverage  # noqa: E402
-from .data.dataset import Dataset  # noqa: E402
-from .losses.divergence import divergence  # noqa: E402
-from .data.domain import Binary, Categories, Counts, CountsBelow, Domain, Finite, Integers, Spins  # noqa: E402
 from .fitting.fit import fit, sample  # noqa: E402
+from .inference import sampling as samplers  # noqa: E402
+from .inference.calibration import Calibration, calibrate  # noqa: E402
 from .inference.minimise import Minimum, Outcome, minimise  # noqa: E402
-from .models import ExponentialFamily, Model  # noqa: E402
 from .inference.objective import Objective, objective  # noqa: E402
+from .inference.resampling import Bootstrap, bootstrap  # noqa: E402
+from .losses import kernels  # noqa: E402
+from .losses.divergence import divergence  # noqa: E402
+from .models import (  # noqa: E402
+    ExponentialFamily,
+    Model,
+    graphs,
+)
 from .models.parameters import Parameter  # noqa: E402
+from .results import evidence  # noqa: E402
 from .results.fit_result import Fit, load  # noqa: E402
 from .simulators import simulate  # noqa: E402
 

@@ -44,18 +44,18 @@ def test_a_fit_in_its_own_process_writes_everything(visits, tmp_path):
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     wanted = ["posterior.nc", "report.html", "run.json", "summary.csv", "summary.json"]
-    assert sorted(p.name for p in out.iterdir()) == wanted  # and nothing of its state is left
+    assert sorted(p.name for p in out.iterdir()) == wanted  # and nothing of its checkpoint is left
     assert "poisson fitted to visits.csv: 200 observations" in ended.stdout
     assert "compiling" in ended.stdout and "sample" in ended.stdout
-    assert "the loss is unbounded below, so the parameters are bounded: theta in [" in ended.stdout
+    assert "the loss is unbounded below, so the parameters are bounded: rate in [" in ended.stdout
     assert (
         "of which the prior gives" in ended.stdout and "400 multinomial bootstrap fits: 400 converged" in ended.stdout
     )
     assert ended.stderr == ""  # no progress bars when piped
     again = dfd.fit("poisson", visits, seed=3, progress=False)
-    np.testing.assert_array_equal(dfd.load(out / "posterior.nc").posterior["theta"], again.posterior["theta"])
+    np.testing.assert_array_equal(dfd.load(out / "posterior.nc").posterior["rate"], again.posterior["rate"])
     table = pd.read_csv(out / "summary.csv", index_col="parameter")
-    assert table.loc["theta", "mean"] == pytest.approx(again.summary()["mean"]["theta"])
+    assert table.loc["rate", "mean"] == pytest.approx(again.summary()["mean"]["rate"])
     assert json.loads((out / "summary.json").read_text())["beta"] == pytest.approx(again.beta)
 
 
@@ -79,7 +79,7 @@ def test_summary_of_a_saved_fit(call, visits, tmp_path):
     code, first, _ = call("fit", visits, "--model", "poisson", "--out", tmp_path / "run", "--draws", 300)
     assert code == 0
     code, out, _ = call("summary", tmp_path / "run" / "posterior.nc")
-    assert code == 0 and "theta" in out and out.strip() in first
+    assert code == 0 and "\nrate " in out and out.strip() in first
     code, _, err = call("summary", visits)
     assert code == 2 and "not a fit" in err
 
@@ -157,11 +157,11 @@ def test_help_without_arguments(call):
 
 def test_models_on_graphs_by_name(call, tmp_path):
     model = dfd.models.Ising(dfd.graphs.grid(3, 3))
-    rows = dfd.simulate(model, {"theta": 4.0}, 300).rows
+    rows = dfd.simulate(model, {"temperature": 4.0}, 300).rows
     path = tmp_path / "spins.csv"
     pd.DataFrame(rows, columns=[f"s{j}" for j in range(9)]).to_csv(path, index=False)
     code, out, _ = call("fit", path, "--model", "ising", "--graph", "grid:3x3", "--sampler", "laplace")
-    assert code == 0 and "theta" in out
+    assert code == 0 and "temperature" in out
     code, _, err = call("fit", path, "--model", "ising")
     assert code == 2 and "--graph grid:6x6" in err
     code, _, err = call("fit", path, "--model", "ising", "--graph", "grid:3x4")
@@ -169,7 +169,7 @@ def test_models_on_graphs_by_name(call, tmp_path):
     code, out, _ = call(
         "fit", path, "--model", "ising-network", "--states", "spins", "--sampler", "laplace", "--loss", "ratio"
     )
-    assert code == 0 and "coupling[s0,s1]" in out
+    assert code == 0 and "interaction[s0,s1]" in out
     code, _, err = call("fit", path, "--model", "poisson-mixture", "--columns", "s0", "--rates", "5,x")
     assert code == 2 and "numbers separated by commas" in err
 

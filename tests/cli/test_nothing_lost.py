@@ -34,7 +34,7 @@ def command(*arguments, **settings):
 
 
 def draws(folder):
-    return dfd.load(Path(folder) / "posterior.nc").posterior["theta1"].values
+    return dfd.load(Path(folder) / "posterior.nc").posterior["rate"].values
 
 
 def test_state_is_used_again_and_of_one_run_only(tmp_path):
@@ -44,24 +44,24 @@ def test_state_is_used_again_and_of_one_run_only(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         plain = dfd.fit("cmp", rows, **settings)
-        first = dfd.fit("cmp", rows, state=tmp_path / "state", **settings)
-        kept = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "state").iterdir()}
+        first = dfd.fit("cmp", rows, checkpoint=tmp_path / "checkpoint", **settings)
+        kept = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "checkpoint").iterdir()}
         assert {"about.json", "bootstrap-0.npz", "block-0.npz"} <= set(kept)
-        (tmp_path / "state" / "block-2.npz").unlink()  # as if the run had ended there
-        (tmp_path / "state" / "block-3.npz").write_bytes(b"half writ")
-        again = dfd.fit("cmp", rows, state=tmp_path / "state", **settings)
+        (tmp_path / "checkpoint" / "block-2.npz").unlink()  # as if the run had ended there
+        (tmp_path / "checkpoint" / "block-3.npz").write_bytes(b"half writ")
+        again = dfd.fit("cmp", rows, checkpoint=tmp_path / "checkpoint", **settings)
         for other in (first, again):
-            np.testing.assert_array_equal(other.posterior["theta1"], plain.posterior["theta1"])
+            np.testing.assert_array_equal(other.posterior["rate"], plain.posterior["rate"])
             assert other.beta == plain.beta
-        now = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "state").iterdir()}
+        now = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "checkpoint").iterdir()}
         assert {name for name in kept if kept[name] != now[name]} == {"block-2.npz", "block-3.npz"}
         with pytest.raises(dfd.errors.SettingError, match="differs in seed"):
-            dfd.fit("cmp", rows, state=tmp_path / "state", seed=1, **settings)
+            dfd.fit("cmp", rows, checkpoint=tmp_path / "checkpoint", seed=1, **settings)
         with pytest.raises(dfd.errors.SettingError, match="differs in data"):
-            dfd.fit("cmp", rows[:-1], state=tmp_path / "state", **settings)
+            dfd.fit("cmp", rows[:-1], checkpoint=tmp_path / "checkpoint", **settings)
         walk = {"sampler": dfd.samplers.RandomWalk(draws=20, warmup=100, chains=2), "bootstrap": 50, "progress": False}
-        one, two = (dfd.fit("cmp", rows, state=tmp_path / "walk", **walk) for _ in range(2))
-        np.testing.assert_array_equal(one.posterior["theta1"], two.posterior["theta1"])
+        one, two = (dfd.fit("cmp", rows, checkpoint=tmp_path / "walk", **walk) for _ in range(2))
+        np.testing.assert_array_equal(one.posterior["rate"], two.posterior["rate"])
 
 
 def test_kept_parts_never_execute_code(tmp_path):
@@ -96,7 +96,7 @@ def test_kill_at_twenty_moments_and_resume(visits, tmp_path, record_property):
             np.testing.assert_array_equal(draws(out), wanted)
         command("fit", visits, "--model", "cmp", "--out", out, "--resume", *QUICK, check=True)
         np.testing.assert_array_equal(draws(out), wanted)
-        assert not (out / "state").exists()
+        assert not (out / "checkpoint").exists()
         leftovers = {p.name for p in out.iterdir() if not p.name.endswith(".part")}
         assert leftovers == {"posterior.nc", "report.html", "run.json", "summary.csv", "summary.json"}
     print(f"\n20 runs of {length:.1f} s killed, {unfinished} of them unfinished; every one resumed to the same draws")
@@ -112,13 +112,13 @@ def test_ctrl_c_keeps_what_is_done(visits, tmp_path):
     )
     for _ in range(600):
         time.sleep(0.1)
-        if (out / "state" / "block-1.npz").exists():
+        if (out / "checkpoint" / "block-1.npz").exists():
             break
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "interrupted; what is done is kept in" in err and "--resume" in err and "Traceback" not in err
-    assert (out / "state" / "block-1.npz").exists()
+    assert (out / "checkpoint" / "block-1.npz").exists()
 
 
 def test_a_full_disk_leaves_earlier_results_alone(visits, tmp_path):
@@ -155,9 +155,9 @@ def test_rerun_gives_the_same_draws(visits, tmp_path):
 def test_json_is_all_that_is_printed(visits, tmp_path):
     ended = command("fit", visits, "--model", "poisson", "--json", "--out", tmp_path / "run", *QUICK, check=True)
     found = json.loads(ended.stdout)
-    assert found["parameters"]["theta"]["mean"] == pytest.approx(3.0, abs=0.5)
+    assert found["parameters"]["rate"]["mean"] == pytest.approx(3.0, abs=0.5)
     shown = json.loads(command("summary", tmp_path / "run", "--json", "--interval", "0.5", check=True).stdout)
-    assert "eti50_lb" in shown["parameters"]["theta"]
+    assert "eti50_lb" in shown["parameters"]["rate"]
     assert "cmp" in json.loads(command("models", "--json", check=True).stdout)
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import dfdbayes as dfd
 import oracles
-from dfdbayes.inference.resampling import resample
 from dfdbayes.inference.objective import second_order
+from dfdbayes.inference.resampling import resample
 from dfdbayes.models.tables import log_ratios
 
 GRID = dfd.graphs.grid(4, 4)
@@ -18,29 +18,29 @@ PAIRS = np.random.default_rng(9)
 
 # name: (model, parameters to simulate from, n, names in the summary that must be there)
 MODELS = {
-    "bernoulli": (dfd.models.Bernoulli(), {"theta": 0.3}, 500, {"theta"}),
-    "poisson": (dfd.models.Poisson(), {"theta": 3.0}, 500, {"theta"}),
-    "cmp": (dfd.models.ConwayMaxwellPoisson(), {"theta1": 3.0, "theta2": 0.8}, 2000, {"theta1", "theta2", "mean"}),
-    "ising": (dfd.models.Ising(GRID), {"theta": 4.0}, 400, {"theta"}),
-    "ising torus": (dfd.models.Ising(dfd.graphs.grid(4, 4, periodic=True)), {"theta": 5.0}, 400, {"theta"}),
-    "ising field": (
-        dfd.models.Ising(nx.cycle_graph(8), states="binary", field=True),
-        {"theta": 2.0, "field": -0.5},
+    "bernoulli": (dfd.models.Bernoulli(), {"probability": 0.3}, 500, {"probability"}),
+    "poisson": (dfd.models.Poisson(), {"rate": 3.0}, 500, {"rate"}),
+    "cmp": (dfd.models.ConwayMaxwellPoisson(), {"rate": 3.0, "nu": 0.8}, 2000, {"rate", "nu", "mean"}),
+    "ising": (dfd.models.Ising(GRID), {"temperature": 4.0}, 400, {"temperature"}),
+    "ising torus": (dfd.models.Ising(dfd.graphs.grid(4, 4, periodic=True)), {"temperature": 5.0}, 400, {"temperature"}),
+    "ising intercept": (
+        dfd.models.Ising(nx.cycle_graph(8), states="binary", intercept=True),
+        {"temperature": 2.0, "intercept": -0.5},
         1000,
-        {"theta", "field"},
+        {"temperature", "intercept"},
     ),
-    "potts": (dfd.models.Potts(dfd.graphs.grid(3, 3), states=3), {"theta": 1.5}, 500, {"theta"}),
+    "potts": (dfd.models.Potts(dfd.graphs.grid(3, 3), states=3), {"temperature": 1.5}, 500, {"temperature"}),
     "ising network": (
         dfd.models.IsingNetwork(5),
-        {"field": 0.5 * PAIRS.standard_normal(5), "coupling": 0.4 * PAIRS.standard_normal(10)},
+        {"intercept": 0.5 * PAIRS.standard_normal(5), "interaction": 0.4 * PAIRS.standard_normal(10)},
         3000,
-        {"field[x1]", "coupling[x1,x2]", "coupling[x4,x5]"},
+        {"intercept[x1]", "interaction[x1,x2]", "interaction[x4,x5]"},
     ),
     "spin network on a graph": (
         dfd.models.IsingNetwork([(0, 1), (1, 2), (2, 3)], states="spins"),
-        {"field": np.array([0.2, -0.1, 0.0, 0.3]), "coupling": np.array([0.4, -0.3, 0.2])},
+        {"intercept": np.array([0.2, -0.1, 0.0, 0.3]), "interaction": np.array([0.4, -0.3, 0.2])},
         2000,
-        {"field[x4]", "coupling[x2,x3]"},
+        {"intercept[x4]", "interaction[x2,x3]"},
     ),
     "poisson graphical": (
         dfd.models.PoissonGraphical(3),
@@ -65,12 +65,12 @@ MODELS = {
         {
             "intercept": np.array([1.2, 0.9, 0.6]),
             "interaction": np.array([0.05, 0.1, 0.04]),
-            "dispersion": np.array([0.8, 1.1, 0.9]),
+            "nu": np.array([0.8, 1.1, 0.9]),
         },
         6000,
-        {"dispersion[x1]", "interaction[x1,x3]"},
+        {"nu[x1]", "interaction[x1,x3]"},
     ),
-    "poisson mixture": (dfd.models.PoissonMixture((3.0, 9.0)), {"theta": 0.4}, 2000, {"theta"}),
+    "poisson mixture": (dfd.models.PoissonMixture((3.0, 9.0)), {"proportion": 0.4}, 2000, {"proportion"}),
 }
 
 

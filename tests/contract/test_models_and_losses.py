@@ -10,19 +10,19 @@ import oracles
 from dfdbayes.inference.resampling import resample
 
 MODELS = {
-    "bernoulli": (dfd.models.Bernoulli(), {"theta": 0.4}, 400),
-    "poisson": (dfd.models.Poisson(), {"theta": 3.0}, 400),
-    "cmp": (dfd.models.ConwayMaxwellPoisson(), {"theta1": 3.0, "theta2": 0.8}, 800),
-    "ising": (dfd.models.Ising(dfd.graphs.grid(3, 3)), {"theta": 3.0}, 400),
-    "ising field": (
-        dfd.models.Ising(dfd.graphs.grid(2, 3), states="binary", field=True),
-        {"theta": 3.0, "field": -0.3},
+    "bernoulli": (dfd.models.Bernoulli(), {"probability": 0.4}, 400),
+    "poisson": (dfd.models.Poisson(), {"rate": 3.0}, 400),
+    "cmp": (dfd.models.ConwayMaxwellPoisson(), {"rate": 3.0, "nu": 0.8}, 800),
+    "ising": (dfd.models.Ising(dfd.graphs.grid(3, 3)), {"temperature": 3.0}, 400),
+    "ising intercept": (
+        dfd.models.Ising(dfd.graphs.grid(2, 3), states="binary", intercept=True),
+        {"temperature": 3.0, "intercept": -0.3},
         600,
     ),
-    "potts": (dfd.models.Potts(dfd.graphs.grid(2, 3), states=3), {"theta": 2.0}, 400),
+    "potts": (dfd.models.Potts(dfd.graphs.grid(2, 3), states=3), {"temperature": 2.0}, 400),
     "ising network": (
         dfd.models.IsingNetwork(3),
-        {"field": np.array([0.2, -0.1, 0.1]), "coupling": np.array([0.4, -0.3, 0.2])},
+        {"intercept": np.array([0.2, -0.1, 0.1]), "interaction": np.array([0.4, -0.3, 0.2])},
         1500,
     ),
     "poisson graphical": (
@@ -32,10 +32,10 @@ MODELS = {
     ),
     "cmp graphical": (
         dfd.models.ConwayMaxwellPoissonGraphical(2),
-        {"intercept": np.array([1.0, 0.6]), "interaction": np.array([0.1]), "dispersion": np.array([0.9, 1.1])},
+        {"intercept": np.array([1.0, 0.6]), "interaction": np.array([0.1]), "nu": np.array([0.9, 1.1])},
         1500,
     ),
-    "poisson mixture": (dfd.models.PoissonMixture((3.0, 9.0)), {"theta": 0.4}, 600),
+    "poisson mixture": (dfd.models.PoissonMixture((3.0, 9.0)), {"proportion": 0.4}, 600),
 }
 LOSSES = ("dfd", "ratio", "ksd", "pseudo", "likelihood")
 NO_CONSTANT = {"poisson graphical", "cmp graphical"}

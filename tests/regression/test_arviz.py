@@ -12,4 +12,4 @@ def test_an_arviz_plot_of_a_fit(quick):
 
     fit = quick("poisson", np.random.default_rng(0).poisson(3.0, 100))
     drawn = arviz_plots.plot_dist(fit.to_arviz(), backend="matplotlib")
-    assert "theta" in drawn.viz["plot"].data_vars
+    assert "rate" in drawn.viz["plot"].data_vars

@@ -14,9 +14,9 @@ from dfdbayes.results.predictive import predict
 @pytest.mark.parametrize("width", [1e2, 1e4, 1e6])
 def test_wide_uniform_priors(width, quick):
     rows = np.random.default_rng(1).poisson(3.0, 400)
-    fit = quick("poisson", rows, prior={"theta": dist.Uniform(0.0, width)})
+    fit = quick("poisson", rows, prior={"rate": dist.Uniform(0.0, width)})
     assert fit.summary()["mean"].iloc[0] == pytest.approx(rows.mean(), abs=0.4)
-    assert fit.minimum.theta["theta"] == pytest.approx(quick("poisson", rows).minimum.theta["theta"], rel=1e-6)
+    assert fit.minimum.theta["rate"] == pytest.approx(quick("poisson", rows).minimum.theta["rate"], rel=1e-6)
 
 
 def test_a_posterior_wider_than_its_prior_says_so(quick):
@@ -24,19 +24,19 @@ def test_a_posterior_wider_than_its_prior_says_so(quick):
     rows = np.random.default_rng(0).poisson(3.0, 40)
     centre = float(rows.mean())
     for scale, wider in ((0.01, True), (30.0, False)):
-        prior = {"theta": dist.Normal(centre, scale)}
+        prior = {"rate": dist.Normal(centre, scale)}
         fit = quick("poisson", rows, loss="ratio", prior=prior, beta=1.0, adjust="bootstrap", draws=500)
         assert (fit.summary()["sd"].iloc[0] > scale) == wider
-        assert wider == any(text.startswith("the posterior of theta is wider than its prior") for text in fit.cautions)
-    kept = quick("poisson", rows, loss="ratio", prior={"theta": dist.Normal(centre, 0.01)}, beta=1.0, adjust=None)
-    assert not any("wider" in text for text in kept.cautions)  # the remedy works
+        assert wider == any(text.startswith("the posterior of rate is wider than its prior") for text in fit.warnings)
+    kept = quick("poisson", rows, loss="ratio", prior={"rate": dist.Normal(centre, 0.01)}, beta=1.0, adjust=None)
+    assert not any("wider" in text for text in kept.warnings)  # the remedy works
 
 
 def test_a_constant_column_is_named(quick):
     rows = np.random.default_rng(0).integers(0, 2, size=(200, 3))
     rows[:, 1] = 0
     fit = quick("ising-network", pd.DataFrame(rows, columns=["a", "b", "c"]), loss="pseudo", adjust=None, beta=1.0)
-    assert any(text.startswith("b has the same value in every row") for text in fit.cautions)
+    assert any(text.startswith("b has the same value in every row") for text in fit.warnings)
 
 
 def test_no_factor_on_single_intervals(quick):
@@ -44,9 +44,9 @@ def test_no_factor_on_single_intervals(quick):
     rows = np.random.default_rng(0).integers(0, 2, size=(1000, 8))
     fit = quick("ising-network", rows, loss="pseudo", bootstrap=45, draws=2000, adjust="bootstrap")
     spread = fit.calibration.minimisers.std(axis=0, ddof=1)
-    draws = np.concatenate([fit.posterior[n].values.reshape(8000, -1) for n in ("field", "coupling")], axis=1)
+    draws = np.concatenate([fit.posterior[n].values.reshape(8000, -1) for n in ("intercept", "interaction")], axis=1)
     np.testing.assert_allclose(draws.std(axis=0), spread, rtol=0.05)
-    assert any("36 parameters comes from 45 bootstrap fits" in text for text in fit.cautions)
+    assert any("36 parameters comes from 45 bootstrap fits" in text for text in fit.warnings)
 
 
 def test_a_mean_that_overflows_is_replaced_by_a_median(quick):
@@ -54,26 +54,26 @@ def test_a_mean_that_overflows_is_replaced_by_a_median(quick):
     fit = quick("cmp", kicks, sampler="nuts", loss="dfd", draws=300, warmup=200, bootstrap=400)
     table = fit.summary()
     assert np.isnan(table.loc["mean", "mean"]) and table.loc["mean", "median"] < 10
-    assert any("no usable posterior mean" in text for text in fit.cautions)
+    assert any("no usable posterior mean" in text for text in fit.warnings)
     assert fit.describe()["parameters"]["mean"]["mean"] is None
 
 
 def test_a_posterior_that_is_the_prior_says_so(quick):
     image = np.random.default_rng(3).choice([-1, 1], size=(1, 400), p=[0.2, 0.8])
-    model = dfd.models.Ising(graphs.grid(20, 20), field=True)
+    model = dfd.models.Ising(graphs.grid(20, 20), intercept=True)
     fit = quick(model, image, beta=1e-8, loss="dfd", draws=2000)
-    assert any("is its prior" in text for text in fit.cautions)
+    assert any("is its prior" in text for text in fit.warnings)
     sound = quick("poisson", np.random.default_rng(1).poisson(3.0, 400))
-    assert not any("prior" in text for text in sound.cautions)
+    assert not any("prior" in text for text in sound.warnings)
 
 
 def test_replicates_are_compared_with_as_many_observations():
     """Under the model the tails are uniform, also where replicates are smaller than the data."""
     model, inside = dfd.models.Poisson(), 0
     for seed in range(60):
-        data = dfd.Dataset.of(dfd.simulate(model, {"theta": 3.0}, 5000, seed=seed).rows)
+        data = dfd.Dataset.of(dfd.simulate(model, {"rate": 3.0}, 5000, seed=seed).rows)
         checked = predict(model, np.full((50, 1), 3.0), data, draws=50, size=100, seed=seed)
-        inside += 0.1 < checked.checks()["dispersion_tail"].iloc[0] < 0.9
+        inside += 0.1 < checked.checks()["dispersion_index_tail"].iloc[0] < 0.9
     assert 36 <= inside <= 58  # binomial(60, 0.8): false alarm below 1e-3
     whole = predict(model, np.full((20, 1), 3.0), data, draws=20)
     assert whole.replicates.shape[1] == 5000  # all of it, where that is cheap
@@ -93,7 +93,7 @@ def test_the_test_of_fit_sees_what_chi_squared_sees(quick):
     assert fit.predict(draws=10).p_value < 0.002 and fit.predict(draws=10).goodness.test == "chi-squared"
     model, theta = dfd.models.Poisson(), np.array([3.0])
     values = [
-        goodness_of_fit(model, theta, dfd.Dataset.of(dfd.simulate(model, {"theta": 3.0}, 300, seed=s).rows)).p_value
+        goodness_of_fit(model, theta, dfd.Dataset.of(dfd.simulate(model, {"rate": 3.0}, 300, seed=s).rows)).p_value
         for s in range(200)
     ]
     assert 2 <= np.sum(np.array(values) < 0.05) <= 21  # binomial(200, 0.05): false alarm below 2e-3

@@ -12,8 +12,8 @@ import pytest
 from jax.scipy.special import gammaln
 
 import dfdbayes as dfd
-from dfdbayes.models import graphs
 from dfdbayes._util.identity import fingerprint
+from dfdbayes.models import graphs
 from dfdbayes.models.parameters import describe_prior
 
 ALIKE = [  # pairs that used to print alike
@@ -47,30 +47,32 @@ def test_state_of_another_prior_is_not_used(tmp_path, quick):
     for k, prior in enumerate(ALIKE[0]):
         prior = dist.TruncatedNormal(prior.base_dist.loc, 5.0, low=0.0)
         if k == 0:
-            quick("poisson", rows, prior={"theta": prior}, state=tmp_path)
+            quick("poisson", rows, prior={"rate": prior}, checkpoint=tmp_path)
         else:
             with pytest.raises(dfd.errors.SettingError, match="differs in"):
-                quick("poisson", rows, prior={"theta": prior}, state=tmp_path)
+                quick("poisson", rows, prior={"rate": prior}, checkpoint=tmp_path)
 
 
 def test_kept_replicates_belong_to_one_model(tmp_path):
     """A 3x3 grid's replicates are not a 4x4 torus's; nor those of other priors, sources or code."""
     path = tmp_path / "kept.jsonl"
     quick = {"sampler": "laplace", "bootstrap": 30, "loss": "ratio", "progress": False, "path": path, "workers": 1}
-    dfd.coverage(dfd.models.Ising(graphs.grid(3, 3)), {"theta": 3.0}, 50, 2, **quick)
+    dfd.coverage(dfd.models.Ising(graphs.grid(3, 3)), {"temperature": 3.0}, 50, 2, **quick)
     kept = path.read_text()
     others = [
         dfd.models.Ising(graphs.grid(4, 4, periodic=True)),
-        dfd.models.Ising(graphs.grid(3, 3)).with_priors({"theta": dist.Gamma(3.0, 1.0)}),
+        dfd.models.Ising(graphs.grid(3, 3)).with_priors({"temperature": dist.Gamma(3.0, 1.0)}),
     ]
     for model in others:
         with pytest.raises(dfd.errors.SettingError, match="replicates of another run"):
-            dfd.coverage(model, {"theta": 3.0}, 50, 2, **quick)
+            dfd.coverage(model, {"temperature": 3.0}, 50, 2, **quick)
     with pytest.raises(dfd.errors.SettingError, match="replicates of another run"):
-        dfd.coverage(dfd.models.Ising(graphs.grid(3, 3)), {"theta": 3.0}, 50, 2, source=lambda seed: None, **quick)
+        dfd.coverage(
+            dfd.models.Ising(graphs.grid(3, 3)), {"temperature": 3.0}, 50, 2, source=lambda seed: None, **quick
+        )
     assert path.read_text() == kept
     path.write_text(kept + json.dumps({"replicate": 2}) + "\n3\n")  # lines that are no replicates
-    assert dfd.coverage(dfd.models.Ising(graphs.grid(3, 3)), {"theta": 3.0}, 50, 2, **quick).replicates == 2
+    assert dfd.coverage(dfd.models.Ising(graphs.grid(3, 3)), {"temperature": 3.0}, 50, 2, **quick).replicates == 2
 
 
 SCALE = 1.0

@@ -66,7 +66,7 @@ def test_a_lone_zero_on_top_is_read_and_told(tmp_path, quick):
     path = write(tmp_path, "x.csv", "0\n" + "\n".join(map(str, np.random.default_rng(0).poisson(3, 80))) + "\n")
     data = dfd.Dataset.of(path)
     assert data.n == 81 and "read as a row" in data.notes[0]
-    assert any("read as a row" in text for text in quick("poisson", path).cautions)
+    assert any("read as a row" in text for text in quick("poisson", path).warnings)
 
 
 @pytest.mark.parametrize("first", ["3,,5", "3,NA,5", "nan,4,5"])
@@ -97,7 +97,7 @@ def test_row_numbers_that_pandas_writes_are_no_variable(tmp_path, quick):
         assert data.columns == ("a", "b") and "left out" in data.notes[0]
         assert dfd.Dataset.of(source, columns=["Unnamed: 0", "a"]).d == 2
     fit = quick("ising-network", tmp_path / "x.csv", loss="pseudo")
-    assert fit.data.d == 2 and any("'Unnamed: 0'" in text for text in fit.cautions)
+    assert fit.data.d == 2 and any("'Unnamed: 0'" in text for text in fit.warnings)
 
 
 def test_weights_of_pandas_belong_to_rows_by_index():

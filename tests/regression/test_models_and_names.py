@@ -27,12 +27,14 @@ def test_nodes_are_columns_by_name(graph, quick):
     for model in (dfd.models.IsingNetwork(graph), "ising-network"):
         options = {"options": {"graph": graph}} if model == "ising-network" else {}
         fit = quick(model, FRAME.assign(other=0), loss="pseudo", **options)
-        joined = {frozenset(name[len("coupling[") : -1].split(",")) for name in fit.minimum.names if "coupling" in name}
+        joined = {
+            frozenset(name[len("interaction[") : -1].split(",")) for name in fit.minimum.names if "interaction" in name
+        }
         assert joined == {frozenset("xz"), frozenset("yz")}
     fit_by_position = quick(dfd.models.IsingNetwork([(0, 2), (2, 1)]), FRAME, loss="pseudo")
     by_name = dict(zip(fit.minimum.names, fit.minimum.vector, strict=True))
     for name, value in zip(fit_by_position.minimum.names, fit_by_position.minimum.vector, strict=True):
-        label = name if name in by_name else "coupling[{1},{0}]".format(*name[9:-1].split(","))
+        label = name if name in by_name else "interaction[{1},{0}]".format(*name[len("interaction[") : -1].split(","))
         assert by_name[label] == pytest.approx(value, abs=1e-6)
 
 
@@ -58,7 +60,7 @@ def test_edges_that_look_alike_keep_their_parameters(quick):
     columns = ["a", "b,c", "a,b", "c"]
     fit = quick("ising-network", pd.DataFrame(rng.integers(0, 2, size=(300, 4)), columns=columns), loss="pseudo")
     assert len(set(fit.summary().index)) == 4 + 6
-    assert {"coupling[a,'b,c']", "coupling['a,b',c]"} <= set(fit.summary().index)
+    assert {"interaction[a,'b,c']", "interaction['a,b',c]"} <= set(fit.summary().index)
 
 
 @pytest.mark.parametrize("name", ["chain", "draw", "a/b", "", "a[0]", "a\x1b[31m", 3])
@@ -84,7 +86,7 @@ def test_odd_priors_are_sentences_or_work(quick):
         dfd.Parameter("a", dist.ImproperUniform(dist.constraints.real, (), ()))
     shifted = dist.TransformedDistribution(dist.Normal(0, 1), dist.transforms.AffineTransform(3.0, 2.0))
     positive = dist.TransformedDistribution(shifted, dist.transforms.ExpTransform())
-    assert quick("poisson", [2, 3, 4, 1] * 30, prior={"theta": positive}).summary()["mean"].iloc[0] > 0
+    assert quick("poisson", [2, 3, 4, 1] * 30, prior={"rate": positive}).summary()["mean"].iloc[0] > 0
 
 
 @pytest.mark.parametrize("shape", [(4, 16), (8, 8)])
@@ -99,7 +101,7 @@ def test_one_observation_of_a_count_graph_invents_no_rows(shape):
 def test_beta_by_hand_works_for_one_observation(quick):
     """As the error for a graph without blocks advises."""
     ring = graphs.of(nx.cycle_graph(60))
-    row = dfd.simulate(dfd.models.Ising(ring), {"theta": 2.0}, 1, seed=1).rows
+    row = dfd.simulate(dfd.models.Ising(ring), {"temperature": 2.0}, 1, seed=1).rows
     with pytest.raises(ModelError, match="give beta by hand"):
         quick(dfd.models.Ising(ring), row, loss="pseudo")
     fit = quick(dfd.models.Ising(ring), row, loss="pseudo", beta=1.0)
@@ -117,13 +119,13 @@ def test_options_that_a_model_does_not_have(call, visits):
         assert code == 2 and match in err
     for seed in (-1, 1.5, True, "x"):
         with pytest.raises(dfd.errors.SettingError, match="seed"):
-            dfd.simulate(dfd.models.Poisson(), {"theta": 1.0}, 3, seed=seed)
+            dfd.simulate(dfd.models.Poisson(), {"rate": 1.0}, 3, seed=seed)
 
 
 def test_one_chain_is_valid_json(call, visits):
     words = ("--chains", "1", "--json", "--draws", "100", "--warmup", "50", "--bootstrap", "60")
     code, out, _ = call("fit", visits, "--model", "poisson", *words)
-    assert code == 0 and json.loads(out, parse_constant=pytest.fail)["parameters"]["theta"]["r_hat"] is None
+    assert code == 0 and json.loads(out, parse_constant=pytest.fail)["parameters"]["rate"]["r_hat"] is None
 
 
 def test_advice_names_what_is_wrong(quick):
@@ -131,7 +133,7 @@ def test_advice_names_what_is_wrong(quick):
     rows = np.append(np.random.default_rng(0).poisson(3.0, 2000), 10**18)
     for model, loss in (("cmp", "dfd"), ("poisson", "dfd"), ("cmp", "ratio"), ("poisson", "ratio")):
         try:
-            said = " ".join(quick(model, rows, loss=loss).cautions)
+            said = " ".join(quick(model, rows, loss=loss).warnings)
         except dfd.errors.DfdbayesError as problem:
             said = str(problem)
         assert "row 2001" in said and "too few distinct" not in said
@@ -141,7 +143,7 @@ def test_ratios_of_huge_counts_keep_their_digits():
     """log x! has none left for a difference of log x where x is 1e15."""
     objective = dfd.objective(dfd.models.ConwayMaxwellPoisson(), [10**15, 10**15 + 5])
     wanted = sum((x**0.5 / 4.0e7) ** 2 - 2 * ((x + 1) ** 0.5 / 4.0e7) for x in (1e15, 1e15 + 5))
-    assert objective({"theta1": 4.0e7, "theta2": 0.5}) == pytest.approx(wanted, rel=1e-9)
+    assert objective({"rate": 4.0e7, "nu": 0.5}) == pytest.approx(wanted, rel=1e-9)
 
 
 def test_fits_of_other_data_are_not_compared(quick):

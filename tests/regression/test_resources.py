@@ -13,9 +13,9 @@ import pytest
 
 import dfdbayes as dfd
 from dfdbayes import cli
-from dfdbayes.models import graphs
 from dfdbayes._util import resources
 from dfdbayes.cli.running import printable
+from dfdbayes.models import graphs
 
 
 def test_too_large_models_are_refused_before_the_data_are_read(monkeypatch):
@@ -52,7 +52,7 @@ def test_long_runs_are_announced(monkeypatch, quick):
 
 def _child(results):
     try:
-        dfd.simulate(dfd.models.Poisson(), {"theta": 2.0}, 5)
+        dfd.simulate(dfd.models.Poisson(), {"rate": 2.0}, 5)
     except dfd.errors.ProcessError as problem:
         results.put(str(problem))
     else:
@@ -61,7 +61,7 @@ def _child(results):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::DeprecationWarning")
 def test_a_forked_process_says_why_it_cannot_compute():
-    dfd.simulate(dfd.models.Poisson(), {"theta": 2.0}, 5)
+    dfd.simulate(dfd.models.Poisson(), {"rate": 2.0}, 5)
     context = multiprocessing.get_context("fork")
     results = context.SimpleQueue()
     child = context.Process(target=_child, args=(results,))

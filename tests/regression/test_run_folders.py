@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.report import runs
-from dfdbayes._util.files import write_atomically
 from dfdbayes._util.checkpoint import Folder, forget
+from dfdbayes._util.files import write_atomically
+from dfdbayes.report import runs
 
 QUICK = ("--bootstrap", "60", "--draws", "100", "--sampler", "laplace")
 COMMAND = [sys.executable, "-m", "dfdbayes"]
@@ -30,18 +30,18 @@ def interrupted(path, about=None):
 
 def test_a_folder_of_the_users_own_is_not_touched(call, tmp_path, visits):
     out = tmp_path / "out"
-    (out / "state").mkdir(parents=True)
-    (out / "state" / "thesis.txt").write_text("three years of work")
+    (out / "checkpoint").mkdir(parents=True)
+    (out / "checkpoint" / "thesis.txt").write_text("three years of work")
     for words in (["typo.csv"], [visits], [visits, "--force"], [visits, "--resume"]):
         call("fit", *words, "--model", "poisson", "--out", out, *QUICK)
-        assert (out / "state" / "thesis.txt").read_text() == "three years of work"
+        assert (out / "checkpoint" / "thesis.txt").read_text() == "three years of work"
 
 
 def test_only_parts_of_runs_are_removed(tmp_path):
-    interrupted(tmp_path / "state")
-    (tmp_path / "state" / "notes.md").write_text("mine")
-    forget(tmp_path / "state")
-    assert [p.name for p in (tmp_path / "state").iterdir()] == ["notes.md"]
+    interrupted(tmp_path / "checkpoint")
+    (tmp_path / "checkpoint" / "notes.md").write_text("mine")
+    forget(tmp_path / "checkpoint")
+    assert [p.name for p in (tmp_path / "checkpoint").iterdir()] == ["notes.md"]
     elsewhere = tmp_path / "elsewhere"
     interrupted(elsewhere)
     (tmp_path / "link").symlink_to(elsewhere)
@@ -51,14 +51,14 @@ def test_only_parts_of_runs_are_removed(tmp_path):
 
 def test_an_interrupted_run_is_not_destroyed_by_forgetting_resume(call, tmp_path, visits):
     out = tmp_path / "out"
-    interrupted(out / "state")
+    interrupted(out / "checkpoint")
     code, _, err = call("fit", visits, "--model", "poisson", "--out", out, *QUICK)
     assert code == 2 and "holds an interrupted run" in err and "--resume" in err and "--force" in err
-    assert (out / "state" / "bootstrap-0.npz").exists()
+    assert (out / "checkpoint" / "bootstrap-0.npz").exists()
     code, _, err = call("fit", "typo.csv", "--model", "poisson", "--out", out, "--force", *QUICK)
-    assert code == 2 and (out / "state" / "bootstrap-0.npz").exists()  # input comes before removal
+    assert code == 2 and (out / "checkpoint" / "bootstrap-0.npz").exists()  # input comes before removal
     assert call("fit", visits, "--model", "poisson", "--out", out, "--force", *QUICK)[0] == 0
-    assert not (out / "state").exists()
+    assert not (out / "checkpoint").exists()
 
 
 def test_two_runs_do_not_share_a_folder(tmp_path, visits):
@@ -69,7 +69,7 @@ def test_two_runs_do_not_share_a_folder(tmp_path, visits):
     try:
         for _ in range(600):
             time.sleep(0.05)
-            if (out / "state" / "about.json").exists():
+            if (out / "checkpoint" / "about.json").exists():
                 break
         second = subprocess.run([*COMMAND, *map(str, words), "--resume"], capture_output=True, text=True)
     finally:
@@ -94,12 +94,12 @@ def test_threads_do_not_share_a_folder(tmp_path, quick):
         def tell(self, text):
             pass
 
-    first = threading.Thread(target=lambda: quick("poisson", rows, state=tmp_path / "s", progress=Waiting()))
+    first = threading.Thread(target=lambda: quick("poisson", rows, checkpoint=tmp_path / "s", progress=Waiting()))
     first.start()
     assert held.wait(60)
     try:
         with pytest.raises(dfd.errors.SettingError, match="another run is using"):
-            quick("poisson", rows, state=tmp_path / "s")
+            quick("poisson", rows, checkpoint=tmp_path / "s")
     finally:
         done.set()
         first.join()

@@ -21,7 +21,7 @@ def test_standard_bayes_on_the_sales_data(fits):
     """The exact posterior: mean (0.9765, 0.1293), sd (0.0196, 0.0117), within 5 Monte-Carlo errors and rounding."""
     table = fits["likelihood"].summary()
     assert fits["likelihood"].beta == 1.0
-    for name, mean, sd in (("theta1", 0.9765, 0.0196), ("theta2", 0.1293, 0.0117)):
+    for name, mean, sd in (("rate", 0.9765, 0.0196), ("nu", 0.1293, 0.0117)):
         row = table.loc[name]
         assert abs(row["mean"] - mean) < 5 * row["mcse_mean"] + 5e-5
         assert abs(row["sd"] - sd) < 5 * row["mcse_sd"] + 5e-5
@@ -34,8 +34,8 @@ def test_pseudo_likelihood_is_calibrated_to_the_likelihood_here(fits):
 
 def test_one_table_and_one_plot(fits):
     compared = dfd.compare(fits)
-    assert list(compared.table.loc["theta1"].index) == list(fits)
-    row = compared.table.loc[("theta1", "ksd")]
+    assert list(compared.table.loc["rate"].index) == list(fits)
+    row = compared.table.loc[("rate", "ksd")]
     assert row["width"] == pytest.approx(row["eti95_ub"] - row["eti95_lb"])
     assert row["beta"] == fits["ksd"].beta and row["seconds"] > 0
     figure = plots.comparison(compared)
@@ -72,6 +72,6 @@ def test_a_robust_kernel_ignores_outliers():
     robust = dfd.losses.KernelStein(dfd.kernels.Robust(dfd.kernels.below(15)))
     moved = {}
     for name, loss in (("likelihood", "likelihood"), ("dfd", "dfd"), ("robust", robust)):
-        clean, spoilt = (dfd.minimise(dfd.objective(dfd.models.Poisson(), d, loss)).theta["theta"] for d in (x, dirty))
+        clean, spoilt = (dfd.minimise(dfd.objective(dfd.models.Poisson(), d, loss)).theta["rate"] for d in (x, dirty))
         moved[name] = abs(spoilt - clean)
     assert moved["robust"] < 0.2 < 1.0 < moved["likelihood"] < moved["dfd"]

@@ -17,29 +17,29 @@ def test_standard_bayes_covers_as_it_should():
     Binomial error at 95 %: 1.1 points; the limits are 4 of them, a false alarm in 1 of 10^4.
     """
     found = dfd.coverage(
-        POISSON, {"theta": 3.0}, 200, replicates=400, loss="likelihood", sampler="laplace", progress=False
+        POISSON, {"rate": 3.0}, 200, replicates=400, loss="likelihood", sampler="laplace", progress=False
     )
     assert found.replicates == 400 and found.failures == {}
     for level in (0.5, 0.8, 0.9, 0.95):
-        assert abs(found.marginal["theta"][level] - level) < 4 * np.sqrt(level * (1 - level) / 400) + 0.005
-        assert abs(found.joint[level] - found.marginal["theta"][level]) < 0.06  # one parameter: nearly the same region
+        assert abs(found.marginal["rate"][level] - level) < 4 * np.sqrt(level * (1 - level) / 400) + 0.005
+        assert abs(found.joint[level] - found.marginal["rate"][level]) < 0.06  # one parameter: nearly the same region
     assert found.table.loc["joint", 0.95] == found.joint[0.95]
 
 
 def test_an_uncalibrated_loss_does_not():
     """beta = 1 for the discrete Fisher divergence: the intervals are far too wide or too narrow, and it is seen."""
-    found = dfd.coverage(POISSON, {"theta": 3.0}, 200, replicates=100, beta=20.0, sampler="laplace", progress=False)
-    assert found.marginal["theta"][0.95] < 0.6
+    found = dfd.coverage(POISSON, {"rate": 3.0}, 200, replicates=100, beta=20.0, sampler="laplace", progress=False)
+    assert found.marginal["rate"][0.95] < 0.6
 
 
 def test_finished_replicates_are_kept(tmp_path):
     path = tmp_path / "coverage.jsonl"
     settings = {"loss": "ratio", "sampler": "laplace", "bootstrap": 50, "progress": False}
-    whole = dfd.coverage(POISSON, {"theta": 3.0}, 100, replicates=12, **settings)
-    dfd.coverage(POISSON, {"theta": 3.0}, 100, replicates=5, path=path, **settings)
+    whole = dfd.coverage(POISSON, {"rate": 3.0}, 100, replicates=12, **settings)
+    dfd.coverage(POISSON, {"rate": 3.0}, 100, replicates=5, path=path, **settings)
     with path.open("a") as lines:
         lines.write('{"replicate": 5, "tai')  # a line cut off in the middle
-    again = dfd.coverage(POISSON, {"theta": 3.0}, 100, replicates=12, path=path, **settings)
+    again = dfd.coverage(POISSON, {"rate": 3.0}, 100, replicates=12, path=path, **settings)
     assert again == whole
     kept = [json.loads(line)["replicate"] for line in path.read_text().splitlines() if line.endswith("}")]
     assert sorted(kept) == list(range(12))
@@ -48,7 +48,7 @@ def test_finished_replicates_are_kept(tmp_path):
 def test_failures_are_counted_not_hidden():
     """Five counts a data set: many have no calibration; they are counted by reason."""
     found = dfd.coverage(
-        dfd.models.ConwayMaxwellPoisson(), {"theta1": 4.0, "theta2": 1.25}, 12, replicates=30, sampler="laplace",
+        dfd.models.ConwayMaxwellPoisson(), {"rate": 4.0, "nu": 1.25}, 12, replicates=30, sampler="laplace",
         progress=False,
     )  # fmt: skip
     assert sum(found.failures.values()) + found.replicates == 30
@@ -69,22 +69,22 @@ def test_a_misspecified_model_is_judged_by_its_target():
     found = dfd.coverage(
         POISSON, target, 300, replicates=200, source=source, loss="ratio", sampler="laplace", progress=False
     )
-    assert abs(found.marginal["theta"][0.95] - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 200) + 0.01
+    assert abs(found.marginal["rate"][0.95] - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 200) + 0.01
 
 
 def test_nonsense_is_refused():
     with pytest.raises(dfd.errors.SettingError, match="between 0 and 1"):
-        dfd.coverage(POISSON, {"theta": 3.0}, 100, levels=(95,))
+        dfd.coverage(POISSON, {"rate": 3.0}, 100, levels=(95,))
     with pytest.raises(dfd.errors.SettingError, match="at least one replicate"):
-        dfd.coverage(POISSON, {"theta": 3.0}, 100, replicates=0)
+        dfd.coverage(POISSON, {"rate": 3.0}, 100, replicates=0)
 
 
 def test_replicates_of_different_runs_are_not_mixed(tmp_path):
     path = tmp_path / "coverage.jsonl"
     settings = {"sampler": "laplace", "bootstrap": 20, "progress": False, "path": path}
-    dfd.coverage(POISSON, {"theta": 3.0}, 100, replicates=2, **settings)
+    dfd.coverage(POISSON, {"rate": 3.0}, 100, replicates=2, **settings)
     before = path.read_text()
-    for change in ({"loss": "ratio"}, {"prior": {"theta": dist.Gamma(2.0, 1.0)}}, {"seed": 7}):
+    for change in ({"loss": "ratio"}, {"prior": {"rate": dist.Gamma(2.0, 1.0)}}, {"seed": 7}):
         with pytest.raises(dfd.errors.SettingError, match=rf"another run \(it differs in {next(iter(change))}\)"):
-            dfd.coverage(POISSON, {"theta": 3.0}, 100, replicates=2, **(settings | change))
+            dfd.coverage(POISSON, {"rate": 3.0}, 100, replicates=2, **(settings | change))
     assert path.read_text() == before

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.data import dataset as data
 from dfdbayes.backends import dask as distributed
+from dfdbayes.data import dataset as data
 
 dask = pytest.importorskip("distributed")
 SAME = 1e-10
@@ -120,7 +120,7 @@ def test_errors_come_back_with_their_file_and_row(tmp_path, cluster):
 
 def test_coverage_replicates_on_a_cluster(cluster):
     about = {"bootstrap": 50, "sampler": "laplace", "progress": False}
-    theta = {"theta": 3.0}
+    theta = {"rate": 3.0}
     here = dfd.coverage(dfd.models.Poisson(), theta, 100, 6, **about)
     there = dfd.coverage(dfd.models.Poisson(), theta, 100, 6, client=cluster[1], **about)
     assert there == here

@@ -23,7 +23,7 @@ def assert_same(draws: dict, weight: float, effective: float) -> None:
     fit = reference()
     assert weight == pytest.approx(fit.beta, rel=1e-12)
     table = fit.summary()
-    for name in ("theta1", "theta2"):
+    for name in ("rate", "nu"):
         row, values = table.loc[name], np.asarray(draws[name])
         error = row["sd"] * (1 / row["ess_bulk"] + 1 / effective) ** 0.5
         assert abs(values.mean() - row["mean"]) < 5 * error
@@ -47,5 +47,5 @@ def test_pymc_potential(monkeypatch):
         session: dict = {}
         for block in python("docs/how-to/use-inside-pymc.md"):
             exec(block, session)
-    draws = {name: session["draws"].posterior[name].values for name in ("theta1", "theta2")}
+    draws = {name: session["draws"].posterior[name].values for name in ("rate", "nu")}
     assert_same(draws, session["weight"].beta, 800)

@@ -30,7 +30,7 @@ def test_samplers_find_the_exact_posterior(sampler):
     data = dfd.Dataset.of(np.random.default_rng(3).poisson(3.0, 60))
     fit = dfd.fit("poisson", data, beta=0.7, sampler=sampler, progress=False)
     mean, sd = exact_poisson_moments(dfd.objective(fit.model, data), 0.7)
-    row = fit.summary().loc["theta"]
+    row = fit.summary().loc["rate"]
     assert abs(row["mean"] - mean) < Z_LIMIT * row["mcse_mean"]
     assert abs(row["sd"] - sd) < Z_LIMIT * row["mcse_sd"]
 
@@ -64,7 +64,7 @@ def test_same_seed_same_draws_and_row_order_does_not_matter(reference):
     settings = {"draws": 100, "bootstrap": 50, "progress": False}
     first, second = (dfd.fit("cmp", x, seed=3, **settings) for x in (values, shuffled))
     other = dfd.fit("cmp", values, seed=4, **settings)
-    for name in ("theta1", "theta2"):
+    for name in ("rate", "nu"):
         np.testing.assert_array_equal(first.posterior[name], second.posterior[name])
         assert (first.posterior[name].values != other.posterior[name].values).all()
     assert first.beta == second.beta != other.beta
@@ -112,6 +112,6 @@ def test_concentration_on_the_truth():
     spreads = []
     for n in (400, 40_000):
         fit = dfd.fit("poisson", rng.poisson(5.0, n), progress=False)
-        draws = fit.posterior["theta"].values
+        draws = fit.posterior["rate"].values
         spreads.append(np.sqrt(np.mean((draws - 5.0) ** 2)))
     assert spreads[1] < 0.25 * spreads[0]

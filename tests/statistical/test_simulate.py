@@ -20,7 +20,7 @@ N = 20_000
 ISING = {
     "open": dfd.models.Ising(dfd.graphs.grid(3, 3)),
     "torus": dfd.models.Ising(dfd.graphs.grid(3, 3, periodic=True)),
-    "binary with field": dfd.models.Ising(nx.cycle_graph(5), states="binary", field=True),
+    "binary with intercept": dfd.models.Ising(nx.cycle_graph(5), states="binary", intercept=True),
     "network": dfd.models.IsingNetwork(4),
     "spin network": dfd.models.IsingNetwork(4, states="spins"),
     "potts": dfd.models.Potts(dfd.graphs.grid(2, 2), states=3),
@@ -29,7 +29,7 @@ ISING = {
 
 def parameters(model):
     rng = np.random.default_rng(5)
-    values = {"theta": 2.5, "field": -0.4}
+    values = {"temperature": 2.5, "intercept": -0.4}
     return {
         p.name: values[p.name] if not p.shape else 0.6 * rng.standard_normal(p.shape) for p in model.space.parameters
     }
@@ -50,9 +50,9 @@ def p_value(rows, points, chance):
     ("name", "method"),
     [(name, "enumeration") for name in ISING]
     + [(name, "gibbs") for name in ISING]
-    + [(name, "perfect") for name in ("open", "torus", "binary with field")]
+    + [(name, "perfect") for name in ("open", "torus", "binary with intercept")]
     + [(name, "swendsen-wang") for name in ("open", "torus", "potts")]
-    + [(name, "metropolis") for name in ("open", "binary with field", "network")],
+    + [(name, "metropolis") for name in ("open", "binary with intercept", "network")],
 )
 def test_finite_models(name, method):
     model = ISING[name]
@@ -65,10 +65,10 @@ def test_finite_models(name, method):
 
 
 def test_a_wrong_temperature_is_noticed():
-    """The test can fail: five per cent off in theta is seen."""
+    """The test can fail: five per cent off in temperature is seen."""
     model = ISING["open"]
-    sample = dfd.simulate(model, {"theta": 2.625}, N, method="gibbs", seed=1, sweeps=60)
-    assert p_value(sample.rows, *probabilities(model, {"theta": 2.5})) < FALSE_ALARM
+    sample = dfd.simulate(model, {"temperature": 2.625}, N, method="gibbs", seed=1, sweeps=60)
+    assert p_value(sample.rows, *probabilities(model, {"temperature": 2.5})) < FALSE_ALARM
 
 
 def test_general_gibbs_needs_only_a_log_mass():
@@ -83,7 +83,7 @@ COUNT_GRAPHS = {
     "poisson": (dfd.models.PoissonGraphical(2), {"intercept": [0.8, 0.3], "interaction": [0.15]}),
     "cmp": (
         dfd.models.ConwayMaxwellPoissonGraphical(2),
-        {"intercept": [0.8, 0.3], "interaction": [0.15], "dispersion": [0.7, 1.5]},
+        {"intercept": [0.8, 0.3], "interaction": [0.15], "nu": [0.7, 1.5]},
     ),
 }
 
@@ -93,7 +93,7 @@ COUNT_GRAPHS = {
 def test_count_graphs(name, general):
     model, theta = COUNT_GRAPHS[name]
     a, (w,) = theta["intercept"], theta["interaction"]
-    c = theta.get("dispersion", [1.0, 1.0])
+    c = theta.get("nu", [1.0, 1.0])
     x = np.arange(40)
     log = (
         a[0] * x[:, None] + a[1] * x - w * np.outer(x, x)
@@ -110,12 +110,12 @@ def test_count_graphs(name, general):
 @pytest.mark.parametrize(
     ("model", "theta", "mass"),
     [
-        (dfd.models.Poisson(), {"theta": 3.3}, stats.poisson(3.3).pmf),
-        (dfd.models.ConwayMaxwellPoisson(), {"theta1": 3.3, "theta2": 1.0}, stats.poisson(3.3).pmf),
-        (dfd.models.ConwayMaxwellPoisson(), {"theta1": 0.8, "theta2": 0.0}, lambda x: 0.2 * 0.8**x),
+        (dfd.models.Poisson(), {"rate": 3.3}, stats.poisson(3.3).pmf),
+        (dfd.models.ConwayMaxwellPoisson(), {"rate": 3.3, "nu": 1.0}, stats.poisson(3.3).pmf),
+        (dfd.models.ConwayMaxwellPoisson(), {"rate": 0.8, "nu": 0.0}, lambda x: 0.2 * 0.8**x),
         (
             dfd.models.PoissonMixture((2.0, 9.0)),
-            {"theta": 0.3},
+            {"proportion": 0.3},
             lambda x: 0.3 * stats.poisson(2.0).pmf(x) + 0.7 * stats.poisson(9.0).pmf(x),
         ),
     ],
@@ -129,17 +129,17 @@ def test_inversion(model, theta, mass):
 
 def test_seeds_and_refusals():
     model = ISING["open"]
-    a, b, c = (dfd.simulate(model, {"theta": 2.5}, 50, method="gibbs", seed=s).rows for s in (1, 1, 2))
+    a, b, c = (dfd.simulate(model, {"temperature": 2.5}, 50, method="gibbs", seed=s).rows for s in (1, 1, 2))
     assert (a == b).all() and (a != c).any()
     with pytest.raises(dfd.errors.SettingError, match="no simulation method"):
-        dfd.simulate(model, {"theta": 2.5}, 5, method="magic")
+        dfd.simulate(model, {"temperature": 2.5}, 5, method="magic")
     with pytest.raises(dfd.errors.ModelError, match="Swendsen-Wang needs"):
         dfd.simulate(ISING["network"], parameters(ISING["network"]), 5, method="swendsen-wang")
     with pytest.raises(dfd.errors.ModelError, match="attractive"):
-        dfd.simulate(ISING["potts"], {"theta": 2.0}, 5, method="perfect")
+        dfd.simulate(ISING["potts"], {"temperature": 2.0}, 5, method="perfect")
     with pytest.raises(dfd.errors.ModelError, match="tail is too heavy"):
-        dfd.simulate(dfd.models.ConwayMaxwellPoisson(), {"theta1": 1.5, "theta2": 0.0}, 5)
-    cold = dfd.models.Ising(dfd.graphs.grid(8, 8)).interactions({"theta": np.array([0.5])})
+        dfd.simulate(dfd.models.ConwayMaxwellPoisson(), {"rate": 1.5, "nu": 0.0}, 5)
+    cold = dfd.models.Ising(dfd.graphs.grid(8, 8)).interactions({"temperature": np.array([0.5])})
     with pytest.raises(dfd.errors.ModelError, match="did not meet"):
         by_coupling_from_the_past(cold, dfd.Spins(64), 2, np.random.default_rng(0), most=16)
 
@@ -147,8 +147,8 @@ def test_seeds_and_refusals():
 def test_bad_mixing_is_reported():
     """Single-site updates far below the critical temperature: the chains still remember their start."""
     model = dfd.models.Ising(dfd.graphs.grid(12, 12))
-    cold = dfd.simulate(model, {"theta": 0.9}, 200, method="gibbs", sweeps=40)
-    warm = dfd.simulate(model, {"theta": 8.0}, 200, method="gibbs", sweeps=200)
+    cold = dfd.simulate(model, {"temperature": 0.9}, 200, method="gibbs", sweeps=40)
+    warm = dfd.simulate(model, {"temperature": 8.0}, 200, method="gibbs", sweeps=200)
     assert not cold.mixing.good
     assert warm.mixing.good
 
@@ -174,7 +174,7 @@ def test_coupling_from_further_in_the_past_gives_the_same_state():
     from dfdbayes.simulators.perfect import _from_the_past
 
     model = ISING["open"]
-    weights = weights_of(model.interactions({"theta": np.array([2.5])}))
+    weights = weights_of(model.interactions({"temperature": np.array([2.5])}))
     low, high = (jnp.full((1, 50, 9), level) for level in (-1.0, 1.0))
     ends = [
         _from_the_past(dfd.graphs.grid(3, 3), (-1, 1), jax.random.key(3), jnp.asarray(steps), low, high, weights)

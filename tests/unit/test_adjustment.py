@@ -50,7 +50,7 @@ def test_lyddon_refuses_a_singular_matrix(objective):
 @pytest.mark.parametrize("method", ["bootstrap", "sandwich"])
 def test_adjusted_draws_have_the_estimators_covariance(objective, method):
     fit = dfd.fit(objective.model, objective.data, adjust=method, progress=False)
-    z = np.log(np.stack([fit.posterior[name].values.reshape(-1) for name in ("theta1", "theta2")], axis=1))
+    z = np.log(np.stack([fit.posterior[name].values.reshape(-1) for name in ("rate", "nu")], axis=1))
     wanted = np.cov(np.log(fit.calibration.minimisers).T)
     tolerance = 1e-8 if method == "bootstrap" else 0.25  # the sandwich is the bootstrap's limit, not the same
     np.testing.assert_allclose(np.cov(z.T), wanted, rtol=tolerance)
@@ -61,14 +61,14 @@ def test_adjusted_draws_have_the_estimators_covariance(objective, method):
 def test_a_named_alternative_stands_in_where_the_paper_has_no_weight(tmp_path):
     """A prior too narrow for Theorem 3: with on_failure='fallback' another method is used, and that is said."""
     x = np.random.default_rng(0).poisson(3.0, 100)
-    prior = {"theta": dist.Normal(20.0, 0.01)}
+    prior = {"rate": dist.Normal(20.0, 0.01)}
     with pytest.raises(dfd.errors.CalibrationError, match="Theorem 3"):
         dfd.fit("poisson", x, prior=prior, progress=False)
     with pytest.warns() as warned:
         fit = dfd.fit("poisson", x, prior=prior, on_failure="fallback", sampler="laplace", progress=False)
     assert any("'lyddon' stands in for it" in str(warning.message) for warning in warned)
     assert fit.calibration.method == "lyddon" and fit.settings["calibration"] == "lyddon"
-    assert any("stands in" in caution for caution in fit.cautions)
+    assert any("stands in" in warning for warning in fit.warnings)
     assert "stands in" in fit.report(tmp_path / "r.html").read_text()
     assert dfd.load(fit.save(tmp_path / "f.nc")).calibration.instead_of == fit.calibration.instead_of
     with pytest.raises(dfd.errors.SettingError, match="'raise' or 'fallback'"):
@@ -89,7 +89,7 @@ def test_a_weight_by_hand_can_be_adjusted_by_the_bootstrap():
     x = np.random.default_rng(3).poisson(4.0, 200)
     fit = dfd.fit("poisson", x, beta=0.3, adjust="bootstrap", sampler="laplace", progress=False)
     assert fit.beta == 0.3 and len(fit.calibration.outcomes) == 400
-    z = np.log(fit.posterior["theta"].values.reshape(-1))
+    z = np.log(fit.posterior["rate"].values.reshape(-1))
     wanted = np.log(fit.calibration.minimisers[:, 0]).std(ddof=1)
     assert z.std(ddof=1) == pytest.approx(wanted, rel=1e-6)
 
@@ -123,7 +123,7 @@ def test_the_default_adjusts_where_it_can_and_says_where_it_cannot(objective):
         warnings.simplefilter("ignore")
         edge = dfd.fit(*attracting(), loss="ratio", sampler="laplace", progress=False)
     assert edge.settings["adjust"] is None
-    assert any("draws were not adjusted" in caution and "boundary" in caution for caution in edge.cautions)
+    assert any("draws were not adjusted" in warning and "boundary" in warning for warning in edge.warnings)
 
 
 def test_too_few_replicates_for_a_covariance():
@@ -144,12 +144,12 @@ def test_lyddon_refuses_a_negative_weight(objective):
 def test_moving_draws_keeps_what_the_prior_says():
     """A prior beside the minimiser shifts the posterior; giving the draws their width must not multiply the shift."""
     x = np.random.default_rng(4).poisson(4.0, 60)
-    prior = {"theta": dist.LogNormal(np.log(3.0), 0.1)}
+    prior = {"rate": dist.LogNormal(np.log(3.0), 0.1)}
     settings = {"prior": prior, "calibration": "lyddon", "sampler": "laplace", "progress": False}
     plain, moved = (dfd.fit("poisson", x, adjust=adjust, **settings) for adjust in (None, "bootstrap"))
-    means = [np.log(fit.posterior["theta"].values).mean() for fit in (plain, moved)]
+    means = [np.log(fit.posterior["rate"].values).mean() for fit in (plain, moved)]
     assert means[1] == pytest.approx(means[0], abs=1e-9)
-    assert means[0] < np.log(plain.minimum.theta["theta"]) - 0.05
+    assert means[0] < np.log(plain.minimum.theta["rate"]) - 0.05
 
 
 def graphical():
@@ -167,13 +167,13 @@ def test_draws_that_the_prior_places_are_not_given_the_estimators_width():
         warnings.simplefilter("ignore")
         fit = dfd.fit(*graphical(), sampler="laplace", progress=False)
     assert fit.settings["adjust"] is None
-    assert any("draws were not adjusted" in c and "the prior decides where" in c for c in fit.cautions)
+    assert any("draws were not adjusted" in c and "the prior decides where" in c for c in fit.warnings)
 
 
 def test_bootstrap_minimisers_on_a_boundary_have_no_width():
-    """A hundred counts whose minimiser is inside while some resamples' lie at theta2 = 0."""
+    """A hundred counts whose minimiser is inside while some resamples' lie at nu = 0."""
     model = dfd.models.ConwayMaxwellPoisson()
-    x = dfd.simulate(model, {"theta1": 4.0, "theta2": 0.75}, 100, seed=72).rows
+    x = dfd.simulate(model, {"rate": 4.0, "nu": 0.75}, 100, seed=72).rows
     with pytest.raises(dfd.errors.CalibrationError, match="some bootstrap minimisers lie on a boundary"):
         dfd.fit(model, x, beta=1.0, adjust="bootstrap", seed=72, sampler="laplace", progress=False)
 

@@ -6,8 +6,8 @@ import pytest
 from scipy.stats import chi2
 
 import dfdbayes as dfd
-from dfdbayes.inference.resampling import degenerate, resample
 from dfdbayes.inference.calibration import information
+from dfdbayes.inference.resampling import degenerate, resample
 
 VALUES = [0, 0, 0, 1, 1, 2, 5]
 
@@ -56,7 +56,7 @@ def test_observation_weights_in_the_information():
     """The sum over observations of squared weighted gradients, the slow way."""
     x, w = [2, 3, 3, 5, 3], [0.5, 1.5, 1.0, 2.0, 1.5]
     objective = dfd.objective(dfd.models.Poisson(), dfd.Dataset.of(x, weights=w))
-    single = [dfd.objective(dfd.models.Poisson(), [value]).gradient({"theta": 3.0})[0] for value in x]
+    single = [dfd.objective(dfd.models.Poisson(), [value]).gradient({"rate": 3.0})[0] for value in x]
     expected = sum((weight * gradient) ** 2 for weight, gradient in zip(w, single, strict=True))
     assert information(objective, np.array([3.0]))[1][0, 0] == pytest.approx(expected, rel=1e-12)
 
@@ -64,7 +64,7 @@ def test_observation_weights_in_the_information():
 def test_the_scale_of_observation_weights_changes_no_interval():
     rng = np.random.default_rng(2)
     x, w = rng.poisson(4.0, 300), rng.uniform(0.5, 2.0, 300)
-    flat = {"theta": dist.Gamma(1.0, 1e-6)}
+    flat = {"rate": dist.Gamma(1.0, 1e-6)}
     fits = [
         dfd.fit("poisson", x, weights=scale * w, prior=flat, sampler="laplace", progress=False) for scale in (1.0, 10.0)
     ]
@@ -90,14 +90,14 @@ def test_degenerate_resamples_are_counted_and_reported():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = dfd.fit("poisson", x, loss="ratio", sampler="laplace", progress=False)
-    assert any(f"in {slow} of 400 resamples a column" in caution for caution in fit.cautions)
+    assert any(f"in {slow} of 400 resamples a column" in warning for warning in fit.warnings)
     assert fit.calibration.degenerate == slow
     assert np.isfinite(fit.summary()[["mean", "sd"]].to_numpy()).all()
 
 
 def test_blocks_are_resampled_both_ways():
     graph = dfd.graphs.grid(8, 8)
-    x = dfd.simulate(dfd.models.Ising(graph), {"theta": 4.0}, 1, seed=0).rows
+    x = dfd.simulate(dfd.models.Ising(graph), {"temperature": 4.0}, 1, seed=0).rows
     fits = [
         dfd.fit(dfd.models.Ising(graph), x, loss="pseudo", resampling=kind, sampler="laplace", progress=False)
         for kind in ("multinomial", "dirichlet")
@@ -114,7 +114,7 @@ def test_unknown_resampling(poisson):
 def test_gpc_the_slow_way():
     """Coverage of credible sets of resampled data, by quadrature of each posterior on a grid, over a grid of beta.
 
-    The fast one replaces each posterior by a normal in log theta, so the two differ by a few percent.
+    The fast one replaces each posterior by a normal in log rate, so the two differ by a few percent.
     """
     x = np.random.default_rng(5).poisson(4.0, 200)
     model = dfd.models.Poisson()
@@ -148,7 +148,7 @@ def test_gpc_the_slow_way():
 def test_gpc_on_normal_means_is_the_ratio_of_precisions():
     """A flat prior and a loss nearly quadratic: the weight is chi2's quantile over that of standardised distances."""
     x = np.random.default_rng(6).poisson(30.0, 5000)
-    model = dfd.models.Poisson().with_priors({"theta": dist.Gamma(1.0, 1e-6)})
+    model = dfd.models.Poisson().with_priors({"rate": dist.Gamma(1.0, 1e-6)})
     objective = dfd.objective(model, x)
     minimum = dfd.minimise(objective)
     replicates = dfd.bootstrap(objective, minimum, 2000, seed=1)
@@ -161,7 +161,7 @@ def test_gpc_refuses_where_it_cannot_work():
     x = np.random.default_rng(1).negative_binomial(0.5, 0.1, 500)
     with pytest.raises(dfd.errors.CalibrationError, match=r"boundary of the parameter space.*What to do"):
         dfd.calibrate(dfd.objective(dfd.models.ConwayMaxwellPoisson(), x), "gpc", bootstrap=50)
-    narrow = dfd.models.Poisson().with_priors({"theta": dist.LogNormal(5.0, 1e-5)})
+    narrow = dfd.models.Poisson().with_priors({"rate": dist.LogNormal(5.0, 1e-5)})
     counts = np.random.default_rng(0).poisson(3.0, 100)
     with pytest.raises(dfd.errors.CalibrationError, match=r"the prior decides.*widen the prior"):
         dfd.calibrate(dfd.objective(narrow, counts), "gpc", bootstrap=50)

@@ -3,8 +3,8 @@ import numpyro.distributions as dist
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.inference.resampling import resample
 from dfdbayes.inference.minimise import minimise_many
+from dfdbayes.inference.resampling import resample
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_reference_values(objective):
 def test_the_invariant_weight_does_not_fall_with_the_number_of_parameters():
     """21 parameters and 50 fits, where the covariance of all fits would give 30 % less; 4 combined errors."""
     model = dfd.models.IsingNetwork(6)
-    rows = dfd.simulate(model, {"field": np.zeros(6), "coupling": np.full(15, 0.2)}, 1000, seed=3).rows
+    rows = dfd.simulate(model, {"intercept": np.zeros(6), "interaction": np.full(15, 0.2)}, 1000, seed=3).rows
     objective = dfd.objective(model, rows, "pseudo")
     few, many = (dfd.calibrate(objective, bootstrap=size) for size in (50, 1000))
     assert abs(few.beta - many.beta) < 4 * np.hypot(few.error, many.error)
@@ -79,7 +79,7 @@ def test_the_invariant_weight_does_not_see_units():
 
 
 def test_a_prior_narrower_than_the_data_leaves_no_beta():
-    model = dfd.models.Poisson().with_priors({"theta": dist.Normal(20.0, 0.01)})
+    model = dfd.models.Poisson().with_priors({"rate": dist.Normal(20.0, 0.01)})
     x = np.random.default_rng(0).poisson(3.0, 100)
     with pytest.raises(dfd.errors.CalibrationError, match=r"Theorem 3's condition fails.*negative in.*What to do"):
         dfd.calibrate(dfd.objective(model, x), bootstrap=100)
@@ -100,7 +100,7 @@ def test_weights_by_hand(objective):
 def test_too_many_escaped_fits_leave_no_weight():
     """Six spins, 21 parameters and 60 rows: resamples lack whole configurations, and the unbounded loss runs away."""
     model = dfd.models.IsingNetwork(dfd.graphs.complete(6), states="spins")
-    x = dfd.simulate(model, {"field": np.zeros(6), "coupling": np.full(15, 0.2)}, 60, seed=3).rows
+    x = dfd.simulate(model, {"intercept": np.zeros(6), "interaction": np.full(15, 0.2)}, 60, seed=3).rows
     objective = dfd.objective(model, x)
     around = dfd.minimise(dfd.objective(model, x, "ratio"))
     replicates = dfd.bootstrap(objective, around, 50)
@@ -111,7 +111,7 @@ def test_too_many_escaped_fits_leave_no_weight():
 
 
 def test_minimisers_where_the_prior_has_no_slope():
-    """Over-dispersed beyond the model: every minimiser has theta2 = 0, where the prior's slope is infinite."""
+    """Over-dispersed beyond the model: every minimiser has nu = 0, where the prior's slope is infinite."""
     x = np.random.default_rng(1).negative_binomial(0.5, 0.1, 500)
     objective = dfd.objective(dfd.models.ConwayMaxwellPoisson(), x)
     with pytest.raises(dfd.errors.CalibrationError, match=r"no finite slope.*What to do"):

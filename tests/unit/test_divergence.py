@@ -135,8 +135,8 @@ def test_order_preserving_relabelling_changes_nothing():
 def test_bernoulli_is_symmetric_under_relabelling(theta):
     x = np.array([0, 1, 1, 1, 0, 1, 1])
     model = dfd.models.Bernoulli()
-    flipped = dfd.objective(model, 1 - x)({"theta": 1 - theta})
-    assert dfd.objective(model, x)({"theta": theta}) == pytest.approx(flipped, rel=1e-13)
+    flipped = dfd.objective(model, 1 - x)({"probability": 1 - theta})
+    assert dfd.objective(model, x)({"probability": theta}) == pytest.approx(flipped, rel=1e-13)
 
 
 def test_bad_arrays_are_refused():

@@ -6,9 +6,9 @@ import pytest
 
 import dfdbayes as dfd
 import small_fits
-from dfdbayes.results import evidence
 from dfdbayes.data import describe as glance
 from dfdbayes.report import render
+from dfdbayes.results import evidence
 from dfdbayes.results.fit_result import assemble
 from dfdbayes.results.uncalibrated import is_calibrated, outweighed, side_by_side, uncalibrated_intervals
 
@@ -54,7 +54,7 @@ def test_verdicts_of_signed_edges():
 
 
 def test_spins_have_a_smaller_region():
-    """For -1/+1 the log odds ratio of two variables is four times their coupling."""
+    """For -1/+1 the log odds ratio of two variables is four times their interaction."""
     spins = replace(small_fits.network(), model=dfd.models.IsingNetwork(4, states="spins"))
     np.testing.assert_allclose(evidence.regions(spins), 0.045)
 
@@ -88,7 +88,7 @@ def test_verdicts_of_counts_need_relevance_and_more_than_the_prior():
 
 def test_unknown_priors_never_make_an_edge_absent(tmp_path):
     fit = small_fits.network()
-    other = replace(fit, settings=fit.settings | {"priors": {"field": "?", "coupling": "?"}})
+    other = replace(fit, settings=fit.settings | {"priors": {"intercept": "?", "interaction": "?"}})
     table = evidence.edges(with_edges(other, around([0.0] * 6, 0.01)))
     assert table["prior_inside"].isna().all() and (table["evidence"] == "inconclusive").all()
 
@@ -110,7 +110,7 @@ def test_uncalibrated_intervals_are_those_of_beta_one():
 
 def test_uncalibrated_intervals_of_a_single_lattice():
     model = dfd.models.Ising(dfd.graphs.grid(12, 12))
-    fit = small_fits.quietly(model, dfd.simulate(model, {"theta": 4.0}, 1, method="swendsen-wang").rows, beta=0.5)
+    fit = small_fits.quietly(model, dfd.simulate(model, {"temperature": 4.0}, 1, method="swendsen-wang").rows, beta=0.5)
     assert np.isfinite(side_by_side(fit).to_numpy()).all()
 
 
@@ -133,7 +133,7 @@ def test_where_the_prior_outweighs_the_data():
     fit = small_fits.counts()
     assert outweighed(fit) == ()
     far = replace(fit.minimum, vector=fit.minimum.vector + np.array([9.0, 0.0]))
-    assert outweighed(replace(fit, minimum=far)) == ("theta1",)
-    assert outweighed(replace(fit, minimum=replace(far, edges=("theta1",)))) == ()
+    assert outweighed(replace(fit, minimum=far)) == ("rate",)
+    assert outweighed(replace(fit, minimum=replace(far, edges=("rate",)))) == ()
     text = render(replace(fit, minimum=far))
-    assert "outside the 95 % interval of theta1: there the prior outweighs the data." in text
+    assert "outside the 95 % interval of rate: there the prior outweighs the data." in text

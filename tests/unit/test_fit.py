@@ -21,12 +21,12 @@ def sales_fit():
 
 def test_summary_has_arviz_columns(sales_fit):
     table = sales_fit.summary()
-    assert list(table.index) == ["theta1", "theta2", "mean", "dispersion"]
+    assert list(table.index) == ["rate", "nu", "mean", "dispersion_index"]
     for column in ("mean", "sd", "eti95_lb", "eti95_ub", "ess_bulk", "ess_tail", "r_hat"):
         assert np.isfinite(table[column]).all()
     assert (table["eti95_lb"] < table["mean"]).all() and (table["mean"] < table["eti95_ub"]).all()
     assert "eti80_lb" in sales_fit.summary(0.8)
-    assert sales_fit.cautions == ()
+    assert sales_fit.warnings == ()
 
 
 def test_derived_quantities_are_those_of_the_model(sales_fit):
@@ -35,12 +35,12 @@ def test_derived_quantities_are_those_of_the_model(sales_fit):
     posterior = sales_fit.posterior
     x = np.arange(4000)
     for i in (0, 50):
-        t1, t2 = (float(posterior[name][0, i]) for name in ("theta1", "theta2"))
+        t1, t2 = (float(posterior[name][0, i]) for name in ("rate", "nu"))
         log = x * np.log(t1) - t2 * special.gammaln(x + 1)
         p = np.exp(log - special.logsumexp(log))
         mean = p @ x
         assert float(posterior["mean"][0, i]) == pytest.approx(mean, rel=1e-9)
-        assert float(posterior["dispersion"][0, i]) == pytest.approx((p @ (x - mean) ** 2) / mean, rel=1e-8)
+        assert float(posterior["dispersion_index"][0, i]) == pytest.approx((p @ (x - mean) ** 2) / mean, rel=1e-8)
 
 
 @pytest.mark.parametrize("theta", [(1e3, 0.2), (0.95, 0.0), (0.9999, 0.001), (4.0, 30.0), (1e-6, 2.0), (1.5, 0.01)])
@@ -110,22 +110,22 @@ def test_arviz_reads_the_tree(sales_fit):
 
     tree = sales_fit.to_arviz()
     assert set(tree.children) >= {"posterior", "sample_stats", "observed_data"}
-    assert float(arviz_stats.rhat(tree)["theta1"]) < 1.02
+    assert float(arviz_stats.rhat(tree)["rate"]) < 1.02
     assert int(tree["observed_data"]["counts"].sum()) == 3168
 
 
 def test_describe_is_plain_json(sales_fit):
     text = json.dumps(sales_fit.describe(), allow_nan=False)
-    assert json.loads(text)["parameters"]["theta1"]["mean"] == pytest.approx(sales_fit.summary()["mean"]["theta1"])
+    assert json.loads(text)["parameters"]["rate"]["mean"] == pytest.approx(sales_fit.summary()["mean"]["rate"])
 
 
 def test_priors_by_name_change_the_posterior():
     x = np.random.default_rng(0).poisson(3.0, 20)
-    wide = dfd.fit("poisson", x, beta=0.5, **QUICK).summary()["mean"]["theta"]
-    with pytest.warns(dfd.errors.PriorWarning, match="theta is its prior"):
-        tight = dfd.fit("poisson", x, beta=0.5, prior={"theta": dist.Gamma(4000.0, 1000.0)}, **QUICK)
-    assert tight.summary()["mean"]["theta"] == pytest.approx(4.0, abs=0.1) and wide < 3.7
-    assert tight.settings["priors"] == {"theta": "Gamma(concentration=4000, rate=1000)"}
+    wide = dfd.fit("poisson", x, beta=0.5, **QUICK).summary()["mean"]["rate"]
+    with pytest.warns(dfd.errors.PriorWarning, match="rate is its prior"):
+        tight = dfd.fit("poisson", x, beta=0.5, prior={"rate": dist.Gamma(4000.0, 1000.0)}, **QUICK)
+    assert tight.summary()["mean"]["rate"] == pytest.approx(4.0, abs=0.1) and wide < 3.7
+    assert tight.settings["priors"] == {"rate": "Gamma(concentration=4000, rate=1000)"}
 
 
 def test_a_users_own_model_in_one_call(shared_data):
@@ -182,15 +182,15 @@ def caught(*args, **kwargs):
 def test_chains_that_disagree_are_named():
     sampler = dfd.samplers.RandomWalk(step=1e-4, thin=1)
     fit, found = caught("poisson", [2, 3, 1, 4, 2, 0], beta=1.0, sampler=sampler, draws=500, warmup=0)
-    assert "theta has few effective draws" in found[dfd.errors.ConvergenceWarning]
-    assert any("R-hat of theta exceeds" in c and "use more warmup" in c for c in fit.cautions)
+    assert "rate has few effective draws" in found[dfd.errors.ConvergenceWarning]
+    assert any("R-hat of rate exceeds" in c and "use more warmup" in c for c in fit.warnings)
 
 
 def test_draws_below_the_basin_are_refused():
     """Twenty-five counts leave the unbounded part of the loss within reach: chains fall into it."""
-    wide = {"theta1": dist.LogNormal(0.0, 5.0), "theta2": dist.LogNormal(0.0, 5.0)}
+    wide = {"rate": dist.LogNormal(0.0, 5.0), "nu": dist.LogNormal(0.0, 5.0)}
     data = dfd.Dataset.of({1: 7, 2: 5, 3: 4, 4: 4, 5: 4, 6: 1})
-    with pytest.raises(dfd.errors.EscapedError, match=r"chains escaped within theta1 in .*loss='ratio'"):
+    with pytest.raises(dfd.errors.EscapedError, match=r"chains escaped within rate in .*loss='ratio'"):
         dfd.fit("cmp", data, beta=1.0, prior=wide, progress=False)
     fit, _ = caught("cmp", data, loss="ratio", beta=1.0, prior=wide)
     assert fit.settings["bounds"] is None
@@ -209,7 +209,7 @@ def test_twenty_fits_of_one_shape_compile_once(loss):
         rows = rows[rows <= 10]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            dfd.fit("cmp", rows, loss=loss, seed=seed, prior={"theta1": dist.Gamma(2.0 + seed, 1.0)}, **quick)
+            dfd.fit("cmp", rows, loss=loss, seed=seed, prior={"rate": dist.Gamma(2.0 + seed, 1.0)}, **quick)
 
     once(0)
     before = len(compiled)
@@ -222,7 +222,7 @@ def test_report_is_one_file_with_every_picture(sales_fit, tmp_path):
     path = sales_fit.report(tmp_path / "report.html")
     page = path.read_text()
     assert page.count("<img ") == page.count("data:image/png;base64,") == 6
-    assert "theta1" in page and "Chi2(df=3)" in page and "<script" not in page and "http:" not in page
+    assert "rate ~ Chi2(df=3)" in page and "<script" not in page and "http:" not in page
 
 
 def test_names_in_data_cannot_inject_into_the_report(tmp_path):

@@ -33,9 +33,9 @@ def pairs_family():
 
 
 CASES = {
-    "bernoulli": (dfd.models.Bernoulli(), BITS, {"theta": 0.3}),
-    "poisson": (dfd.models.Poisson(), COUNTS, {"theta": 2.7}),
-    "cmp": (dfd.models.ConwayMaxwellPoisson(), COUNTS, {"theta1": 1.9, "theta2": 0.6}),
+    "bernoulli": (dfd.models.Bernoulli(), BITS, {"probability": 0.3}),
+    "poisson": (dfd.models.Poisson(), COUNTS, {"rate": 2.7}),
+    "cmp": (dfd.models.ConwayMaxwellPoisson(), COUNTS, {"rate": 1.9, "nu": 0.6}),
     "mixed": (
         pairs_family(),
         np.stack([COUNTS, np.resize(BITS, len(COUNTS))], 1),
@@ -102,7 +102,7 @@ def test_worked_formula_conway_maxwell_poisson():
     t1, t2 = 1.9, 0.6
     objective = dfd.objective(dfd.models.ConwayMaxwellPoisson(), COUNTS)
     expected = np.sum((COUNTS**t2 / t1) ** 2 - 2 * (COUNTS + 1) ** t2 / t1)
-    assert objective({"theta1": t1, "theta2": t2}) == pytest.approx(expected, rel=1e-12)
+    assert objective({"rate": t1, "nu": t2}) == pytest.approx(expected, rel=1e-12)
     # the gradient of the ratios, with factors of two that the paper's display of the square leaves out
     x = COUNTS.astype(float)
     log_x = np.log(np.maximum(x, 1))
@@ -177,9 +177,9 @@ def test_ratio_terms_stay_between_minus_one_and_one():
 
 def test_named_and_flat_parameters_are_the_same():
     objective = dfd.objective(dfd.models.ConwayMaxwellPoisson(), COUNTS)
-    assert objective({"theta2": 0.6, "theta1": 1.9}) == objective([1.9, 0.6]) == objective(np.array([1.9, 0.6]))
-    with pytest.raises(dfd.errors.ModelError, match="theta1, theta2"):
-        objective({"theta1": 1.0})
+    assert objective({"nu": 0.6, "rate": 1.9}) == objective([1.9, 0.6]) == objective(np.array([1.9, 0.6]))
+    with pytest.raises(dfd.errors.ModelError, match="rate, nu"):
+        objective({"rate": 1.0})
     with pytest.raises(dfd.errors.ModelError, match="2 parameters"):
         objective([1.0, 2.0, 3.0])
     with pytest.raises(dfd.errors.SettingError, match="Did you mean 'dfd'"):

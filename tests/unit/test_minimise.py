@@ -5,15 +5,15 @@ import pytest
 from jax.scipy.special import gammaln
 
 import dfdbayes as dfd
-from dfdbayes.inference.resampling import resample
 from dfdbayes.inference.minimise import minimise_many
+from dfdbayes.inference.resampling import resample
 
 
 def test_reference_data(shared_data):
     objective = dfd.objective(dfd.models.ConwayMaxwellPoisson(), shared_data / "cmp_4.0_0.75_n2000.csv")
     found = dfd.minimise(objective)
     assert found.outcome == "converged"
-    assert [round(found.theta[name], 4) for name in ("theta1", "theta2")] == [4.0496, 0.7509]
+    assert [round(found.theta[name], 4) for name in ("rate", "nu")] == [4.0496, 0.7509]
     assert np.linalg.norm(objective.gradient(found.theta)) / 2000 < 1e-8
     assert found.gradient_norm / 2000 < 1e-8
     assert found.value == pytest.approx(objective(found.theta))
@@ -22,7 +22,7 @@ def test_reference_data(shared_data):
 def test_closed_forms():
     x = np.array([0, 1, 1, 4, 2, 7])
     poisson = dfd.minimise(dfd.objective(dfd.models.Poisson(), x))
-    assert poisson.theta["theta"] == pytest.approx((x**2).sum() / (x + 1).sum(), rel=1e-12)
+    assert poisson.theta["rate"] == pytest.approx((x**2).sum() / (x + 1).sum(), rel=1e-12)
 
 
 def test_bootstrap_minimisers_are_those_of_resampled_data():
@@ -41,13 +41,13 @@ def test_bootstrap_minimisers_are_those_of_resampled_data():
 
 
 def test_an_unbounded_loss_is_reported_as_escaped():
-    """Nothing was seen above the largest value, so theta1 = x_max^nu with nu growing lowers the loss for ever."""
+    """Nothing was seen above the largest value, so rate = x_max^nu with nu growing lowers the loss for ever."""
     objective = dfd.objective(dfd.models.ConwayMaxwellPoisson(), [2, 2, 2, 3, 2, 2, 3, 2])
-    along = [objective({"theta1": 3.0**nu, "theta2": nu}) for nu in (5.0, 20.0, 60.0)]
+    along = [objective({"rate": 3.0**nu, "nu": nu}) for nu in (5.0, 20.0, 60.0)]
     assert along[0] > along[1] > along[2]
     found = dfd.minimise(objective)
     assert found.outcome == "escaped"
-    assert "theta" in found.message
+    assert "rate ran into" in found.message
     with pytest.raises(dfd.errors.MinimiserError, match="loss='ratio'"):
         dfd.fit(dfd.models.ConwayMaxwellPoisson(), objective.data, progress=False)
 
@@ -57,10 +57,10 @@ def test_over_dispersion_beyond_the_geometric_ends_at_the_boundary():
     x = rng.negative_binomial(0.5, 0.1, 2000)
     found = dfd.minimise(dfd.objective(dfd.models.ConwayMaxwellPoisson(), x))
     assert found.outcome == "at the boundary"
-    assert found.theta["theta2"] == 0.0
-    assert found.edges == ("theta2",)
-    # there the model is geometric: D = sum (1/theta1)^2 over x > 0 minus 2 n / theta1
-    assert found.theta["theta1"] == pytest.approx((x > 0).mean(), rel=1e-8)
+    assert found.theta["nu"] == 0.0
+    assert found.edges == ("nu",)
+    # there the model is geometric: D = sum (1/rate)^2 over x > 0 minus 2 n / rate
+    assert found.theta["rate"] == pytest.approx((x > 0).mean(), rel=1e-8)
 
 
 def test_saddle_points_are_left():

@@ -13,7 +13,7 @@ ANSWERS = np.array([[0, 0, 1], [0, 1, 1], [1, 0, 0], [1, 1, 1], [1, 1, 0], [0, 0
 
 @pytest.mark.parametrize("loss", dfd.losses.names())
 def test_value_and_gradient_agree_under_jit(loss):
-    theta = {"theta1": 2.0, "theta2": 0.8}
+    theta = {"rate": 2.0, "nu": 0.8}
     made = dfd.objective(dfd.models.ConwayMaxwellPoisson(), COUNTS, loss)
     value, slope = jax.jit(jax.value_and_grad(made.traced))(theta)  # the very first call is traced
     again = dfd.objective(dfd.models.ConwayMaxwellPoisson(), COUNTS, loss)
@@ -25,7 +25,7 @@ def test_value_and_gradient_agree_under_jit(loss):
 def test_arrays_by_name_are_the_flat_vector():
     objective = dfd.objective(dfd.models.IsingNetwork(3), ANSWERS, "ratio")
     flat = np.linspace(-0.5, 0.5, 6)
-    named = {"field": flat[:3], "coupling": flat[3:]}
+    named = {"intercept": flat[:3], "interaction": flat[3:]}
     assert float(objective.traced(named)) == pytest.approx(objective(flat), rel=1e-12)
     assert float(jax.jit(objective.traced)(flat)) == pytest.approx(objective(flat), rel=1e-12)
     many = jax.vmap(objective.traced)(jnp.stack([flat, 2 * flat]))
@@ -34,7 +34,10 @@ def test_arrays_by_name_are_the_flat_vector():
 
 @pytest.mark.parametrize(
     ("theta", "message"),
-    [({"field": 0.0}, "parameters are field, coupling"), ({"field": np.zeros(2), "coupling": 0.0}, "shape")],
+    [
+        ({"intercept": 0.0}, "parameters are intercept, interaction"),
+        ({"intercept": np.zeros(2), "interaction": 0.0}, "shape"),
+    ],
 )
 def test_wrong_names_and_shapes_are_refused(theta, message):
     objective = dfd.objective(dfd.models.IsingNetwork(3), ANSWERS, "ratio")

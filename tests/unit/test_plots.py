@@ -33,13 +33,13 @@ def test_plots_are_public():
 def test_every_parameter_has_its_name(draw):
     figure = draw(small_fits.counts())
     assert isinstance(figure, Figure)
-    for name in ("theta1", "theta2", "mean", "dispersion"):
-        assert name in texts(figure)
+    for name in ("rate", "nu", "mean", "dispersion_index"):
+        assert name in texts(figure).splitlines()
 
 
 @pytest.mark.parametrize("draw", [plots.posterior, plots.pairs, plots.trace, plots.calibration])
 def test_one_parameter(draw):
-    assert "theta" in texts(draw(small_fits.lattice()))
+    assert "temperature" in texts(draw(small_fits.lattice()))
 
 
 @pytest.mark.parametrize("draw", [plots.posterior, plots.pairs, plots.trace, plots.calibration])
@@ -56,17 +56,17 @@ def test_a_hundred_parameters_with_long_names(draw):
 
 def test_pairs_of_chosen_entries():
     fit = small_fits.counts()
-    assert len(plots.pairs(fit, ["mean", "theta1"]).axes) == 3
+    assert len(plots.pairs(fit, ["mean", "rate"]).axes) == 3
     with pytest.raises(dfd.errors.SettingError, match="no entry 'x'"):
         plots.pairs(fit, ["x"])
     with pytest.raises(dfd.errors.SettingError, match="at most 6"):
-        plots.pairs(fit, ["theta1"] * 7)
+        plots.pairs(fit, ["rate"] * 7)
 
 
 def test_calibration_shows_both_clouds_or_nothing():
     fit = small_fits.counts()
-    seen = texts(plots.calibration(fit))
-    assert all(word in seen for word in ("theta1", "theta2", "posterior draws", "bootstrap minimisers"))
+    seen = texts(plots.calibration(fit)).splitlines()
+    assert all(word in seen for word in ("rate", "nu", "posterior draws", "bootstrap minimisers"))
     points = plots.calibration(fit).axes[0].lines[1]
     np.testing.assert_allclose(points.get_xdata(), fit.calibration.minimisers[:, 0])
     given = small_fits.quietly("poisson", [1, 2, 3, 4] * 20, beta=1.0, adjust=None)
@@ -125,8 +125,8 @@ def test_a_network_with_its_evidence():
 
 def test_comparison_of_losses():
     fits = {"dfd": small_fits.counts(), "_ratio": small_fits.counts()}
-    seen = texts(plots.comparison(dfd.compare(fits)))
-    assert "theta1" in seen and "dispersion" in seen and "dfd" in seen and " _ratio" in seen
+    seen = texts(plots.comparison(dfd.compare(fits))).splitlines()
+    assert "rate" in seen and "dispersion_index" in seen and "dfd" in seen and " _ratio" in seen
 
 
 def test_coverage_of_many_parameters():

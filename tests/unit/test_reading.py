@@ -9,10 +9,11 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import dfdbayes as dfd
-from dfdbayes.data import dataset as data, reading
-from dfdbayes.models import tables as ratios
-from dfdbayes.inference.resampling import resample
+from dfdbayes.data import dataset as data
+from dfdbayes.data import reading
 from dfdbayes.data.distinct import BUCKETS, Tallies, bucket_of, condense, merge
+from dfdbayes.inference.resampling import resample
+from dfdbayes.models import tables as ratios
 
 RNG = np.random.default_rng(5)
 TABLES = {
@@ -152,12 +153,12 @@ def test_only_wanted_columns_of_a_parquet_file_are_read(tmp_path, monkeypatch):
 
 
 def lattices(n=600):
-    return dfd.simulate(dfd.models.Ising(dfd.graphs.grid(3, 3)), {"theta": 4.0}, n, seed=3).rows
+    return dfd.simulate(dfd.models.Ising(dfd.graphs.grid(3, 3)), {"temperature": 4.0}, n, seed=3).rows
 
 
 @pytest.mark.parametrize("loss", ["dfd", "ratio", "pseudo"])
 def test_interchangeable_rows_are_one_unit(monkeypatch, loss):
-    model, rows = dfd.models.Ising(dfd.graphs.grid(3, 3), field=True), lattices()
+    model, rows = dfd.models.Ising(dfd.graphs.grid(3, 3), intercept=True), lattices()
     plain = dfd.objective(model, rows, loss)
     assert plain.rowwise
     monkeypatch.setattr(ratios, "LARGE", 10)
@@ -165,7 +166,7 @@ def test_interchangeable_rows_are_one_unit(monkeypatch, loss):
     assert not classed.rowwise
     assert len(classed.units) < len(plain.units)
     assert classed.units.sum() == 600
-    theta = {"theta": 3.0, "field": 0.2}
+    theta = {"temperature": 3.0, "intercept": 0.2}
     assert classed(theta) == pytest.approx(plain(theta), rel=1e-13)
     # any weights of the classes are weights of their rows
     first, classes = ratios._interchangeable(model, classed.data)

@@ -52,9 +52,21 @@ def test_every_section_is_there(kind):
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("count", ("θ<sub>1</sub><sup>x</sup>", "Chi2(df=3)", "discrete Fisher divergence", "dispersion", "inversion")),
-        ("network", ("coupling<sub>ij</sub>", "mood &amp; &lt;b&gt;", "ratio matching", "P(none)", "excludes zero")),
-        ("lattice", ("x<sub>i</sub> x<sub>j</sub> / θ", "3 × 4 sites", "edges with equal ends", "all 12 sites")),
+        (
+            "count",
+            (
+                "λ<sup>x</sup> / (x!)<sup>ν</sup>",
+                "Chi2(df=3)",
+                "discrete Fisher divergence",
+                "dispersion_index",
+                "inversion",
+            ),
+        ),
+        ("network", ("interaction<sub>ij</sub>", "mood &amp; &lt;b&gt;", "ratio matching", "P(none)", "excludes zero")),
+        (
+            "lattice",
+            ("x<sub>i</sub> x<sub>j</sub> / temperature", "3 × 4 sites", "edges with equal ends", "all 12 sites"),
+        ),
         ("count network", ("log x<sub>j</sub>!", "wolves – deer", "√interaction ~ Normal", "lowers the other's rate")),
     ],
 )
@@ -66,11 +78,11 @@ def test_what_a_kind_has_of_its_own(kind, words):
 NOTE = "the first line was read as a row. What to do: write a name above the data."
 
 
-def every_caution(monkeypatch) -> tuple[str, ...]:
+def every_warning(monkeypatch) -> tuple[str, ...]:
     """All that `diagnostics` can say, from a run in which everything went wrong."""
     fit = small_fits.counts()
     objective = objective_of(replace(fit, data=replace(fit.data, dropped=7, notes=(NOTE,))))
-    minimum = replace(fit.minimum, outcome=Outcome.BOUNDARY, edges=("theta2",))
+    minimum = replace(fit.minimum, outcome=Outcome.BOUNDARY, edges=("nu",))
     bad = (Outcome.ESCAPED,) * 5 + (Outcome.CONVERGED,) * 35
     reason = "score-matching: no beta > 0 fits. What to do: widen the prior."
     calibration = replace(
@@ -78,23 +90,23 @@ def every_caution(monkeypatch) -> tuple[str, ...]:
         method="score-matching-invariant",
     )  # fmt: skip
     stuck = np.repeat(np.arange(4.0)[:, None], 250, axis=1) + 1e-3 * np.arange(250.0)
-    prior = np.asarray(fit.model.space.priors["theta2"].sample(jax.random.key(1), (4, 250)))
-    tree = assemble({"theta1": 1e3 * stuck, "theta2": prior, "huge": np.exp(9 * stuck**2)}, {}, fit.data, {})
-    monkeypatch.setattr(diagnostics, "flat_parameters", lambda objective, minimum: ("theta1",))
+    prior = np.asarray(fit.model.space.priors["nu"].sample(jax.random.key(1), (4, 250)))
+    tree = assemble({"rate": 1e3 * stuck, "nu": prior, "huge": np.exp(9 * stuck**2)}, {}, fit.data, {})
+    monkeypatch.setattr(diagnostics, "flat_parameters", lambda objective, minimum: ("rate",))
     stats = {"diverging": np.ones((4, 250), bool)}
-    found = diagnostics.cautions_of(objective, minimum, calibration, "it lies on an edge.", "bootstrap", stats, tree)
+    found = diagnostics.warnings_of(objective, minimum, calibration, "it lies on an edge.", "bootstrap", stats, tree)
     return tuple(map(str, found))
 
 
 def test_every_warning_stands_with_its_remedy(monkeypatch):
-    cautions = every_caution(monkeypatch)
-    assert len(cautions) == 15
-    text = unescape(sections.cautions(replace(small_fits.counts(), cautions=cautions)))
-    assert text.count("<strong>What to do:</strong>") == text.count("class=caution") == 15
-    for caution in cautions:
-        happened, marked, remedy = caution.partition("What to do:")
+    warnings = every_warning(monkeypatch)
+    assert len(warnings) == 15
+    text = unescape(sections.warnings(replace(small_fits.counts(), warnings=warnings)))
+    assert text.count("<strong>What to do:</strong>") == text.count("class=warning") == 15
+    for warning in warnings:
+        happened, marked, remedy = warning.partition("What to do:")
         assert marked and len(remedy) > 10 and happened.strip() in text and remedy in text
-    assert "no warnings" in sections.cautions(replace(small_fits.counts(), cautions=()))
+    assert "no warnings" in sections.warnings(replace(small_fits.counts(), warnings=()))
 
 
 def test_names_are_escaped_everywhere():

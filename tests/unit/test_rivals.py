@@ -16,19 +16,19 @@ import oracles
 from dfdbayes.inference.resampling import resample
 from dfdbayes.losses.kernels import EQUALITY, HAMMING, OVERLAP, Custom, Robust, below
 from dfdbayes.models.normaliser import log_normaliser
-from dfdbayes.simulators import probabilities
 from dfdbayes.results.stein import stein_matrix
+from dfdbayes.simulators import probabilities
 
 RNG = np.random.default_rng(4)
 NETWORK = dfd.models.IsingNetwork(4, states="spins")
-NETWORK_THETA = {"field": 0.3 * RNG.standard_normal(4), "coupling": 0.4 * RNG.standard_normal(6)}
+NETWORK_THETA = {"intercept": 0.3 * RNG.standard_normal(4), "interaction": 0.4 * RNG.standard_normal(6)}
 POTTS = dfd.models.Potts(dfd.graphs.grid(2, 2), states=3)
 CMP = dfd.models.ConwayMaxwellPoisson()
 GRAPH = dfd.models.ConwayMaxwellPoissonGraphical(2)
 GRAPH_THETA = {
     "intercept": np.array([0.8, 0.3]),
     "interaction": np.array([0.15]),
-    "dispersion": np.array([0.7, 1.5]),
+    "nu": np.array([0.7, 1.5]),
 }
 MIXED = dfd.Model(
     lambda t, x: t["a"] * x[0] * x[1] - gammaln(x[0] + 1.0) + t["b"] * x[1],
@@ -36,9 +36,9 @@ MIXED = dfd.Model(
     {"a": dist.Normal(0.0, 1.0), "b": dist.Normal(0.0, 1.0)},
 )
 CASES = {
-    "cmp": (CMP, {"theta1": 2.0, "theta2": 0.7}),
-    "ising": (dfd.models.Ising(dfd.graphs.grid(2, 3)), {"theta": 2.0}),
-    "potts": (POTTS, {"theta": 1.5}),
+    "cmp": (CMP, {"rate": 2.0, "nu": 0.7}),
+    "ising": (dfd.models.Ising(dfd.graphs.grid(2, 3)), {"temperature": 2.0}),
+    "potts": (POTTS, {"temperature": 1.5}),
     "network": (NETWORK, NETWORK_THETA),
     "count graph": (GRAPH, GRAPH_THETA),
     "mixed": (MIXED, {"a": 0.4, "b": -0.5}),
@@ -220,9 +220,9 @@ def test_the_score_of_the_likelihood_has_mean_zero(name):
 
 def test_pseudo_likelihood_is_the_likelihood_for_one_coordinate_and_for_independent_ones():
     for model, x, theta in [
-        (dfd.models.Bernoulli(), [0, 1, 1], {"theta": 0.3}),
-        (dfd.models.Poisson(), [0, 3, 1], {"theta": 2.0}),
-        (CMP, [0, 3, 1, 7], {"theta1": 2.0, "theta2": 0.7}),
+        (dfd.models.Bernoulli(), [0, 1, 1], {"probability": 0.3}),
+        (dfd.models.Poisson(), [0, 3, 1], {"rate": 2.0}),
+        (CMP, [0, 3, 1, 7], {"rate": 2.0, "nu": 0.7}),
         (
             dfd.models.PoissonGraphical(dfd.graphs.empty(2)),
             [[0, 3], [2, 1]],
@@ -231,7 +231,7 @@ def test_pseudo_likelihood_is_the_likelihood_for_one_coordinate_and_for_independ
         (
             dfd.models.ConwayMaxwellPoissonGraphical(dfd.graphs.empty(2)),
             [[0, 3], [2, 1]],
-            {"intercept": np.array([0.3, 1.0]), "dispersion": np.array([0.5, 1.5])},
+            {"intercept": np.array([0.3, 1.0]), "nu": np.array([0.5, 1.5])},
         ),
     ]:
         values = [dfd.objective(model, x, loss)(theta) for loss in ("pseudo", "likelihood")]
@@ -244,7 +244,7 @@ def test_likelihoods_are_those_of_known_distributions():
     x = np.array([0, 2, 5, 1, 3])
     expected = -stats.poisson(2.5).logpmf(x).sum()
     assert dfd.objective(dfd.models.Poisson(), x, "likelihood")(2.5) == pytest.approx(expected, rel=1e-12)
-    value = dfd.objective(CMP, x, "likelihood")({"theta1": 2.5, "theta2": 1.0})
+    value = dfd.objective(CMP, x, "likelihood")({"rate": 2.5, "nu": 1.0})
     assert value == pytest.approx(expected, rel=1e-12)
     bits = np.array([0, 1, 1, 1])
     value = dfd.objective(dfd.models.Bernoulli(), bits, "likelihood")(0.3)
@@ -288,7 +288,7 @@ def test_the_constant_to_twelve_digits(rate, power):
 
 
 def test_the_constant_where_no_sum_can_reach():
-    """rate 1000, dispersion 0.2: the mode is 10^15, so 10^6 terms (or 10^12) say nothing.
+    """rate 1000, nu 0.2: the mode is 10^15, so 10^6 terms (or 10^12) say nothing.
 
     The reference is the asymptotic expansion in 40 digits, with its relative remainder of order 10^-28.
     """

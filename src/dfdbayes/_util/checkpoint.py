@@ -25,7 +25,7 @@ MARK = "dfdbayes: finished parts of a run"  # stands in the folders that this mo
 Arrays = Mapping[str, np.ndarray]
 
 
-class State(Protocol):
+class Checkpoint(Protocol):
     """Gives a part of the run: kept from before, or computed now."""
 
     def part(self, name: str, compute: Callable[[], Arrays]) -> Arrays: ...
@@ -91,7 +91,9 @@ class Folder:
 
 
 @contextmanager
-def keeping(path: str | Path | None, about: Callable[[], Mapping[str, Any]], resume: bool = True) -> Iterator[State]:
+def keeping(
+    path: str | Path | None, about: Callable[[], Mapping[str, Any]], resume: bool = True
+) -> Iterator[Checkpoint]:
     """What keeps the parts of a run, alone in its folder until the end; without a path nothing is kept.
 
     Without ``resume`` an earlier run's parts are removed first.

@@ -27,18 +27,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..inference.resampling import Bootstrap, in_bucket, in_parts, of_buckets
+from .._util.checkpoint import NOTHING, Checkpoint
 from ..data.dataset import Dataset, Reading, of_tally
+from ..data.distinct import BUCKETS, Tallies, Tally, bucket_of, merge
 from ..data.domain import Domain
+from ..data.reading import CHUNK, Memory, Table, table_of
 from ..errors import DataError, ModelError, SettingError
 from ..inference.minimise import Minima, Minimum, Outcome, minimise_many
-from ..models.base import AbstractModel
 from ..inference.objective import Objective, Problem
+from ..inference.resampling import Bootstrap, in_bucket, in_parts, of_buckets
+from ..models.base import AbstractModel
 from ..models.parameters import Theta
 from ..models.tables import Prepared
-from ..data.reading import CHUNK, Memory, Table, table_of
-from .._util.checkpoint import NOTHING, State
-from ..data.distinct import BUCKETS, Tallies, Tally, bucket_of, merge
 
 GATHERED = 2**20  # at most so many distinct rows come back; more stay with the workers
 
@@ -409,7 +409,7 @@ def bootstrap(
     seed: int,
     advance: Callable[[int], None],
     here: Callable[..., Bootstrap],
-    state: State = NOTHING,
+    checkpoint: Checkpoint = NOTHING,
 ) -> Bootstrap:
     """Bootstrap fits on the workers: each batch by one of them, or each evaluation by all that hold partitions.
 
@@ -418,7 +418,9 @@ def bootstrap(
     if isinstance(objective.loss, Summed):
         _Handle.of(objective.loss.number).weighted(seed, size, kind)
         numbers = np.arange(size, dtype=float)[:, None]
-        fits = in_parts(state, lambda part: minimise_many(objective, part, minimum, advance), numbers, 200, advance)
+        fits = in_parts(
+            checkpoint, lambda part: minimise_many(objective, part, minimum, advance), numbers, 200, advance
+        )
         return Bootstrap(kind, numbers, fits, 0)
     token = uuid.uuid4().hex
 
@@ -437,7 +439,7 @@ def bootstrap(
             tuple(Outcome(outcome) for part in found for outcome in part.outcomes),
         )
 
-    return here(objective, minimum, size, kind=kind, seed=seed, advance=advance, many=many, state=state)
+    return here(objective, minimum, size, kind=kind, seed=seed, advance=advance, many=many, checkpoint=checkpoint)
 
 
 class _Named(NamedTuple):

@@ -13,8 +13,37 @@ from typing import Annotated, Any
 
 import typer
 
-from .arguments import Bootstrap, Columns, Dask, Data, Force, GraphName, Json, Missing, ModelName, Out, Rates, Resume, Seed, States, Timings, Weights
-from .running import cluster_at, data_of, draw, numbers_of, options_of, plain_table, run_fit, say, show, tell, write_text
+from .arguments import (
+    Bootstrap,
+    Columns,
+    Dask,
+    Data,
+    Force,
+    GraphName,
+    Json,
+    Missing,
+    ModelName,
+    Out,
+    Rates,
+    Resume,
+    Seed,
+    States,
+    Timings,
+    Weights,
+)
+from .running import (
+    cluster_at,
+    data_of,
+    draw,
+    numbers_of,
+    options_of,
+    plain_table,
+    run_fit,
+    say,
+    show,
+    tell,
+    write_text,
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -100,9 +129,9 @@ def compare(
 ) -> None:
     """Fit by several losses and print them side by side."""
     from .. import losses as known
-    from ..fitting.comparison import compare as side_by_side
-    from ..errors import CalibrationError, EscapedError, MinimiserError, ModelError
     from .._util.files import require_writable
+    from ..errors import CalibrationError, EscapedError, MinimiserError, ModelError
+    from ..fitting.comparison import compare as side_by_side
     from ..fitting.fit import fit
     from ..models.from_file import model_of
 
@@ -127,14 +156,14 @@ def compare(
                 failed[word] = str(problem)
     compared = side_by_side(fits)
     if as_json:
-        warned = {word: list(result.cautions) for word, result in fits.items()}
+        warned = {word: list(result.warnings) for word, result in fits.items()}
         table = plain_table(compared.table.reset_index())
         print(json.dumps({"table": table, "warnings": warned, "failed": failed}))
     else:
         say(compared.table.to_string(float_format=lambda value: f"{value:.4f}"))
         for word, result in fits.items():
-            for caution in result.cautions:
-                say(f"warning ({word}): {caution}")
+            for warning in result.warnings:
+                say(f"warning ({word}): {warning}")
         for word, reason in failed.items():
             say(f"warning ({word}): not fitted: {reason}")
     if folder is not None:
@@ -166,10 +195,10 @@ def coverage_command(
 ) -> None:
     """Simulate data sets, fit them all, and report how often intervals hold the truth."""
     from .. import models, plots
-    from ..fitting.coverage import coverage
     from .._util.files import require_writable
-    from ..models.graphs import parse
+    from ..fitting.coverage import coverage
     from ..models.from_file import model_of
+    from ..models.graphs import parse
 
     folder = require_writable(out) if out is not None else None
     width = parse(graph).size if graph else 1
@@ -206,10 +235,10 @@ def reproduce(
     """Run the paper's experiments and write one page with the paper's numbers beside ours."""
     from difflib import get_close_matches
 
+    from .._util.files import require_writable
     from ..errors import SettingError
     from ..experiments import NAMES, Settings, run
     from ..experiments.page import write_finding, write_page
-    from .._util.files import require_writable
     from ..results.fit_result import versions
 
     for name in experiments or ():
@@ -246,9 +275,9 @@ def rerun(
 
     from ..errors import DataError, SettingError
     from ..fitting.fit import fit
-    from ..results.fit_result import versions
-    from ..report.runs import read_about, read_fit
     from ..models.from_file import is_code
+    from ..report.runs import read_about, read_fit
+    from ..results.fit_result import versions
 
     about = read_about(folder)
     settings, was = dict(about["settings"]), about["versions"]

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-STATE = "state"  # the folder inside --out that keeps finished parts
+CHECKPOINT = "checkpoint"  # the folder inside --out that keeps finished parts
 BEGAN = time.perf_counter() - time.process_time()  # about when the process began: importing is all it did
 
 
@@ -26,8 +26,8 @@ def run_fit(
     **settings: Any,
 ) -> Any:
     """Fit, show, and write what a folder of a run holds."""
-    from ..errors import SettingError
     from .._util.files import alone_in, require_writable
+    from ..errors import SettingError
 
     if resume and out is None:
         raise SettingError("--resume needs --out, the folder of the run that was interrupted")
@@ -37,17 +37,19 @@ def run_fit(
         return _fit_and_show(source, None, timings, dask, True, as_json, settings)
     folder = require_writable(out)
     with alone_in(folder):
-        return _fit_and_show(source, folder, timings, dask, _resumes(folder / STATE, resume, force), as_json, settings)
+        return _fit_and_show(
+            source, folder, timings, dask, _resumes(folder / CHECKPOINT, resume, force), as_json, settings
+        )
 
 
-def _resumes(state: Path, resume: bool, force: bool) -> bool:
+def _resumes(checkpoint: Path, resume: bool, force: bool) -> bool:
     """Whether to go on from what an interrupted run left; an error where that is there and nobody said what to do."""
-    from ..errors import SettingError
     from .._util.checkpoint import unfinished
+    from ..errors import SettingError
 
-    if unfinished(state) and not (resume or force):
+    if unfinished(checkpoint) and not (resume or force):
         raise SettingError(
-            f"'{state.parent}' holds an interrupted run. What to do: --resume goes on from there (with the same "
+            f"'{checkpoint.parent}' holds an interrupted run. What to do: --resume goes on from there (with the same "
             "settings), --force begins anew and discards it."
         )
     return resume
@@ -56,13 +58,13 @@ def _resumes(state: Path, resume: bool, force: bool) -> bool:
 def _fit_and_show(
     source: Any, folder: Path | None, timings: bool, dask: str | None, resume: bool, as_json: bool, settings: dict
 ) -> Any:
-    from ..fitting.fit import fit
-    from ..report.runs import write_run
     from .._util.checkpoint import forget
+    from ..fitting.fit import fit
     from ..models.from_file import model_of
+    from ..report.runs import write_run
 
     imported = time.perf_counter() - BEGAN
-    state = None if folder is None else folder / STATE
+    checkpoint = None if folder is None else folder / CHECKPOINT
     about = {
         "data": printable(source if isinstance(source, (str, Path)) else source.source),
         "settings": dict(settings),
@@ -71,16 +73,16 @@ def _fit_and_show(
         with warnings.catch_warnings(), cluster_at(dask) as client:
             warnings.simplefilter("ignore")  # they are on the result, and shown with it
             model = model_of(settings.pop("model"))
-            result = fit(model, data_of(source), client=client, state=state, resume=resume, **settings)
+            result = fit(model, data_of(source), client=client, checkpoint=checkpoint, resume=resume, **settings)
     except KeyboardInterrupt:
-        kept = "" if state is None else f"; what is done is kept in {state}: repeat the command with --resume"
+        kept = "" if checkpoint is None else f"; what is done is kept in {checkpoint}: repeat the command with --resume"
         say(f"interrupted{kept}", error=True)
         sys.exit(130)
     show(result, 0.95, as_json)
     written = time.perf_counter()
-    if folder is not None and state is not None:
+    if folder is not None and checkpoint is not None:
         names = write_run(folder, result, about)
-        forget(state)
+        forget(checkpoint)
         tell(f"written to {folder}{os.sep}: {', '.join(names)}", as_json)
     if timings:
         show_timings(result, imported, time.perf_counter() - written)
@@ -172,8 +174,8 @@ def show(result: Any, interval: float, as_json: bool = False) -> None:
     say()
     say(table.to_string(float_format=lambda value: f"{value:.4f}"))
     say()
-    for caution in result.cautions:
-        say(f"warning: {caution}")
+    for warning in result.warnings:
+        say(f"warning: {warning}")
 
 
 def show_timings(result: Any, imported: float, written: float) -> None:

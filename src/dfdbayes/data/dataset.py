@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from .domain import Domain
 from ..errors import DataError, SettingError
-from .reading import CHUNK, Columns, Memory, Table, table_of
 from .distinct import Tallies, Tally, condense
+from .domain import Domain
+from .reading import CHUNK, Columns, Memory, Table, table_of
 
 MANY_CELLS = 2**24  # beyond so many values distinct rows are kept in the smallest integers that hold them
 

@@ -86,7 +86,7 @@ def fit(model: Any, data: Any, **settings: Any) -> Any:
         return dfd.fit(model, data, progress=False, **({"calibration": "score-matching"} | settings))
 
 
-def draws_of(found: Any, name: str = "theta") -> np.ndarray:
+def draws_of(found: Any, name: str) -> np.ndarray:
     return found.posterior[name].values.reshape(-1)
 
 
@@ -153,22 +153,23 @@ def contaminated(
     settings: Settings,
     **more: Any,
 ) -> tuple[Figure, tuple[Number, ...]]:
-    """Posteriors of theta = 5, clean and with one row in ten replaced: a reference loss, the divergence, robust KSD."""
+    """Posteriors of a parameter that is 5, clean and with one row in ten replaced: three losses, the last robust."""
     dirty = clean_rows.copy()
     dirty[: len(dirty) // 10] = outlier
     robust = dfd.losses.KernelStein(dfd.kernels.Robust(dfd.kernels.below(robust_below)))
     figure = Figure(figsize=(9, 2.8), layout="constrained")
+    (parameter,) = model.space.names
     numbers = []
     losses = ((reference, reference), ("dfd", "dfd"), ("ksd", robust))
     for axes, (name, loss) in zip(figure.subplots(1, 3), losses, strict=True):
         for rows, share, style, colour in ((clean_rows, 0.0, "-", BLUE), (dirty, 0.1, "--", ORANGE)):
             weight = {"beta": 1.0} if name == "likelihood" else {}
             found = fit(model, rows, loss=loss, **settings.walk(100, 2000), **weight, **more)
-            draws = draws_of(found)
+            draws = draws_of(found, parameter)
             density(axes, draws, color=colour, ls=style, label=f"{share:.0%} outliers")
             remark = f"posterior sd {draws.std():.3f}, beta {found.beta:.3g}"
             numbers.append(Number(f"posterior mean, {TITLES[name]}, {share:.0%}", float(draws.mean()), remark=remark))
         axes.axvline(5.0, color="black", lw=0.8, ls=":")
-        clean(axes, "theta", "", TITLES[name] + (" (robust kernel)" if name == "ksd" else ""))
+        clean(axes, parameter, "", TITLES[name] + (" (robust kernel)" if name == "ksd" else ""))
         axes.legend(frameon=False, fontsize=8)
     return figure, tuple(numbers)

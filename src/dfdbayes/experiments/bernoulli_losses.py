@@ -17,7 +17,7 @@ def run(settings: Settings) -> Finding:
     panels = figure.subplots(2, 3)
     numbers = []
     for column, truth in enumerate((0.1, 0.5, 0.9)):
-        x = dfd.simulate(model, {"theta": truth}, N, seed=0).rows
+        x = dfd.simulate(model, {"probability": truth}, N, seed=0).rows
         rows = (("dfd", "discrete Fisher divergence", BLUE, "-"), ("likelihood", "negative log-likelihood", GREY, "--"))
         for axes, (loss, title, colour, style) in zip(panels[:, column], rows, strict=True):
             objective = dfd.objective(model, x, loss)
@@ -26,10 +26,12 @@ def run(settings: Settings) -> Finding:
             axes.axvline(truth, color="black", lw=0.8, ls=":")
             top = np.quantile(values, 0.8)
             axes.set_ylim(values.min() - 0.1 * (top - values.min()), top)
-            clean(axes, "theta", title if column == 0 else "", f"theta* = {truth}" if loss == "dfd" else "")
+            clean(axes, "probability", title if column == 0 else "", f"probability* = {truth}" if loss == "dfd" else "")
             found = dfd.minimise(objective)
             error = float(np.sqrt(truth * (1 - truth) / N))
-            numbers.append(Number(f"minimiser, {title}, theta* = {truth}", found.theta["theta"], truth, error))
+            numbers.append(
+                Number(f"minimiser, {title}, probability* = {truth}", found.theta["probability"], truth, error)
+            )
     text = (
         "Both losses pick the right parameter. The divergence is far steeper at the ends, so its raw curvature says "
         "nothing about the estimator's spread: that is why the weight is calibrated. (The error is the sampling "

@@ -15,29 +15,34 @@ STYLES = {"dfd": "-", "ksd": "-.", "likelihood": "--"}
 def run(settings: Settings) -> Finding:
     model = dfd.models.Bernoulli()
     figures, numbers = {}, []
-    population = dfd.Dataset.of({0: 1, 1: 1})  # exactly the Bernoulli distribution with theta = 1/2
+    population = dfd.Dataset.of({0: 1, 1: 1})  # exactly the Bernoulli distribution with probability 1/2
     for name, loss in LOSSES.items():
-        curvature = float(dfd.objective(model, population, loss).hessian({"theta": 0.5})[0, 0]) / 2
+        curvature = float(dfd.objective(model, population, loss).hessian({"probability": 0.5})[0, 0]) / 2
         remark = "" if name == "likelihood" else "the printed value is not the second derivative; see What we found"
         numbers.append(Number(f"curvature at 1/2, {TITLES[name]}", curvature, PRINTED[name], None, remark))
     for label, calibrated in (("uncalibrated", False), ("calibrated", True)):
         figure = Figure(figsize=(9, 6), layout="constrained")
         panels = figure.subplots(3, 3)
         for column, truth in enumerate((0.1, 0.5, 0.9)):
-            x = dfd.simulate(model, {"theta": truth}, 500, seed=0).rows
+            x = dfd.simulate(model, {"probability": truth}, 500, seed=0).rows
             for axes, (name, loss) in zip(panels[:, column], LOSSES.items(), strict=True):
                 weight = {} if calibrated and name != "likelihood" else {"beta": 1.0}
                 found = fit(model, x, loss=loss, bootstrap=settings.bootstrap, **settings.walk(100, 2000), **weight)
-                draws = draws_of(found)
+                draws = draws_of(found, "probability")
                 density(axes, draws, color=COLOURS[name], ls=STYLES[name])
                 axes.axvline(truth, color="black", lw=0.8, ls=":")
                 axes.set_xlim(truth - 0.12, truth + 0.12)
-                clean(axes, "theta", TITLES[name] if column == 0 else "", f"theta* = {truth}" if name == "dfd" else "")
+                clean(
+                    axes,
+                    "probability",
+                    TITLES[name] if column == 0 else "",
+                    f"probability* = {truth}" if name == "dfd" else "",
+                )
                 if calibrated and name != "likelihood":
-                    what = f"beta, {TITLES[name]}, theta* = {truth}"
+                    what = f"beta, {TITLES[name]}, probability* = {truth}"
                     numbers.append(Number(what, found.beta, None, found.calibration.error))
                 numbers.append(
-                    Number(f"posterior sd, {TITLES[name]}, theta* = {truth}, {label}", float(draws.std()),
+                    Number(f"posterior sd, {TITLES[name]}, probability* = {truth}, {label}", float(draws.std()),
                            float(np.sqrt(truth * (1 - truth) / 500)) if calibrated else None,
                            remark="beside it: the sampling error of a share" if calibrated else "")
                 )  # fmt: skip

@@ -35,7 +35,7 @@ def run(settings: Settings) -> Finding:
     for n in sizes:
         found = []
         for seed in range(repeats):
-            objective = dfd.objective(model, dfd.simulate(model, {"theta": 4.0}, n, seed=seed).rows)
+            objective = dfd.objective(model, dfd.simulate(model, {"rate": 4.0}, n, seed=seed).rows)
             gap, grid, mass, limit = distance(model, objective, dfd.minimise(objective))
             found.append(gap)
             if seed == 0 and n in (10, 1000):
@@ -44,7 +44,7 @@ def run(settings: Settings) -> Finding:
                 axes.plot(grid, mass / width, color=BLUE, label="posterior")
                 axes.plot(grid, limit / width, "--", color=GREY, label="normal limit")
                 axes.set_yticks([])
-                clean(axes, "theta", "", f"n = {n}")
+                clean(axes, "rate", "", f"n = {n}")
                 axes.legend(frameon=False, fontsize=8)
         means.append(float(np.mean(found)))
     last.loglog(sizes, means, "o-", color=BLUE)

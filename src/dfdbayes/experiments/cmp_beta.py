@@ -9,7 +9,7 @@ import dfdbayes as dfd
 
 from .base import BLUE, GREEN, INK, ORANGE, Finding, Number, Settings, clean
 
-THETA = {"theta1": 4.0, "theta2": 0.75}
+THETA = {"rate": 4.0, "nu": 0.75}
 
 
 def adam(objective, weights, start, steps, rate=0.1):

@@ -52,7 +52,7 @@ def run(settings: Settings) -> Finding:
     for loss, colour in (("dfd", BLUE), ("ksd", ORANGE)):
         rows, compressed = [], []
         for n in sizes[loss]:
-            data = dfd.simulate(model, {"theta1": 4.0, "theta2": 0.75}, n, seed=0).rows
+            data = dfd.simulate(model, {"rate": 4.0, "nu": 0.75}, n, seed=0).rows
             x = data[:, 0].astype(float)
             objective = dfd.objective(model, data, loss)
             rows.append(seconds(lambda x=x, loss=loss: plain[loss](x)))

@@ -10,7 +10,7 @@ from .base import BLUE, ORANGE, Finding, Number, Settings, clean, draws_of, fit,
 
 def run(settings: Settings) -> Finding:
     model = dfd.models.ConwayMaxwellPoisson()
-    x = dfd.simulate(model, {"theta1": 4.0, "theta2": 0.75}, 2000, seed=0).rows
+    x = dfd.simulate(model, {"rate": 4.0, "nu": 0.75}, 2000, seed=0).rows
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     numbers = []
     kinds: tuple[tuple[str, dict], ...] = (("the paper's weight", {}), ("the default", {"calibration": None}))
@@ -19,7 +19,7 @@ def run(settings: Settings) -> Finding:
         points = found.calibration.minimisers
         areas, edges = [], []
         clouds = (
-            (draws_of(found, "theta1"), draws_of(found, "theta2"), BLUE, "credible region"),
+            (draws_of(found, "rate"), draws_of(found, "nu"), BLUE, "credible region"),
             (points[:, 0], points[:, 1], ORANGE, "bootstrap confidence region"),
         )
         for first, second, colour, label in clouds:
@@ -29,7 +29,7 @@ def run(settings: Settings) -> Finding:
             areas.append(float((heights > level).sum() * (a[1] - a[0]) * (b[1] - b[0])))
             edges.append((a, b, heights, level))
         axes.plot(points[:100, 0], points[:100, 1], ".", color=ORANGE, ms=3)
-        clean(axes, "theta1", "theta2", f"{title}: beta = {found.beta:.2f}")
+        clean(axes, "rate", "nu", f"{title}: beta = {found.beta:.2f}")
         axes.legend(frameon=False, fontsize=8)
         a, b, heights, level = edges[0]
         rows = np.clip(np.searchsorted(b, points[:, 1]), 0, len(b) - 1)

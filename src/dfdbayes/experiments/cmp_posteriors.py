@@ -23,14 +23,14 @@ def run(settings: Settings) -> Finding:
     panels = figure.subplots(2, 4)
     numbers = []
     for row, shape in zip(panels, (0.75, 1.25), strict=True):
-        x = dfd.simulate(model, {"theta1": 4.0, "theta2": shape}, 2000, seed=0).rows
+        x = dfd.simulate(model, {"rate": 4.0, "nu": shape}, 2000, seed=0).rows
         values, counts = np.unique(x, return_counts=True)
         row[0].bar(values, counts, color=GREY)
         clean(row[0], "x", "observations", f"data, theta* = (4, {shape})")
         for axes, loss in zip(row[1:], ("likelihood", "dfd", "ksd"), strict=True):
             weight = {"beta": 1.0} if loss == "likelihood" else {}
             found = fit(model, x, loss=loss, bootstrap=settings.bootstrap, **settings.walk(500, 5000), **weight)
-            first, second = draws_of(found, "theta1"), draws_of(found, "theta2")
+            first, second = draws_of(found, "rate"), draws_of(found, "nu")
             *grid, heights, level = region(first, second)
             step = max(1, len(first) // 1000)
             axes.plot(first[::step], second[::step], ".", color=COLOURS[loss], ms=2, alpha=0.4)
@@ -38,8 +38,8 @@ def run(settings: Settings) -> Finding:
             axes.plot(4.0, shape, "P", color="black", mec="white", ms=9)
             axes.set_xlim(2.4, 5.6)
             axes.set_ylim(shape - 0.35, shape + 0.3)
-            clean(axes, "theta1", "theta2" if loss == "likelihood" else "", f"{TITLES[loss]}, beta = {found.beta:.2f}")
-            for name, draws, truth in (("theta1", first, 4.0), ("theta2", second, shape)):
+            clean(axes, "rate", "nu" if loss == "likelihood" else "", f"{TITLES[loss]}, beta = {found.beta:.2f}")
+            for name, draws, truth in (("rate", first, 4.0), ("nu", second, shape)):
                 what = f"posterior mean of {name}, {TITLES[loss]}, theta* = (4, {shape})"
                 numbers.append(Number(what, float(draws.mean()), truth, float(draws.std())))
             if loss != "likelihood":
@@ -50,7 +50,7 @@ def run(settings: Settings) -> Finding:
                     f"the authors' data and draws solved exactly give {exact} +- {error}: {gap:.1f} joint errors "
                     f"from ours (another data set); the printed value carries optimiser noise"
                 )
-                what = f"beta, {TITLES[loss]}, theta2* = {shape}"
+                what = f"beta, {TITLES[loss]}, nu* = {shape}"
                 numbers.append(Number(what, ours, PRINTED[shape, loss], own, remark))
     text = (
         "Draws with a 95 % region and the true parameter. As in the paper, the divergence's posterior resembles "

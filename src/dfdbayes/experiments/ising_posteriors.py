@@ -27,18 +27,18 @@ def run(settings: Settings) -> Finding:
             grid = dfd.graphs.grid(side, side)
             model = dfd.models.Ising(grid)
             source = model if reading == "open" else dfd.models.Ising(dfd.graphs.grid(side, side, periodic=True))
-            x = dfd.simulate(source, {"theta": 5.0}, n, seed=0, method="swendsen-wang").rows
+            x = dfd.simulate(source, {"temperature": 5.0}, n, seed=0, method="swendsen-wang").rows
             for loss in ("pseudo", "dfd", "ksd"):
                 begin = time.perf_counter()
                 found = fit(model, x, loss=loss, bootstrap=100, **settings.walk(100, 2000))
                 taken = time.perf_counter() - begin
-                draws = draws_of(found)
+                draws = draws_of(found, "temperature")
                 density(axes, draws, color=COLOURS[loss], label=TITLES[loss])
                 what = f"{TITLES[loss]}, {side}x{side}, {reading}"
                 if reading == "open" or side == 10:
                     remark = f"posterior sd {draws.std():.3f}"
                     if loss == "ksd":
-                        shift = np.mean(found.calibration.minimisers) - found.minimum.theta["theta"]
+                        shift = np.mean(found.calibration.minimisers) - found.minimum.theta["temperature"]
                         remark += f"; bootstrap minimisers lie {shift:+.3f} from the data's (ties of a V-statistic)"
                     numbers.append(
                         Number(f"posterior mean, {what}", float(draws.mean()), 5.0, float(draws.std()), remark)
@@ -50,7 +50,7 @@ def run(settings: Settings) -> Finding:
                     faster = f"{SECONDS[loss] / taken:.0f} times faster than printed (another machine)"
                     numbers.append(Number(f"seconds, {TITLES[loss]}, 10x10", taken, SECONDS[loss], None, faster))
             axes.axvline(5.0, color="black", lw=0.8, ls=":")
-            clean(axes, "theta", "", f"{side} x {side}")
+            clean(axes, "temperature", "", f"{side} x {side}")
             axes.legend(frameon=False, fontsize=7)
         figure.suptitle(title, fontsize=9)
         figures[reading] = figure

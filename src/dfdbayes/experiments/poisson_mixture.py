@@ -22,15 +22,15 @@ def run(settings: Settings) -> Finding:
         clean(row[0], "x", f"rates {rates[0]:g} and {rates[1]:g}", "mixture, proportion 0.5")
         model = dfd.models.PoissonMixture(rates)
         for axes, proportion in zip(row[1:], (0.5, 0.7), strict=True):
-            # The paper's theta weighs the second component, the model's theta the first.
-            x = dfd.simulate(model, {"theta": 1 - proportion}, N, seed=0).rows
+            # The paper's theta weighs the second component, the model's proportion the first.
+            x = dfd.simulate(model, {"proportion": 1 - proportion}, N, seed=0).rows
             loss = dfd.objective(model, x).values((1 - grid)[:, None]) / N
             axes.plot(grid, loss, color=BLUE)
             axes.axvline(proportion, color="black", lw=0.8, ls=":")
-            clean(axes, "theta", "", f"divergence, theta* = {proportion}")
+            clean(axes, "proportion of the second", "", f"divergence, proportion* = {proportion}")
             if rates[1] == 60:  # as flat as it is: the same height of panel as below
                 axes.set_ylim(loss.mean() - 0.1, loss.mean() + 0.1)
-            what = f"rates {rates[0]:g}, {rates[1]:g}, theta* = {proportion}"
+            what = f"rates {rates[0]:g}, {rates[1]:g}, proportion* = {proportion}"
             middle = (grid >= 0.1) & (grid <= 0.9)
             numbers.append(Number(f"range of the loss over [0.1, 0.9], {what}", float(np.ptp(loss[middle]))))
             if rates[1] == 15:

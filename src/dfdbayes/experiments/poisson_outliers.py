@@ -7,7 +7,7 @@ from .base import Finding, Settings, contaminated
 
 def run(settings: Settings) -> Finding:
     model = dfd.models.Poisson()
-    x = dfd.simulate(model, {"theta": 5.0}, 500, seed=0).rows
+    x = dfd.simulate(model, {"rate": 5.0}, 500, seed=0).rows
     figure, numbers = contaminated(model, x, 20, 15, "likelihood", settings, bootstrap=settings.bootstrap)
     text = (
         "As in the paper: the divergence is pulled further by outliers than the likelihood, because it is quadratic "

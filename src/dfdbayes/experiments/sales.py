@@ -27,17 +27,17 @@ def run(settings: Settings) -> Finding:
         ("as in the authors' code", as_in_the_code(), ORANGE),
     ):
         found = fit(cmp, source, bootstrap=settings.bootstrap, **settings.walk(500, 5000))
-        first, second = draws_of(found, "theta1"), draws_of(found, "theta2")
+        first, second = draws_of(found, "rate"), draws_of(found, "nu")
         *grid, heights, level = region(first, second)
         left.contour(*grid, heights, levels=[level], colors=colour)
         left.plot([], [], color=colour, label=f"{reading} (n = {found.data.n})")
         numbers.append(Number(f"beta, {reading}", found.beta, None, found.calibration.error))
-        for name, draws in (("theta1", first), ("theta2", second)):
+        for name, draws in (("rate", first), ("nu", second)):
             numbers.append(Number(f"posterior mean of {name}, {reading}", float(draws.mean()), None, None,
                                   f"posterior sd {draws.std():.4f}"))  # fmt: skip
         if source is data:
             whole = found
-    clean(left, "theta1", "theta2", "95 % regions, DFD-Bayes, CMP")
+    clean(left, "rate", "nu", "95 % regions, DFD-Bayes, CMP")
     left.legend(frameon=False, fontsize=7)
     rival = fit(poisson, data, loss="likelihood", beta=1.0, **settings.walk(500, 5000))
     for axes, result, title in zip(bars, (rival, whole), ("Poisson, standard Bayes", "CMP, DFD-Bayes"), strict=True):

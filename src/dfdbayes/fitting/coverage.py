@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..backends.dask import kept
-from ..errors import DataError, DfdbayesError, SettingError
-from .fit import Silent, fit
 from .._util.identity import fingerprint
-from ..models.base import AbstractModel
-from ..models.parameters import Space
 from .._util.process import require_unforked
 from .._util.progress import on_terminal
+from ..backends.dask import kept
+from ..errors import DataError, DfdbayesError, SettingError
+from ..models.base import AbstractModel
+from ..models.parameters import Space
 from ..results.fit_result import versions
 from ..simulators import require_seed, simulate
+from .fit import Silent, fit
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 
@@ -107,8 +107,8 @@ def coverage(
     --------
     >>> import dfdbayes as dfd
     >>> model = dfd.models.Poisson()
-    >>> found = dfd.coverage(model, {"theta": 3.0}, 200, replicates=10, sampler="laplace", progress=False)
-    >>> sorted(found.marginal["theta"]) == [0.5, 0.8, 0.9, 0.95]
+    >>> found = dfd.coverage(model, {"rate": 3.0}, 200, replicates=10, sampler="laplace", progress=False)
+    >>> sorted(found.marginal["rate"]) == [0.5, 0.8, 0.9, 0.95]
     True
     """
     if replicates < 1 or n < 2:

@@ -11,33 +11,33 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from ..backends import dask as distributed
-from ..models import graphs
 from .. import losses, models
+from .._util.checkpoint import NOTHING, Checkpoint, keeping
+from .._util.identity import fingerprint
+from .._util.process import require_unforked
+from .._util.resources import LONG, Needs, estimate, require_memory
+from .._util.timing import Clock
+from ..backends import dask as distributed
+from ..data.dataset import Dataset
+from ..errors import CalibrationError, DataError, ModelError, SettingError
 from ..inference import sampling
 from ..inference.adjustment import METHODS as ADJUSTMENTS
 from ..inference.adjustment import adjusted
+from ..inference.calibration import RESAMPLING, Calibration, calibrate, require_positive
+from ..inference.diagnostics import bounds_of, require_finite, require_in_basin, warnings_of
+from ..inference.minimise import Minimum, minimise, require
+from ..inference.objective import Objective, arranged
+from ..inference.posterior import posterior
 from ..inference.resampling import Bootstrap
 from ..inference.resampling import bootstrap as run_bootstrap
-from ..inference.calibration import RESAMPLING, Calibration, calibrate, require_positive
-from ..data.dataset import Dataset
-from ..inference.diagnostics import bounds_of, cautions_of, require_finite, require_in_basin
-from ..errors import CalibrationError, DataError, ModelError, SettingError
+from ..inference.sampling import Draws
+from ..models import graphs
+from ..models.base import AbstractModel, ExponentialFamily
 from ..models.graphs import Graph
 from ..models.graphs import blocks as cut_into_blocks
-from .._util.identity import fingerprint
-from ..inference.minimise import Minimum, minimise, require
-from ..models.base import AbstractModel, ExponentialFamily
-from ..inference.objective import Objective, arranged
 from ..models.parameters import Space, describe_prior, require_name
-from ..inference.posterior import posterior
-from .._util.process import require_unforked
-from .._util.resources import LONG, Needs, estimate, require_memory
 from ..results.fit_result import Fit, assemble, versions
-from ..inference.sampling import Draws
 from ..simulators import require_seed
-from .._util.checkpoint import NOTHING, State, keeping
-from .._util.timing import Clock
 
 
 class Progress(Protocol):
@@ -80,7 +80,7 @@ def fit(
     missing: str = "refuse",
     options: Mapping[str, Any] | None = None,
     client: Any = None,
-    state: str | Path | None = None,
+    checkpoint: str | Path | None = None,
     resume: bool = True,
     progress: bool | Progress = True,
 ) -> Fit:
@@ -124,7 +124,7 @@ def fit(
     client : dask.distributed.Client, optional
         A cluster to read the data and run the bootstrap on; the results are the same. Where there are very many
         distinct rows they stay with its workers. Needs the extra ``distributed``.
-    state : path, optional
+    checkpoint : path, optional
         A folder that keeps finished parts of the run: the same call, after an interruption, goes on from there and
         gives the same result. Remove it when the result is saved. One run uses it at a time.
     resume : bool
@@ -142,7 +142,7 @@ def fit(
     >>> import dfdbayes as dfd
     >>> fit = dfd.fit("poisson", [2, 3, 1, 4, 2, 0, 3, 5, 2, 1] * 10, progress=False)
     >>> list(fit.summary().index)
-    ['theta']
+    ['rate']
     """
     require_unforked()
     require_seed(seed)
@@ -216,7 +216,7 @@ def fit(
         parts["minimum"] = [f"{number:.8g}" for number in (minimum.value, *minimum.vector)]
         return asked | parts | {"identity": model.identity, "versions": versions()}
 
-    with keeping(state, about, resume) as kept:
+    with keeping(checkpoint, about, resume) as kept:
         weight, sampled = _calibrated_draws(
             objective, minimum, chosen, clock, shown, kept, client=client, method=method, resamples=resamples,
             bootstrap=bootstrap, resampling=resampling, on_failure=on_failure, seed=seed,
@@ -232,9 +232,9 @@ def fit(
     with clock.stage("summarise"):
         named, left_out = require_finite(named_draws(model, model.space.from_z(z)), model.space)
         tree = assemble(named, sampled.stats, dataset, _labels(model.space))
-        cautions = cautions_of(objective, minimum, weight, unmoved, wanted, sampled.stats, tree) + left_out
-    for caution in cautions:
-        warnings.warn(caution, stacklevel=2)
+        told = warnings_of(objective, minimum, weight, unmoved, wanted, sampled.stats, tree) + left_out
+    for warning in told:
+        warnings.warn(warning, stacklevel=2)
     settings = asked | {
         "resampling": resampling if len(weight.outcomes) else None,
         "units": "rows" if blocks is None else f"{len(objective.units)} blocks of sites of one observation",
@@ -244,7 +244,7 @@ def fit(
         "bootstrap": bootstrap if len(weight.outcomes) else 0,
     }
     timings = {"seconds": clock.seconds, "compiling": clock.compiling}
-    return Fit(model, dataset, minimum, weight, tree, settings, tuple(map(str, cautions)), timings, versions())
+    return Fit(model, dataset, minimum, weight, tree, settings, tuple(map(str, told)), timings, versions())
 
 
 def _calibrated_draws(
@@ -253,7 +253,7 @@ def _calibrated_draws(
     chosen: Any,
     clock: Clock,
     shown: Progress,
-    kept: State,
+    kept: Checkpoint,
     *,
     client: Any,
     method: str | float,
@@ -269,11 +269,13 @@ def _calibrated_draws(
         if resamples:
             run = run_bootstrap if client is None else partial(distributed.bootstrap, client, here=run_bootstrap)
             advance = shown.begin("bootstrap", bootstrap)
-            replicates = run(objective, minimum, bootstrap, kind=resampling, seed=seed, advance=advance, state=kept)
+            replicates = run(
+                objective, minimum, bootstrap, kind=resampling, seed=seed, advance=advance, checkpoint=kept
+            )
         weight = calibrate(objective, method, bootstrap=replicates, minimum=minimum, on_failure=on_failure)
     with clock.stage("sample"):
         advance = shown.begin("sampling", chosen.transitions)
-        sampled = sample(objective, weight.beta, minimum, chosen, seed=seed, advance=advance, state=kept)
+        sampled = sample(objective, weight.beta, minimum, chosen, seed=seed, advance=advance, checkpoint=kept)
         if sampled.stats:  # chains may wander off; independent draws cannot
             require_in_basin(objective, minimum, objective.model.space.from_z(sampled.z))
     return weight, sampled
@@ -293,7 +295,7 @@ def sample(
     *,
     seed: int = 0,
     advance: Callable[[int], None] = lambda done: None,
-    state: State = NOTHING,
+    checkpoint: Checkpoint = NOTHING,
 ) -> Draws:
     """Draws from the posterior pi(theta) exp(-beta D_n), in unconstrained coordinates."""
     if minimum is None:
@@ -302,7 +304,7 @@ def sample(
     chosen = sampling.by_name(sampler, bounded=objective.loss.bounded)
     log_density, inputs, start = posterior(objective, weight, minimum)
     around = sampling.centre(log_density, inputs, start)
-    return chosen.run(log_density, inputs, around, seed, advance, state)
+    return chosen.run(log_density, inputs, around, seed, advance, checkpoint)
 
 
 def named_draws(model: AbstractModel, theta: np.ndarray) -> dict[str, np.ndarray]:

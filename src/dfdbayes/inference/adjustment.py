@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import chi2
 
-from .calibration import Calibration, information
 from ..errors import CalibrationError
+from .calibration import Calibration, information
 from .minimise import Minimum, Outcome
 from .objective import Objective
 

@@ -26,12 +26,12 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.stats import chi2
 
-from .resampling import Bootstrap
-from .resampling import bootstrap as run_bootstrap
 from ..errors import CalibrationError, SettingError
+from ..models.parameters import Space
 from .minimise import Minima, Minimum, Outcome, minimise, require
 from .objective import Objective, in_batches
-from ..models.parameters import Space
+from .resampling import Bootstrap
+from .resampling import bootstrap as run_bootstrap
 
 RESAMPLING = ("score-matching", "score-matching-invariant", "gpc")
 METHODS = (*RESAMPLING, "lyddon", "none")

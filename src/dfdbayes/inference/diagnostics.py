@@ -1,4 +1,4 @@
-"""What a user should be told about a run that finished: each caution says what to do."""
+"""What a user should be told about a run that finished: each warning says what to do."""
 
 from __future__ import annotations
 
@@ -10,13 +10,27 @@ import numpy as np
 import xarray as xr
 from arviz_base.labels import BaseLabeller
 
-from .calibration import RESAMPLING, Calibration
 from ..data.dataset import Dataset
-from ..errors import BoundaryWarning, CalibrationWarning, ConvergenceWarning, DataWarning, DfdbayesWarning, DivergenceWarning, DroppedRowsWarning, EscapedError, IdentificationWarning, NonFiniteError, NonFiniteWarning, PriorWarning, UnboundedLossWarning
 from ..data.describe import far_values
+from ..errors import (
+    BoundaryWarning,
+    CalibrationWarning,
+    ConvergenceWarning,
+    DataWarning,
+    DfdbayesWarning,
+    DivergenceWarning,
+    DroppedRowsWarning,
+    EscapedError,
+    IdentificationWarning,
+    NonFiniteError,
+    NonFiniteWarning,
+    PriorWarning,
+    UnboundedLossWarning,
+)
+from ..models.parameters import Space
+from .calibration import RESAMPLING, Calibration
 from .minimise import Minimum, Outcome, flat_parameters, flatness
 from .objective import Objective
-from ..models.parameters import Space
 
 R_HAT = 1.02
 DIVERGED = 1e-3  # share of transitions; fewer leave no trace in a summary
@@ -24,7 +38,7 @@ WIDER = 1.1  # times the prior's width, which a posterior does not exceed but fo
 FEW = 400.0  # effective draws in all, as Vehtari et al. (2021) advise
 
 
-def cautions_of(
+def warnings_of(
     objective: Objective,
     minimum: Minimum,
     calibration: Calibration,

@@ -20,11 +20,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..errors import MinimiserError
 from ..data.describe import far_values
+from ..errors import MinimiserError
 from ..losses import RATIO
-from .objective import Objective, Problem
 from ..models.parameters import Named, Space
+from .objective import Objective, Problem
 
 MAX_ITERATIONS = 200
 AIM = 1e-11  # the loop stops at this gradient per observation,
@@ -316,7 +316,7 @@ def minimise(objective: Objective, start: Any = None) -> Minimum:
     --------
     >>> import dfdbayes as dfd
     >>> found = dfd.minimise(dfd.objective(dfd.models.Poisson(), [1, 2, 3]))
-    >>> round(found.theta["theta"], 6), str(found.outcome)  # sum x^2 / sum (x + 1)
+    >>> round(found.theta["rate"], 6), str(found.outcome)  # sum x^2 / sum (x + 1)
     (1.555556, 'converged')
     """
     space = objective.model.space

@@ -15,8 +15,8 @@ from jaxtyping import Array, Float
 from .. import losses
 from ..data.dataset import Dataset
 from ..errors import DataError, ModelError, SettingError
-from ..models.graphs import Graph
 from ..models.base import AbstractModel
+from ..models.graphs import Graph
 from ..models.parameters import Theta
 
 BATCH = 50  # minimisations or evaluations that run as one compiled call
@@ -121,7 +121,7 @@ class Objective:
     --------
     >>> import dfdbayes as dfd
     >>> objective = dfd.objective(dfd.models.Poisson(), [1, 2, 3])
-    >>> round(objective({"theta": 2.0}), 9)  # sum of (x / theta)^2 - 2 (x + 1) / theta
+    >>> round(objective({"rate": 2.0}), 9)  # sum of (x / rate)^2 - 2 (x + 1) / rate
     -5.5
     """
 
@@ -207,8 +207,8 @@ class Objective:
         --------
         >>> import dfdbayes as dfd, jax
         >>> objective = dfd.objective(dfd.models.Poisson(), [1, 2, 3])
-        >>> slope = jax.jit(jax.grad(lambda rate: objective.traced({"theta": rate})))
-        >>> round(float(slope(2.0)), 9)  # sum of -2 x^2 / theta^3 + 2 (x + 1) / theta^2
+        >>> slope = jax.jit(jax.grad(lambda rate: objective.traced({"rate": rate})))
+        >>> round(float(slope(2.0)), 9)  # sum of -2 x^2 / rate^3 + 2 (x + 1) / rate^2
         1.0
         """
         space = self.model.space

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from .._util.checkpoint import NOTHING, Checkpoint
+from ..data.distinct import BUCKETS, bucket_of
 from ..errors import SettingError
+from ..models.tables import LARGE
 from .minimise import Minima, Minimum, Outcome, minimise_many
 from .objective import Objective
-from ..models.tables import LARGE
-from .._util.checkpoint import NOTHING, State
-from ..data.distinct import BUCKETS, bucket_of
 
 KINDS = ("multinomial", "dirichlet")
 
@@ -53,30 +53,30 @@ def bootstrap(
     seed: int = 0,
     advance: Callable[[int], None] = lambda done: None,
     many: Callable[..., Minima] = minimise_many,
-    state: State = NOTHING,
+    checkpoint: Checkpoint = NOTHING,
 ) -> Bootstrap:
     """Minimise the loss under ``size`` resampled weights, from the full data's minimum.
 
-    ``many`` does the fits, and ``state`` keeps them.
+    ``many`` does the fits, and ``checkpoint`` keeps them.
     """
     if size < 2:
         raise SettingError(f"bootstrap is {size}; calibration needs at least 2 replicates, better 100 or more")
     weights = resample(objective, seed, size, kind)
     minima = in_parts(
-        state, lambda part: many(objective, part, minimum, advance), weights, 4 * objective.batch, advance
+        checkpoint, lambda part: many(objective, part, minimum, advance), weights, 4 * objective.batch, advance
     )
     return Bootstrap(kind, weights, minima, degenerate(objective, weights))
 
 
 def in_parts(
-    state: State,
+    checkpoint: Checkpoint,
     many: Callable[[np.ndarray], Minima],
     weights: np.ndarray,
     size: int,
     advance: Callable[[int], None] = lambda done: None,
 ) -> Minima:
-    """Fits, some at a time if they are kept; without a state all at once."""
-    if state is NOTHING:
+    """Fits, some at a time if they are kept; without a checkpoint all at once."""
+    if checkpoint is NOTHING:
         return many(weights)
     parts = []
     for first in range(0, len(weights), size):
@@ -88,7 +88,7 @@ def in_parts(
             outcomes = np.array(list(map(str, found.outcomes)))
             return {"v": found.vectors, "f": found.values, "g": found.gradient_norms, "outcomes": outcomes}
 
-        parts.append(state.part(f"bootstrap-{first}", of_part))
+        parts.append(checkpoint.part(f"bootstrap-{first}", of_part))
         if not computed:
             advance(len(parts[-1]["v"]))
     whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -22,7 +22,16 @@ from ..models.base import AbstractModel, ExponentialFamily
 from ..models.network import Pairwise
 from ..models.normaliser import log_normaliser
 from ..models.parameters import Theta
-from ..models.tables import PairwiseRows, Prepared, all_differences, fold_owned, pad, padded_size, refuse_blocks, tabulate
+from ..models.tables import (
+    PairwiseRows,
+    Prepared,
+    all_differences,
+    fold_owned,
+    pad,
+    padded_size,
+    refuse_blocks,
+    tabulate,
+)
 from .likelihood import Likelihood, Points, Sums
 from .local import LocalLoss
 
@@ -96,7 +105,7 @@ class PseudoLikelihood:
 
 
 def _counts(model: Pairwise, theta: Theta, arrays: PairwiseRows, weights: Array) -> Float[Array, ""]:
-    """Each count given the others is Conway-Maxwell-Poisson; for dispersion 1 its constant is exp(rate)."""
+    """Each count given the others is Conway-Maxwell-Poisson; for nu = 1 its constant is exp(rate)."""
     node, edge, curve = model.parts(model.space.unflatten(theta))
     local = node[:, None] + model.matrix(edge) @ arrays.rows
     if curve is None:

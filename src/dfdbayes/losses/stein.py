@@ -19,10 +19,20 @@ from jaxtyping import Array, Float
 
 from ..data.dataset import Dataset
 from ..errors import ModelError
-from .kernels import HAMMING, neighbour_kernels
 from ..models.base import AbstractModel, ExponentialFamily
 from ..models.parameters import Theta
-from ..models.tables import PairwiseRows, Prepared, Table, distinct_decrements, log_ratios, pad, padded_size, refuse_blocks, tabulate
+from ..models.tables import (
+    PairwiseRows,
+    Prepared,
+    Table,
+    distinct_decrements,
+    log_ratios,
+    pad,
+    padded_size,
+    refuse_blocks,
+    tabulate,
+)
+from .kernels import HAMMING, neighbour_kernels
 
 MOST_ROWS = 6000
 

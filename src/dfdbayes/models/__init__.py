@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import ModelError
-from .graphs import Graph, of, parse
 from .base import AbstractModel, ExponentialFamily, Model
 from .counts import Bernoulli, ConwayMaxwellPoisson, Poisson
+from .graphs import Graph, of, parse
 from .lattice import Ising, Potts
 from .mixture import PoissonMixture
 from .network import ConwayMaxwellPoissonGraphical, IsingNetwork, Pairwise, PoissonGraphical
@@ -66,8 +66,8 @@ _BY_NAME: dict[str, tuple[Callable[..., AbstractModel], Callable[[int, Options],
     "cmp": (ConwayMaxwellPoisson, lambda d, o: ConwayMaxwellPoisson(), ()),
     "ising": (
         Ising,
-        lambda d, o: Ising(_graph(o), o.get("states") or "spins", bool(o.get("field"))),
-        ("graph", "states", "field"),
+        lambda d, o: Ising(_graph(o), o.get("states") or "spins", bool(o.get("intercept"))),
+        ("graph", "states", "intercept"),
     ),
     "ising-network": (
         IsingNetwork,

@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._util.identity import code, fingerprint
 from ..data.dataset import Dataset
 from ..data.domain import Domain
 from ..errors import ModelError
 from .graphs import Graph
-from .._util.identity import code, fingerprint
 from .parameters import Parameter, Space
 
 Row = Float[Array, " d"]
@@ -64,18 +64,18 @@ class AbstractModel(ABC):
 
 @dataclass(frozen=True)
 class Interactions:
-    """A model at given parameters as simulators see it: a field a node, a weight an edge.
+    """A model at given parameters as simulators see it: an intercept a node, an interaction an edge.
 
     Leading axes of the arrays stand for different parameters. ``kind`` says what an edge weighs: the product of
-    its two values (``"product"``) or whether they are equal (``"match"``). ``dispersion`` is there for counts, whose
-    mass has a factor (x!)^-dispersion.
+    its two values (``"product"``) or whether they are equal (``"match"``). ``nu`` is there for counts, whose mass
+    has a factor (x!)^-nu.
     """
 
     graph: Graph
     kind: str
-    field: Float[np.ndarray, "*batch d"]
-    weights: Float[np.ndarray, "*batch e"]
-    dispersion: Float[np.ndarray, "*batch d"] | None = None
+    intercept: Float[np.ndarray, "*batch d"]
+    interaction: Float[np.ndarray, "*batch e"]
+    nu: Float[np.ndarray, "*batch d"] | None = None
 
 
 Differences = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]

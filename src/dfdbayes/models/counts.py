@@ -13,9 +13,9 @@ from scipy import special
 
 from ..data.dataset import Dataset
 from ..data.domain import Binary, Counts
+from .base import ExponentialFamily, Row
 from .normaliser import log_normaliser
 from .parameters import Parameter
-from .base import ExponentialFamily, Row
 
 # -- Bernoulli ---------------------------------------------------------------------------------
 
@@ -31,21 +31,21 @@ def _value(x: Row) -> Float[Array, " 1"]:
 
 
 def _logit(theta: dict[str, Array]) -> Float[Array, " 1"]:
-    return jnp.stack([jnp.log(theta["theta"]) - jnp.log1p(-theta["theta"])])
+    return jnp.stack([jnp.log(theta["probability"]) - jnp.log1p(-theta["probability"])])
 
 
 def _share_of_ones(data: Dataset) -> dict[str, Any]:
-    return {"theta": np.average(data.rows[:, 0], weights=data.counts)}
+    return {"probability": np.average(data.rows[:, 0], weights=data.counts)}
 
 
 def Bernoulli() -> ExponentialFamily:
-    """p(1) = theta, for one binary column; uniform prior."""
+    """p(1) = probability (the paper's theta), for one binary column; uniform prior."""
     return ExponentialFamily(
         T=_value,
         b=None,
         eta=_logit,
         domain=Binary(1),
-        parameters=[Parameter("theta", dist.Beta(1.0, 1.0), lower=0.0, upper=1.0)],
+        parameters=[Parameter("probability", dist.Beta(1.0, 1.0), lower=0.0, upper=1.0)],
         name="bernoulli",
         start=_share_of_ones,
     )
@@ -59,15 +59,15 @@ def _log_factorial(x: Row) -> Float[Array, ""]:
 
 
 def _log_rate(theta: dict[str, Array]) -> Float[Array, " 1"]:
-    return jnp.stack([jnp.log(theta["theta"])])
+    return jnp.stack([jnp.log(theta["rate"])])
 
 
 def _rate(theta: dict[str, Array]) -> Array:
-    return theta["theta"]
+    return theta["rate"]
 
 
 def _mean_count(data: Dataset) -> dict[str, Any]:
-    return {"theta": np.average(data.rows[:, 0], weights=data.counts)}
+    return {"rate": np.average(data.rows[:, 0], weights=data.counts)}
 
 
 def _poisson_differences(rows: np.ndarray, moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -76,13 +76,13 @@ def _poisson_differences(rows: np.ndarray, moved: np.ndarray) -> tuple[np.ndarra
 
 
 def Poisson() -> ExponentialFamily:
-    """p(x) proportional to theta^x / x!, for one column of counts; chi-squared(3) prior."""
+    """p(x) proportional to rate^x / x! (the paper's theta), for one column of counts; chi-squared(3) prior."""
     return ExponentialFamily(
         T=_value,
         b=_log_factorial,
         eta=_log_rate,
         domain=Counts(1),
-        parameters=[Parameter("theta", dist.Chi2(3.0), lower=0.0)],
+        parameters=[Parameter("rate", dist.Chi2(3.0), lower=0.0)],
         name="poisson",
         start=_mean_count,
         differences=_poisson_differences,
@@ -97,16 +97,16 @@ def _count_and_log_factorial(x: Row) -> Float[Array, " 2"]:
     return jnp.stack([x[0], -gammaln(x[0] + 1.0)])
 
 
-def _log_rate_and_dispersion(theta: dict[str, Array]) -> Float[Array, " 2"]:
-    return jnp.stack([jnp.log(theta["theta1"]), theta["theta2"]])
+def _log_rate_and_nu(theta: dict[str, Array]) -> Float[Array, " 2"]:
+    return jnp.stack([jnp.log(theta["rate"]), theta["nu"]])
 
 
 def _log_constant(theta: dict[str, Array]) -> Array:
-    return log_normaliser(jnp.log(theta["theta1"]), theta["theta2"])
+    return log_normaliser(jnp.log(theta["rate"]), theta["nu"])
 
 
 def _regression_of_log_ratios(data: Dataset) -> dict[str, Any]:
-    """Fit log p(x-1)/p(x) = theta2 log x - log theta1 to the observed frequencies.
+    """Fit log p(x-1)/p(x) = nu log x - log rate to the observed frequencies.
 
     Weighted least squares with the inverse variances of the log ratios; consistent, because observed
     frequencies are. Where too few neighbouring values were seen, the first two moments serve.
@@ -123,36 +123,36 @@ def _regression_of_log_ratios(data: Dataset) -> dict[str, Any]:
         intercept, slope = np.linalg.lstsq(scaled.T @ design, scaled.T @ response, rcond=None)[0]
         shape, rate = np.clip(slope, 0.01, 30.0), np.exp(np.clip(-intercept, -30.0, 30.0))
         if slope > 0.01:
-            return {"theta1": rate, "theta2": shape}
+            return {"rate": rate, "nu": shape}
     mean = np.average(x, weights=counts)
     variance = max(np.average((x - mean) ** 2, weights=counts), 1e-3)
     shape = np.clip(mean / variance, 0.05, 30.0)
     centre = max(mean + (shape - 1.0) / (2.0 * shape), 0.1)
-    return {"theta1": centre**shape, "theta2": shape}
+    return {"rate": centre**shape, "nu": shape}
 
 
-def moments(theta1: np.ndarray, theta2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def moments(rate: np.ndarray, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of Conway-Maxwell-Poisson distributions, one for each pair of parameters.
 
     Sums of the mass function up to where the remaining tail is below 1e-12 of the total; where the
-    mode theta1^(1/theta2) exceeds 10^4, the first terms of its asymptotic expansion, whose relative
+    mode rate^(1/nu) exceeds 10^4, the first terms of its asymptotic expansion, whose relative
     error is then below 1e-8.
     """
-    log_rate, shape = np.log(np.ravel(theta1)), np.ravel(np.asarray(theta2, float))
+    log_rate, shape = np.log(np.ravel(rate)), np.ravel(np.asarray(nu, float))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         log_mode = np.where(shape > 0, log_rate / np.maximum(shape, 1e-300), np.where(log_rate < 0, -1.0, np.inf))
     far = log_mode > np.log(1e4)
     mean, variance = np.empty_like(shape), np.empty_like(shape)
     if far.any():
         mode = np.exp(np.minimum(log_mode[far], 100.0))  # 1e43 stands for all that is larger
-        nu = np.maximum(shape[far], 1e-10)
-        mean[far] = mode - (nu - 1) / (2 * nu)
-        variance[far] = mode / nu
+        power = np.maximum(shape[far], 1e-10)
+        mean[far] = mode - (power - 1) / (2 * power)
+        variance[far] = mode / power
     near = np.flatnonzero(~far)
     for i in np.array_split(near, max(1, len(near) // 256)):
         if len(i):
             mean[i], variance[i] = _summed_moments(log_rate[i], shape[i])
-    return mean.reshape(np.shape(theta1)), variance.reshape(np.shape(theta1))
+    return mean.reshape(np.shape(rate)), variance.reshape(np.shape(rate))
 
 
 def _summed_moments(log_rate: np.ndarray, shape: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -172,9 +172,9 @@ def _summed_moments(log_rate: np.ndarray, shape: np.ndarray) -> tuple[np.ndarray
     return mean, mass @ x**2 - mean**2
 
 
-def _mean_and_dispersion(theta: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    mean, variance = moments(theta["theta1"], theta["theta2"])
-    return {"mean": mean, "dispersion": variance / mean}
+def _mean_and_index(theta: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    mean, variance = moments(theta["rate"], theta["nu"])
+    return {"mean": mean, "dispersion_index": variance / mean}
 
 
 def _cmp_differences(rows: np.ndarray, moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -182,24 +182,24 @@ def _cmp_differences(rows: np.ndarray, moved: np.ndarray) -> tuple[np.ndarray, n
 
 
 def ConwayMaxwellPoisson() -> ExponentialFamily:
-    """p(x) proportional to theta1^x / (x!)^theta2, for one column of counts.
+    """p(x) proportional to rate^x / (x!)^nu, for one column of counts.
 
-    ``theta2`` < 1 is over-dispersed, 1 is Poisson, > 1 is under-dispersed; ``theta2`` = 0 is geometric.
-    Chi-squared(3) priors, as in the paper. Derived quantities: ``mean`` and ``dispersion`` (the variance
-    divided by the mean).
+    ``nu`` < 1 is over-dispersed, 1 is Poisson, > 1 is under-dispersed; ``nu`` = 0 is geometric.
+    In the paper ``rate`` is theta_1 and ``nu`` is theta_2. Chi-squared(3) priors, as there. Derived quantities:
+    ``mean`` and ``dispersion_index`` (the variance divided by the mean).
     """
     return ExponentialFamily(
         T=_count_and_log_factorial,
         b=None,
-        eta=_log_rate_and_dispersion,
+        eta=_log_rate_and_nu,
         domain=Counts(1),
         parameters=[
-            Parameter("theta1", dist.Chi2(3.0), lower=0.0),
-            Parameter("theta2", dist.Chi2(3.0), lower=0.0, closed=True),
+            Parameter("rate", dist.Chi2(3.0), lower=0.0),
+            Parameter("nu", dist.Chi2(3.0), lower=0.0, closed=True),
         ],
         name="cmp",
         start=_regression_of_log_ratios,
-        derived=_mean_and_dispersion,
+        derived=_mean_and_index,
         differences=_cmp_differences,
         log_normaliser=_log_constant,
     )

@@ -12,9 +12,9 @@ from jaxtyping import Array
 from ..data.dataset import Dataset
 from ..data.domain import Binary, Domain, Finite, Spins
 from ..errors import ModelError
+from .base import ExponentialFamily, Interactions, Row
 from .graphs import Graph, of
 from .parameters import Parameter
-from .base import ExponentialFamily, Interactions, Row
 from .starts import logistic
 
 
@@ -56,15 +56,17 @@ class _Matches(_OnGraph):
 
 
 def _inverse(theta: dict[str, Array]) -> Array:
-    return jnp.stack([1.0 / theta["theta"]])
+    return jnp.stack([1.0 / theta["temperature"]])
 
 
-def _inverse_and_field(theta: dict[str, Array]) -> Array:
-    return jnp.stack([1.0 / theta["theta"], theta["field"]])
+def _inverse_and_intercept(theta: dict[str, Array]) -> Array:
+    return jnp.stack([1.0 / theta["temperature"], theta["intercept"]])
 
 
-def Ising(graph: Any, states: str = "spins", field: bool = False) -> ExponentialFamily:
-    """p(x) proportional to exp(sum over edges of x_i x_j / theta), each edge once; chi-squared(3) prior.
+def Ising(graph: Any, states: str = "spins", intercept: bool = False) -> ExponentialFamily:
+    """p(x) proportional to exp(sum over edges of x_i x_j / temperature), each edge once; chi-squared(3) prior.
+
+    The paper writes theta for the ``temperature``.
 
     Parameters
     ----------
@@ -72,8 +74,8 @@ def Ising(graph: Any, states: str = "spins", field: bool = False) -> Exponential
         A `dfdbayes.graphs.Graph` such as ``dfd.graphs.grid(10, 10)``, a networkx graph, an adjacency matrix, or edges.
     states : {"spins", "binary"}
         Whether the values are -1/+1 or 0/1.
-    field : bool
-        Whether there is a parameter ``field`` that multiplies the sum of x, with a standard normal prior.
+    intercept : bool
+        Whether there is a parameter ``intercept`` that multiplies the sum of x, with a standard normal prior.
 
     Examples
     --------
@@ -87,7 +89,7 @@ def Ising(graph: Any, states: str = "spins", field: bool = False) -> Exponential
     def differences(rows: np.ndarray, moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         step = (moved - rows).astype(float)
         around = rows @ graph.adjacency
-        parts = [step * around, step] if field else [step * around]
+        parts = [step * around, step] if intercept else [step * around]
         return np.stack(parts, axis=-1), np.zeros(rows.shape)
 
     def pseudo_likelihood(data: Dataset) -> dict[str, Any]:
@@ -99,14 +101,14 @@ def Ising(graph: Any, states: str = "spins", field: bool = False) -> Exponential
         totals = np.bincount(group.reshape(-1), weights=weight)
         ones = np.bincount(group.reshape(-1), weights=weight * up.reshape(-1))
         step = 2.0 if states == "spins" else 1.0
-        design = step * np.stack([sums, np.ones_like(sums)], axis=1)[:, : 2 if field else 1]
+        design = step * np.stack([sums, np.ones_like(sums)], axis=1)[:, : 2 if intercept else 1]
         found = logistic(design, ones, totals)
-        start = {"theta": 1.0 / np.clip(found[0], 0.02, 20.0)}
-        return start | ({"field": found[1]} if field else {})
+        start = {"temperature": 1.0 / np.clip(found[0], 0.02, 20.0)}
+        return start | ({"intercept": found[1]} if intercept else {})
 
     def interactions(theta: dict[str, np.ndarray]) -> Interactions:
-        strength = 1.0 / np.asarray(theta["theta"], float)[..., None]
-        own = np.asarray(theta["field"], float)[..., None] if field else np.zeros_like(strength)
+        strength = 1.0 / np.asarray(theta["temperature"], float)[..., None]
+        own = np.asarray(theta["intercept"], float)[..., None] if intercept else np.zeros_like(strength)
         shape = strength.shape[:-1]
         return Interactions(
             graph,
@@ -115,25 +117,25 @@ def Ising(graph: Any, states: str = "spins", field: bool = False) -> Exponential
             np.broadcast_to(strength, (*shape, len(graph.pairs))),
         )
 
-    parameters = [Parameter("theta", dist.Chi2(3.0), lower=0.0)]
-    if field:
-        parameters.append(Parameter("field", dist.Normal(0.0, 1.0)))
+    parameters = [Parameter("temperature", dist.Chi2(3.0), lower=0.0)]
+    if intercept:
+        parameters.append(Parameter("intercept", dist.Normal(0.0, 1.0)))
     return ExponentialFamily(
-        T=_ProductsAndSum(graph) if field else _Products(graph),
+        T=_ProductsAndSum(graph) if intercept else _Products(graph),
         b=None,
-        eta=_inverse_and_field if field else _inverse,
+        eta=_inverse_and_intercept if intercept else _inverse,
         domain=domain,
         parameters=parameters,
         name="ising",
         start=pseudo_likelihood,
         differences=differences,
         interactions=interactions,
-        options={"graph": graph, "states": states, "field": field},
+        options={"graph": graph, "states": states, "intercept": intercept},
     )
 
 
 def Potts(graph: Any, states: int = 3) -> ExponentialFamily:
-    """p(x) proportional to exp(number of edges with equal ends / theta), values 0 to k-1; chi-squared(3) prior.
+    """p(x) proportional to exp(number of edges with equal ends / temperature), values 0 to k-1; chi-squared(3) prior.
 
     Parameters
     ----------
@@ -166,20 +168,20 @@ def Potts(graph: Any, states: int = 3) -> ExponentialFamily:
             strength = np.clip(strength + step, -20.0, 20.0)
             if abs(step) < 1e-8:
                 break
-        return {"theta": 1.0 / np.clip(strength, 0.02, 20.0)}
+        return {"temperature": 1.0 / np.clip(strength, 0.02, 20.0)}
 
     def interactions(theta: dict[str, np.ndarray]) -> Interactions:
-        strength = 1.0 / np.asarray(theta["theta"], float)[..., None]
+        strength = 1.0 / np.asarray(theta["temperature"], float)[..., None]
         shape = strength.shape[:-1]
-        weights = np.broadcast_to(strength, (*shape, len(graph.pairs)))
-        return Interactions(graph, "match", np.zeros((*shape, graph.size)), weights)
+        interaction = np.broadcast_to(strength, (*shape, len(graph.pairs)))
+        return Interactions(graph, "match", np.zeros((*shape, graph.size)), interaction)
 
     return ExponentialFamily(
         T=_Matches(graph),
         b=None,
         eta=_inverse,
         domain=Finite(graph.size, states),
-        parameters=[Parameter("theta", dist.Chi2(3.0), lower=0.0)],
+        parameters=[Parameter("temperature", dist.Chi2(3.0), lower=0.0)],
         name="potts",
         start=pseudo_likelihood,
         differences=differences,

@@ -14,12 +14,12 @@ from jaxtyping import Array
 from ..data.dataset import Dataset
 from ..data.domain import Counts
 from ..errors import ModelError
-from .parameters import Parameter
 from .base import Model, Row
+from .parameters import Parameter
 
 
 class _LogMixture:
-    """log of theta Poisson(first) + (1 - theta) Poisson(second)."""
+    """log of proportion Poisson(first) + (1 - proportion) Poisson(second)."""
 
     def __init__(self, rates: tuple[float, float]) -> None:
         self.rates = rates
@@ -32,7 +32,9 @@ class _LogMixture:
 
     def __call__(self, theta: dict[str, Array], x: Row) -> Array:
         first, second = (x[0] * np.log(rate) - rate for rate in self.rates)
-        return jnp.logaddexp(jnp.log(theta["theta"]) + first, jnp.log1p(-theta["theta"]) + second) - gammaln(x[0] + 1.0)
+        return jnp.logaddexp(jnp.log(theta["proportion"]) + first, jnp.log1p(-theta["proportion"]) + second) - gammaln(
+            x[0] + 1.0
+        )
 
 
 def _nothing(theta: dict[str, Array]) -> Array:
@@ -40,7 +42,7 @@ def _nothing(theta: dict[str, Array]) -> Array:
 
 
 def PoissonMixture(rates: Sequence[float]) -> Model:
-    """Theta Poisson(rates[0]) + (1 - theta) Poisson(rates[1]) for one column of counts; uniform prior on theta.
+    """Proportion Poisson(rates[0]) + (1 - proportion) Poisson(rates[1]) for one column of counts; uniform prior.
 
     The discrete Fisher divergence hardly sees the proportion when the rates are far apart: the ratios of neighbouring
     probabilities inside one component do not depend on it. The library warns where that happens.
@@ -51,12 +53,12 @@ def PoissonMixture(rates: Sequence[float]) -> Model:
 
     def moments(data: Dataset) -> dict[str, Any]:
         mean = np.average(data.rows[:, 0], weights=data.counts)
-        return {"theta": np.clip((high - mean) / (high - low), 0.02, 0.98)}
+        return {"proportion": np.clip((high - mean) / (high - low), 0.02, 0.98)}
 
     return Model(
         _LogMixture((low, high)),
         domain=Counts(1),
-        parameters=[Parameter("theta", dist.Beta(1.0, 1.0), lower=0.0, upper=1.0)],
+        parameters=[Parameter("proportion", dist.Beta(1.0, 1.0), lower=0.0, upper=1.0)],
         name="poisson-mixture",
         start=moments,
         log_normaliser=_nothing,

@@ -22,12 +22,12 @@ from jaxtyping import Array, Float, Int
 from ..data.dataset import Dataset
 from ..data.domain import Counts, Domain
 from ..errors import ModelError
-from .graphs import Graph, complete, edge_labels, of
-from .normaliser import log_normaliser
-from .parameters import Parameter, Space
 from .base import AbstractModel, Interactions, Row
 from .counts import _regression_of_log_ratios
+from .graphs import Graph, complete, edge_labels, of
 from .lattice import _two_states
+from .normaliser import log_normaliser
+from .parameters import Parameter, Space
 from .starts import logistic
 
 
@@ -134,7 +134,7 @@ def _graph_of(graph: Any, what: str) -> Graph:
 
 
 def IsingNetwork(graph: Any, states: str = "binary") -> Pairwise:
-    """p(x) proportional to exp(field . x + sum over edges of coupling_ij x_i x_j): a Boltzmann machine.
+    """p(x) proportional to exp(intercept . x + sum over edges of interaction_ij x_i x_j): a Boltzmann machine.
 
     Parameters
     ----------
@@ -143,27 +143,27 @@ def IsingNetwork(graph: Any, states: str = "binary") -> Pairwise:
     states : {"binary", "spins"}
         Whether the values are 0/1 or -1/+1.
 
-    Standard normal priors for ``field`` (one a node) and ``coupling`` (one an edge).
+    Standard normal priors for ``intercept`` (one a node) and ``interaction`` (one an edge).
     """
     graph = _graph_of(graph, "a network")
     domain = _two_states(states, graph.size)
     step = 2.0 if states == "spins" else 1.0
 
     def pseudo_likelihood(data: Dataset) -> dict[str, Any]:
-        """A logistic regression for each node; a coupling is the mean of its two coefficients."""
-        field_, coupling = np.zeros(graph.size), np.zeros((graph.size, graph.size))
+        """A logistic regression for each node; an interaction is the mean of its two coefficients."""
+        intercept, interaction = np.zeros(graph.size), np.zeros((graph.size, graph.size))
         for j in range(graph.size):
             others = graph.adjacency[j].indices
             design = step * np.column_stack([np.ones(len(data.rows)), data.rows[:, others]])
             found = logistic(design, data.counts * (data.rows[:, j] == 1), data.counts, ridge=1.0)
-            field_[j], coupling[j, others] = found[0], found[1:]
+            intercept[j], interaction[j, others] = found[0], found[1:]
         i, j = graph.edges.T
-        return {"field": field_, "coupling": 0.5 * (coupling[i, j] + coupling[j, i])}
+        return {"intercept": intercept, "interaction": 0.5 * (interaction[i, j] + interaction[j, i])}
 
     space = Space(
         (
-            Parameter("field", dist.Normal(0.0, 1.0), shape=(graph.size,)),
-            Parameter("coupling", dist.Normal(0.0, 1.0), shape=(len(graph.pairs),)),
+            Parameter("intercept", dist.Normal(0.0, 1.0), shape=(graph.size,)),
+            Parameter("interaction", dist.Normal(0.0, 1.0), shape=(len(graph.pairs),)),
         )
     )
     options = {"graph": graph, "states": states}
@@ -199,9 +199,9 @@ def PoissonGraphical(graph: Any, prior: str = "squared") -> Pairwise:
 
 
 def ConwayMaxwellPoissonGraphical(graph: Any, prior: str = "squared") -> Pairwise:
-    """Counts as in `PoissonGraphical`, each log x_j! multiplied by a ``dispersion`` >= 0 of its own.
+    """Counts as in `PoissonGraphical`, each log x_j! multiplied by a ``nu`` >= 0 of its own.
 
-    The dispersions' prior is that of squares of standard normal roots, or half-normal with scale 1/sqrt(2).
+    The prior of ``nu`` is that of squares of standard normal roots, or half-normal with scale 1/sqrt(2).
     """
     graph = _graph_of(graph, "a graphical model")
 
@@ -213,16 +213,16 @@ def ConwayMaxwellPoissonGraphical(graph: Any, prior: str = "squared") -> Pairwis
             counts = np.bincount(inverse, weights=data.counts)
             column = Dataset(values[:, None], counts, (data.columns[j],), np.arange(len(values)))
             alone.append(_regression_of_log_ratios(column))
-        rates, powers = (np.array([found[name] for found in alone]) for name in ("theta1", "theta2"))
-        return {"intercept": np.log(rates), "dispersion": powers} | _weak(graph)
+        rates, powers = (np.array([found[name] for found in alone]) for name in ("rate", "nu"))
+        return {"intercept": np.log(rates), "nu": powers} | _weak(graph)
 
     shape = (graph.size,)
     if prior == "squared":
-        dispersion = Parameter("dispersion", dist.Normal(0.0, 1.0), shape=shape, square=True)
+        nu = Parameter("nu", dist.Normal(0.0, 1.0), shape=shape, square=True)
     else:
         half = dist.HalfNormal(0.5**0.5)
-        dispersion = Parameter("dispersion", half, shape=shape, lower=0.0, closed=True)
-    return _count_graph(graph, prior, "cmp-graphical", independent, (dispersion,))
+        nu = Parameter("nu", half, shape=shape, lower=0.0, closed=True)
+    return _count_graph(graph, prior, "cmp-graphical", independent, (nu,))
 
 
 def _count_graph(

@@ -21,7 +21,7 @@ FAR = 400.0  # nu times the mode, from where the expansion is used
 
 
 def log_normaliser(eta: Any, nu: Any) -> Float[Array, ...]:
-    """Log Z for every pair of ``eta`` = log rate and ``nu`` = dispersion >= 0; infinite where the sum is."""
+    """Log Z for every pair of ``eta`` = log rate and ``nu`` >= 0; infinite where the sum is."""
     eta, nu = jnp.broadcast_arrays(jnp.asarray(eta, float), jnp.asarray(nu, float))
     safe = jnp.maximum(nu, 1e-3)
     log_far = eta / safe + jnp.log(safe)

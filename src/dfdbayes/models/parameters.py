@@ -28,8 +28,8 @@ import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from ..errors import ModelError
 from .._util.identity import fingerprint
+from ..errors import ModelError
 
 Theta = Float[Array, " p"]
 Named = dict[str, Any]

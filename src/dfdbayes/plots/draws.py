@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..errors import SettingError
-from ..results.predictive import parameters_of
 from ..results.fit_result import Fit
+from ..results.predictive import parameters_of
 from .base import BLUE, GREY, INK, MOST, ORANGE, bare, clean, density, fitted, panels, region, thinned
 
 MOST_PAIRS = 6

@@ -11,8 +11,8 @@ from ..data import describe as glance
 from ..data.dataset import Dataset
 from ..errors import SettingError
 from ..models.graphs import Graph
-from ..results.predictive import Predictive
 from ..results.fit_result import Fit
+from ..results.predictive import Predictive
 from .base import BLUE, GREY, INK, MOST, ORANGE, clean, fitted, panels, tilted
 
 

@@ -7,9 +7,9 @@ import itertools
 import numpy as np
 from matplotlib.figure import Figure
 
+from ..errors import SettingError
 from ..fitting.comparison import Comparison
 from ..fitting.coverage import Coverage
-from ..errors import SettingError
 from .base import COLOURS, GREY, INK, MOST, bare, clean, density, fitted, in_legend, panels
 
 

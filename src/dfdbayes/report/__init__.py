@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
-from ..results import evidence
 from .._util.files import write_atomically
+from ..results import evidence
 from ..results.fit_result import Fit
 from . import html, sections, wording
 
@@ -25,7 +25,7 @@ def render(fit: Fit) -> str:
     summary = fit.summary()
     checked = sections.check(fit)
     parts = {
-        "Warnings": sections.cautions(fit),
+        "Warnings": sections.warnings(fit),
         "Data": sections.data(fit),
         "What was fitted and how": sections.model(fit),
         "Estimates": sections.estimates(fit, summary),

@@ -31,13 +31,13 @@ tbody tr:nth-child(even){background:#f5f8fa} td{white-space:nowrap}
 figcaption,.quiet{color:var(--quiet);font-size:.9rem}
 .formula{background:#f5f8fa;padding:.6rem .9rem;margin:.6rem 0;overflow-x:auto;
 font-family:Georgia,serif;font-size:1.05rem}
-.caution{background:#fdf1f2;border-left:4px solid var(--red);padding:.5rem .8rem;margin:.5rem 0}
+.warning{background:#fdf1f2;border-left:4px solid var(--red);padding:.5rem .8rem;margin:.5rem 0}
 .good{background:#eff6f1;border-left:4px solid #6a994e;padding:.5rem .8rem;margin:.5rem 0}
 .paste{border-left:4px solid var(--line);padding-left:.9rem} ol{padding-left:1.4rem;font-size:.92rem}
 @media(max-width:600px){td,th{padding:.2rem .4rem} .facts tbody th{white-space:normal;min-width:6rem}
 .wide:not(.facts) tbody th{min-width:10rem} figure{overflow-x:auto} img.large{max-width:none;width:36rem}}
 @media print{body{margin:0;max-width:none;font-size:10.5pt} nav{display:none} h2,h3{break-after:avoid}
-figure,tr,.caution,.formula{break-inside:avoid} .wide{overflow:visible} table{font-size:8.5pt} td{white-space:normal}
+figure,tr,.warning,.formula{break-inside:avoid} .wide{overflow:visible} table{font-size:8.5pt} td{white-space:normal}
 figure img{max-height:22cm}}
 """
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import DataError
 from .._util.files import write_together
-from . import render
+from ..errors import DataError
 from ..results.fit_result import Fit, load, versions
+from . import render
 
 POSTERIOR, RUN = "posterior.nc", "run.json"
 UNFINISHED = "UNFINISHED"

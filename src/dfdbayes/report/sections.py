@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-import warnings
 from html import escape
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 import pandas as pd
 
-from ..results import evidence
-from ..data import describe as glance
 from .. import plots
+from ..data import describe as glance
 from ..errors import DfdbayesError
 from ..models.graphs import Graph
 from ..plots.observed import grid_of
-from ..results.predictive import MOST_CORRELATIONS, Predictive, affordable, parameters_of, predict
+from ..results import evidence
 from ..results.fit_result import Fit
+from ..results.predictive import MOST_CORRELATIONS, Predictive, affordable, parameters_of, predict
 from ..results.uncalibrated import is_calibrated, outweighed, side_by_side
 from . import html, wording
 
 MOST_COLUMNS = 40
 
 
-def cautions(fit: Fit) -> str:
+def warnings(fit: Fit) -> str:
     """Every warning of the run, with its remedy apart."""
-    if not fit.cautions:
+    if not fit.warnings:
         return html.paragraph("The run gave no warnings.", "good")
-    return "\n".join(map(_caution, fit.cautions))
+    return "\n".join(map(_warning, fit.warnings))
 
 
-def _caution(text: str) -> str:
+def _warning(text: str) -> str:
     happened, marked, remedy = text.partition("What to do:")
     advice = f" <strong>What to do:</strong>{escape(remedy)}" if marked else ""
-    return f"<p class=caution>{escape(happened.strip())}{advice}</p>"
+    return f"<p class=warning>{escape(happened.strip())}{advice}</p>"
 
 
 def data(fit: Fit) -> str:
@@ -172,7 +172,7 @@ def calibration(fit: Fit) -> str:
         where = f"The loss is smallest outside the 95 % interval of {_listed(names, 5)}"
         other = "" if fit.settings["loss"] == "ratio" else ", or use loss='ratio', whose weight is seldom near zero"
         remedy = f"widen the prior, gather more data{other}."
-        parts.append(_caution(f"{where}: there the prior outweighs the data. What to do: {remedy}"))
+        parts.append(_warning(f"{where}: there the prior outweighs the data. What to do: {remedy}"))
     cloud = plots.calibration(fit)
     if cloud is not None:
         caption = "Where the loss is smallest on bootstrap data, over draws of the posterior: calibrated means alike."
@@ -237,8 +237,8 @@ def predictive(fit: Fit, checked: Predictive | str) -> str:
     tails = (
         "A tail is the share of simulated data sets whose statistic is at least the observed one: near 0 or 1 is bad."
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a column that is constant in a replicate has no correlation
+    with catch_warnings():
+        simplefilter("ignore", RuntimeWarning)  # a column that is constant in a replicate has no correlation
         pictures, table = _predicted_pictures(fit, checked), _checks(fit, checked)
     parts = [html.paragraph(told), *pictures]
     if table is not None:
@@ -272,7 +272,7 @@ def _checks(fit: Fit, checked: Predictive) -> pd.DataFrame | None:
         return None
     table = checked.checks()
     if fit.data.rows.min() < 0 or fit.data.rows.max() <= 1:  # variance over mean says something of counts only
-        table = table.drop(columns=["dispersion", "predicted_dispersion", "dispersion_tail"])
+        table = table.drop(columns=["dispersion_index", "predicted_dispersion_index", "dispersion_index_tail"])
     return table.rename(columns=lambda name: name.replace("_", " "))
 
 

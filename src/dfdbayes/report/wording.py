@@ -7,21 +7,21 @@ from html import escape
 from typing import Any
 
 from ..results import evidence
-from ..results.goodness_of_fit import NONE, STEIN, GoodnessOfFit
 from ..results.fit_result import Fit
+from ..results.goodness_of_fit import NONE, STEIN, GoodnessOfFit
 
 # Formulas are HTML written here; nothing of a user's enters them but numbers.
 _FORMULAS = {
-    "bernoulli": "p(1) = θ, &nbsp; p(0) = 1 − θ",
-    "poisson": "p(x) ∝ θ<sup>x</sup> / x!",
-    "cmp": "p(x) ∝ θ<sub>1</sub><sup>x</sup> / (x!)<sup>θ<sub>2</sub></sup>",
-    "potts": "p(x) ∝ exp( number of edges with equal ends / θ )",
-    "ising-network": "p(x) ∝ exp( Σ<sub>j</sub> field<sub>j</sub> x<sub>j</sub> + Σ<sub>i–j</sub> "
-    "coupling<sub>ij</sub> x<sub>i</sub> x<sub>j</sub> )",
+    "bernoulli": "p(1) = probability, &nbsp; p(0) = 1 − probability",
+    "poisson": "p(x) ∝ λ<sup>x</sup> / x!, &nbsp; λ = rate",
+    "cmp": "p(x) ∝ λ<sup>x</sup> / (x!)<sup>ν</sup>, &nbsp; λ = rate, ν = nu",
+    "potts": "p(x) ∝ exp( number of edges with equal ends / temperature )",
+    "ising-network": "p(x) ∝ exp( Σ<sub>j</sub> intercept<sub>j</sub> x<sub>j</sub> + Σ<sub>i–j</sub> "
+    "interaction<sub>ij</sub> x<sub>i</sub> x<sub>j</sub> )",
     "poisson-graphical": "p(x) ∝ exp( Σ<sub>j</sub> intercept<sub>j</sub> x<sub>j</sub> − Σ<sub>i–j</sub> "
     "interaction<sub>ij</sub> x<sub>i</sub> x<sub>j</sub> − Σ<sub>j</sub> log x<sub>j</sub>! )",
     "cmp-graphical": "p(x) ∝ exp( Σ<sub>j</sub> intercept<sub>j</sub> x<sub>j</sub> − Σ<sub>i–j</sub> "
-    "interaction<sub>ij</sub> x<sub>i</sub> x<sub>j</sub> − Σ<sub>j</sub> dispersion<sub>j</sub> log x<sub>j</sub>! )",
+    "interaction<sub>ij</sub> x<sub>i</sub> x<sub>j</sub> − Σ<sub>j</sub> nu<sub>j</sub> log x<sub>j</sub>! )",
 }
 
 MODELS = {
@@ -92,11 +92,11 @@ REFERENCES = {
 def formula(name: str, options: Mapping[str, Any]) -> str:
     """The model's mass function as HTML, up to its constant."""
     if name == "ising":
-        field = " + field Σ<sub>j</sub> x<sub>j</sub>" if options.get("field") else ""
-        return f"p(x) ∝ exp( Σ<sub>i–j</sub> x<sub>i</sub> x<sub>j</sub> / θ{field} )"
+        intercept = " + intercept Σ<sub>j</sub> x<sub>j</sub>" if options.get("intercept") else ""
+        return f"p(x) ∝ exp( Σ<sub>i–j</sub> x<sub>i</sub> x<sub>j</sub> / temperature{intercept} )"
     if name == "poisson-mixture":
         low, high = options["rates"]
-        return f"p(x) = θ Poisson(x; {float(low):g}) + (1 − θ) Poisson(x; {float(high):g})"
+        return f"p(x) = proportion Poisson(x; {float(low):g}) + (1 − proportion) Poisson(x; {float(high):g})"
     return _FORMULAS.get(name, f"log p(x) = {escape(name)}(θ, x) + constant, &nbsp; a mass function of your own")
 
 

@@ -144,7 +144,7 @@ def rule(fit: Fit) -> str:
         there = f"at least {LEVEL:.0%} of the calibrated posterior lies above that"
     else:
         none = (
-            f"An interaction counts as none if its log odds ratio lies within ±{ODDS} (couplings within "
+            f"An interaction counts as none if its log odds ratio lies within ±{ODDS} (interactions within "
             f"±{region[0]:.3g}), which is odds that differ by less than a fifth."
         )
         there = f"the calibrated {LEVEL:.0%} interval excludes zero, and the edge is not absent"

@@ -19,11 +19,11 @@ import xarray as xr
 from arviz_base.labels import BaseLabeller
 
 from .. import models
-from ..inference.calibration import Calibration
-from ..data.dataset import Dataset
-from ..inference.diagnostics import useless_means
-from ..errors import DataError, ModelError, SettingError
 from .._util.files import write_atomically
+from ..data.dataset import Dataset
+from ..errors import DataError, ModelError, SettingError
+from ..inference.calibration import Calibration
+from ..inference.diagnostics import useless_means
 from ..inference.minimise import Minimum, Outcome
 from ..models.base import AbstractModel
 from .predictive import Predictive, parameters_of, predict
@@ -59,7 +59,7 @@ class Fit:
         Groups ``posterior``, ``sample_stats`` and ``observed_data``, as ArviZ has them.
     settings : dict
         Everything that was chosen: loss, priors, sampler, seed and so on.
-    cautions : tuple of str
+    warnings : tuple of str
         Every warning of the run, each with what to do.
     timings : dict
         Seconds by stage.
@@ -71,7 +71,7 @@ class Fit:
     calibration: Calibration
     tree: xr.DataTree
     settings: dict[str, Any]
-    cautions: tuple[str, ...]
+    warnings: tuple[str, ...]
     timings: dict[str, dict[str, float]]
     versions: dict[str, str]
 
@@ -161,7 +161,7 @@ class Fit:
         return {
             "format": FORMAT,
             "settings": self.settings,
-            "cautions": list(self.cautions),
+            "warnings": list(self.warnings),
             "timings": self.timings,
             "versions": self.versions,
             "data": {
@@ -207,7 +207,7 @@ class Fit:
             "calibration": about["calibration"] | {"outcomes": self.calibration.tally},
             "minimum": {k: about["minimum"][k] for k in ("theta", "value", "gradient_norm", "outcome")},
             "settings": self.settings,
-            "warnings": list(self.cautions),
+            "warnings": list(self.warnings),
             "timings": self.timings,
             "versions": self.versions,
         })  # fmt: skip
@@ -329,7 +329,7 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
         calibration,
         tree,
         settings,
-        tuple(about["cautions"]),
+        tuple(about["warnings"]),
         about["timings"],
         about["versions"],
     )

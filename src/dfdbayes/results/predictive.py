@@ -11,11 +11,11 @@ from jaxtyping import Float, Int
 
 from ..data.dataset import Dataset
 from ..errors import ModelError, SettingError
-from .goodness_of_fit import GoodnessOfFit, goodness_of_fit, some
-from ..models.graphs import Graph
 from ..models.base import AbstractModel
+from ..models.graphs import Graph
 from ..simulators import Mixing, draw, require_seed
 from ..simulators.exact import MOST_POINTS
+from .goodness_of_fit import GoodnessOfFit, goodness_of_fit, some
 
 MOST_CORRELATIONS = 200
 MOST_CELLS = 2e7  # values simulated in all, unless a size is asked for
@@ -77,8 +77,8 @@ class Predictive:
         table["mean_tail"] = (means >= own_mean).mean(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             indices = variances / means
-        table["dispersion"], table["predicted_dispersion"] = index, np.nanmean(indices, axis=0)
-        table["dispersion_tail"] = (indices >= own_index).mean(axis=0)
+        table["dispersion_index"], table["predicted_dispersion_index"] = index, np.nanmean(indices, axis=0)
+        table["dispersion_index_tail"] = (indices >= own_index).mean(axis=0)
         table["total_variation"] = [
             0.5 * float(np.abs(m["observed"] - m["predicted"]).sum()) for m in map(self.marginal, range(self.data.d))
         ]
@@ -164,7 +164,7 @@ def affordable(model: AbstractModel, data: Dataset) -> dict[str, Any]:
         return {"draws": 100}
     size = int(min(data.n, np.clip(100_000 // (40 * data.d), 20, 100)))
     clusters = model.name in ("ising", "potts") and model.options.get("states") != "binary"
-    method = "swendsen-wang" if clusters and not model.options.get("field") else None  # it needs no compilation
+    method = "swendsen-wang" if clusters and not model.options.get("intercept") else None  # it needs no compilation
     return {"draws": 40, "size": size, "method": method}
 
 

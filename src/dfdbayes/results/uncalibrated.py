@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 
 from .. import losses
-from ..inference import sampling
 from ..errors import ModelError
 from ..fitting.fit import named_draws
-from ..models.graphs import Graph, blocks
+from ..inference import sampling
 from ..inference.objective import Objective
-from ..models.parameters import describe_prior
 from ..inference.posterior import posterior
-from .predictive import parameters_of
+from ..models.graphs import Graph, blocks
+from ..models.parameters import describe_prior
 from .fit_result import Fit
+from .predictive import parameters_of
 
 DRAWS = 4000
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from .._util.process import require_unforked
 from ..errors import ModelError, SettingError
 from ..models.base import AbstractModel
-from .._util.process import require_unforked
 from .cluster import by_swendsen_wang
 from .exact import MOST_POINTS, by_enumeration, by_inversion, probabilities
 from .general import by_general_gibbs
@@ -88,7 +88,7 @@ def simulate(
     Examples
     --------
     >>> import dfdbayes as dfd
-    >>> sample = dfd.simulate(dfd.models.Ising(dfd.graphs.grid(3, 3)), {"theta": 5.0}, n=4)
+    >>> sample = dfd.simulate(dfd.models.Ising(dfd.graphs.grid(3, 3)), {"temperature": 5.0}, n=4)
     >>> sample.rows.shape, sample.method, sample.exact
     ((4, 9), 'enumeration', True)
     """

@@ -20,11 +20,11 @@ def by_swendsen_wang(
     spins = model.kind == "product" and levels.tolist() == [-1, 1]
     if not spins and model.kind != "match":
         raise ModelError("Swendsen-Wang needs spins (-1, +1) or a Potts model; use method='gibbs'")
-    if np.any(np.asarray(model.weights) < 0) or np.any(model.field):
-        raise ModelError("Swendsen-Wang needs couplings >= 0 and no field; use method='gibbs'")
-    batches, d = np.atleast_2d(model.field).shape
+    if np.any(np.asarray(model.interaction) < 0) or np.any(model.intercept):
+        raise ModelError("Swendsen-Wang needs interactions >= 0 and no intercept; use method='gibbs'")
+    batches, d = np.atleast_2d(model.intercept).shape
     chains = batches * per
-    strength = np.repeat(np.atleast_2d(model.weights), per, axis=0) * (2.0 if spins else 1.0)
+    strength = np.repeat(np.atleast_2d(model.interaction), per, axis=0) * (2.0 if spins else 1.0)
     bond = -np.expm1(-strength)
     i, j = model.graph.edges.T
     offset = d * np.arange(chains)[:, None]

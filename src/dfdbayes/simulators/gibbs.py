@@ -16,22 +16,22 @@ from jaxtyping import Array, Float
 from scipy import special
 
 from ..errors import ModelError
-from ..models.graphs import Graph
 from ..models.base import Interactions
+from ..models.graphs import Graph
 
 
 class Weights(NamedTuple):
     """Interactions as arrays; the first axis stands for different parameters."""
 
-    field: Float[Array, "c d"]
-    edges: Float[Array, "c e"]
-    dispersion: Float[Array, "c d"]
+    intercept: Float[Array, "c d"]
+    interaction: Float[Array, "c e"]
+    nu: Float[Array, "c d"]
 
 
 def weights_of(model: Interactions) -> Weights:
-    """The arrays of interactions, without the dispersion where there is none."""
-    dispersion = np.ones_like(model.field) if model.dispersion is None else model.dispersion
-    return Weights(*(jnp.asarray(np.array(part, float)) for part in (model.field, model.weights, dispersion)))
+    """The arrays of interactions, with nu = 1 where there is none."""
+    nu = np.ones_like(model.intercept) if model.nu is None else model.nu
+    return Weights(*(jnp.asarray(np.array(part, float)) for part in (model.intercept, model.interaction, nu)))
 
 
 class Conditional(NamedTuple):
@@ -45,11 +45,11 @@ class Conditional(NamedTuple):
 def _local(x: Array, weights: Weights, graph: Graph, nodes: np.ndarray, level: int | None) -> Array:
     """Field at the nodes from their neighbours (or from those neighbours that equal ``level``)."""
     if not graph.pairs:
-        return jnp.broadcast_to(weights.field[:, None, nodes], (*x.shape[:2], len(nodes)))
+        return jnp.broadcast_to(weights.intercept[:, None, nodes], (*x.shape[:2], len(nodes)))
     around, edges, present = (part[nodes] for part in graph.neighbours)
     seen = x[:, :, around] if level is None else jnp.where(x[:, :, around] == level, 1.0, 0.0)
-    pull = jnp.sum(seen * (weights.edges[:, edges] * present[None])[:, None], axis=-1)
-    return weights.field[:, None, nodes] + pull
+    pull = jnp.sum(seen * (weights.interaction[:, edges] * present[None])[:, None], axis=-1)
+    return weights.intercept[:, None, nodes] + pull
 
 
 def _drawn(key: Array, x: Array, weights: Weights, graph: Graph, site: Conditional, nodes: np.ndarray) -> Array:
@@ -61,7 +61,7 @@ def _drawn(key: Array, x: Array, weights: Weights, graph: Graph, site: Condition
     values = jnp.asarray(site.levels, float)
     if site.counts:
         rate = _local(x, weights, graph, nodes, None)
-        power = weights.dispersion[:, None, nodes]
+        power = weights.nu[:, None, nodes]
         log = rate[..., None] * values[None, None, None] - power[..., None] * gammaln(values + 1.0)[None, None, None]
     else:
         log = jnp.stack([_local(x, weights, graph, nodes, level) for level in site.levels], axis=-1)
@@ -98,7 +98,7 @@ def by_gibbs(
     """States after ``sweeps`` sweeps, and the trace of the watched statistic (sweeps, parameters, chains)."""
     weights = weights_of(model)
     site = conditional(model, domain)
-    shape = (weights.field.shape[0], per, domain.d)
+    shape = (weights.intercept.shape[0], per, domain.d)
     levels = np.asarray(site.levels)
     x = rng.poisson(1.0, shape) if site.counts else levels[rng.integers(len(levels), size=shape)]
     key = jax.random.key(int(rng.integers(2**31)))
@@ -108,11 +108,11 @@ def by_gibbs(
 
 def conditional(model: Interactions, domain: Any) -> Conditional:
     """The values a site can take. Counts are listed up to where the heaviest possible tail is below 1e-10."""
-    if model.dispersion is None:
+    if model.nu is None:
         return Conditional(model.kind, domain.coordinate(0).levels, counts=False)
-    if np.any(np.asarray(model.weights) > 0):
+    if np.any(np.asarray(model.interaction) > 0):
         raise ModelError("counts with positive interactions have no finite sum: nothing can be drawn")
-    log_rate, power = np.ravel(model.field), np.ravel(model.dispersion)
+    log_rate, power = np.ravel(model.intercept), np.ravel(model.nu)
     largest = 32
     while largest <= 2**14:  # the last listed mass against the mode's bounds the tail by a geometric series
         mode = np.exp(np.minimum(log_rate / np.maximum(power, 1e-9), np.log(largest)))

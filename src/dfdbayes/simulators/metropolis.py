@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Array
 
 from ..errors import ModelError
-from ..models.graphs import Graph
 from ..models.base import Interactions
+from ..models.graphs import Graph
 from .gibbs import Weights, weights_of
 
 
@@ -27,7 +27,9 @@ def _flips(graph: Graph, levels: tuple[int, int], steps: int, key: Array, x: Arr
         node = jax.random.randint(which, x.shape[:2], 0, x.shape[2])
         here = x[batch, chain, node]
         pull = x[batch[..., None], chain[..., None], around[node]] * present[node]
-        local = weights.field[batch, node] + jnp.sum(pull * weights.edges[batch[..., None], edges[node]], axis=-1)
+        local = weights.intercept[batch, node] + jnp.sum(
+            pull * weights.interaction[batch[..., None], edges[node]], axis=-1
+        )
         there = float(sum(levels)) - here
         u = jax.random.uniform(accept, x.shape[:2])
         moved = jnp.where(jnp.log(u) < (there - here) * local, there, here)
@@ -39,9 +41,9 @@ def _flips(graph: Graph, levels: tuple[int, int], steps: int, key: Array, x: Arr
 def by_metropolis(model: Interactions, domain: Any, per: int, rng: np.random.Generator, steps: int) -> np.ndarray:
     """States after ``steps`` single-site steps from independent random starts."""
     levels = domain.coordinate(0).levels
-    if model.kind != "product" or model.dispersion is not None or len(levels) != 2:
+    if model.kind != "product" or model.nu is not None or len(levels) != 2:
         raise ModelError("the single-site Metropolis chain is for Ising models and networks")
     weights = weights_of(model)
-    start = np.asarray(levels, float)[rng.integers(2, size=(weights.field.shape[0], per, domain.d))]
+    start = np.asarray(levels, float)[rng.integers(2, size=(weights.intercept.shape[0], per, domain.d))]
     key = jax.random.key(int(rng.integers(2**31)))
     return np.asarray(_flips(model.graph, levels, steps, key, jnp.asarray(start), weights)).astype(np.int64)

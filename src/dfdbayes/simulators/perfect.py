@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Array
 
 from ..errors import ModelError
-from ..models.graphs import Graph
 from ..models.base import Interactions
+from ..models.graphs import Graph
 from .gibbs import Weights, _local, heat_bath, weights_of
 
 
@@ -43,10 +43,10 @@ def by_coupling_from_the_past(
 ) -> np.ndarray:
     """Exact draws, (parameters, chains, nodes)."""
     levels = domain.coordinate(0).levels
-    if model.kind != "product" or model.dispersion is not None or np.any(np.asarray(model.weights) < 0):
-        raise ModelError("coupling from the past needs an attractive Ising model (no negative couplings)")
+    if model.kind != "product" or model.nu is not None or np.any(np.asarray(model.interaction) < 0):
+        raise ModelError("coupling from the past needs an attractive Ising model (no negative interactions)")
     weights = weights_of(model)
-    shape = (weights.field.shape[0], per, domain.d)
+    shape = (weights.intercept.shape[0], per, domain.d)
     low, high = (jnp.full(shape, float(level)) for level in levels)
     key, steps = jax.random.key(int(rng.integers(2**31))), 4
     while steps <= most:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._util.checkpoint import NOTHING, State
+from ..._util.checkpoint import NOTHING, Checkpoint
 from .base import Advance, Centre, Draws, LogDensity
 
 
@@ -21,7 +21,13 @@ class Laplace:
     name = "laplace"
 
     def run(
-        self, log_density: LogDensity, inputs: Any, around: Centre, seed: int, advance: Advance, state: State = NOTHING
+        self,
+        log_density: LogDensity,
+        inputs: Any,
+        around: Centre,
+        seed: int,
+        advance: Advance,
+        checkpoint: Checkpoint = NOTHING,
     ) -> Draws:
         rng = np.random.default_rng([seed, 2])
         noise = rng.standard_normal((self.chains, self.draws, len(around.mode)))

@@ -20,7 +20,7 @@ import numpy as np
 from blackjax.adaptation.step_size import dual_averaging_adaptation
 from jaxtyping import Array
 
-from ..._util.checkpoint import NOTHING, State
+from ..._util.checkpoint import NOTHING, Checkpoint
 from .base import Advance, Centre, Draws, LogDensity, scattered
 
 BLOCK = 50  # transitions in one compiled call; warm-up and sampling run the same code
@@ -91,7 +91,13 @@ class NUTS:
     name = "nuts"
 
     def run(
-        self, log_density: LogDensity, inputs: Any, around: Centre, seed: int, advance: Advance, state: State = NOTHING
+        self,
+        log_density: LogDensity,
+        inputs: Any,
+        around: Centre,
+        seed: int,
+        advance: Advance,
+        checkpoint: Checkpoint = NOTHING,
     ) -> Draws:
         rng = np.random.default_rng([seed, 2])
         starts = scattered(log_density, inputs, around, self.chains, rng)
@@ -121,7 +127,7 @@ class NUTS:
                     last = np.concatenate([log_density.fold(z) if adapting else z for z, _, _ in ends])
                     return seen | {"last": last, "tuning": np.mean([list(end[1]) for end in ends], axis=0)}
 
-                found = dict(state.part(f"block-{number}", of_all))
+                found = dict(checkpoint.part(f"block-{number}", of_all))
                 last, tuning = found.pop("last"), _plain(type(tuning)(*found.pop("tuning")))
                 groups = [last[first : first + size] for first in range(0, self.chains, size)]
                 advance(BLOCK)

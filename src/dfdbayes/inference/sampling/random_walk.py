@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..._util.checkpoint import NOTHING, State
+from ..._util.checkpoint import NOTHING, Checkpoint
 from .base import Advance, Centre, Draws, LogDensity, scattered
 
 BLOCK = 500
@@ -61,7 +61,13 @@ class RandomWalk:
     name = "random-walk"
 
     def run(
-        self, log_density: LogDensity, inputs: Any, around: Centre, seed: int, advance: Advance, state: State = NOTHING
+        self,
+        log_density: LogDensity,
+        inputs: Any,
+        around: Centre,
+        seed: int,
+        advance: Advance,
+        checkpoint: Checkpoint = NOTHING,
     ) -> Draws:
         rng = np.random.default_rng([seed, 2])
         z = jnp.asarray(scattered(log_density, inputs, around, self.chains, rng))
@@ -75,7 +81,7 @@ class RandomWalk:
                 last, seen = _block(log_density, BLOCK, now, z, jnp.asarray(self.step), inputs)
                 return {name: np.asarray(value) for name, value in (seen | {"last": last}).items()}
 
-            found = dict(state.part(f"block-{block}", of_all))
+            found = dict(checkpoint.part(f"block-{block}", of_all))
             z = jnp.asarray(found.pop("last"))
             kept.append(found)
             advance(BLOCK)
