@@ -11,9 +11,10 @@ from . import errors, losses, models  # noqa: E402
 from .data import builtin as datasets  # noqa: E402
 from .data.dataset import Dataset  # noqa: E402
 from .data.domain import Binary, Categories, Counts, CountsBelow, Domain, Finite, Integers, Spins  # noqa: E402
-from .fitting.comparison import compare  # noqa: E402
+from .fitting.comparison import compare, compare_losses  # noqa: E402
 from .fitting.coverage import Coverage, coverage  # noqa: E402
 from .fitting.fit import fit, sample  # noqa: E402
+from .inference import resampling  # noqa: E402
 from .inference import sampling as samplers  # noqa: E402
 from .inference.calibration import Calibration, calibrate  # noqa: E402
 from .inference.minimise import Minimum, Outcome, minimise  # noqa: E402
@@ -33,6 +34,7 @@ from .simulators import simulate  # noqa: E402
 
 if TYPE_CHECKING:
     from . import plots
+    from .report.runs import rerun
 
 __all__ = [
     "Binary",
@@ -57,6 +59,7 @@ __all__ = [
     "bootstrap",
     "calibrate",
     "compare",
+    "compare_losses",
     "coverage",
     "datasets",
     "divergence",
@@ -71,6 +74,8 @@ __all__ = [
     "models",
     "objective",
     "plots",
+    "rerun",
+    "resampling",
     "sample",
     "samplers",
     "simulate",
@@ -83,4 +88,6 @@ def __getattr__(name: str) -> Any:
     """Pictures are imported when they are first asked for: matplotlib takes a while."""
     if name == "plots":
         return importlib.import_module(".plots", __name__)
+    if name == "rerun":
+        return importlib.import_module(".report.runs", __name__).rerun
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

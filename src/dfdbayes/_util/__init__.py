@@ -1,1 +1,1 @@
-"""."""
+"""Helpers that know nothing of statistics: files, checkpoints, identities, clocks."""

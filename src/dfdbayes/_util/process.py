@@ -1,12 +1,16 @@
-"""Processes that JAX can live in."""
+"""What any computation needs: a process that JAX can live in, and a seed."""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from ..errors import ProcessError
+import numpy as np
+
+from ..errors import ProcessError, SettingError
 
 _used_in: list[int] = []
+_kept: dict[str, Any] = {}
 
 
 def require_unforked() -> None:
@@ -18,3 +22,14 @@ def require_unforked() -> None:
             "this process was forked from one that has already fitted or simulated, and would wait for threads that do "
             "not exist here. What to do: multiprocessing.get_context('spawn'), or client= with Dask."
         )
+
+
+def require_seed(seed: Any) -> None:
+    """Refuse a seed that is not a whole number >= 0."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise SettingError(f"the seed is {seed!r}; it must be a whole number >= 0")
+
+
+def kept(token: str, value: Any) -> Any:
+    """The first value that this process was given under a name: code compiled for it is used again."""
+    return _kept.setdefault(token, value)

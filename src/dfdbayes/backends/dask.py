@@ -14,7 +14,7 @@ from __future__ import annotations
 import operator
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,18 +27,22 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._util.checkpoint import NOTHING, Checkpoint
+from .._util.checkpoint import Checkpoint
+from .._util.process import kept
 from ..data.dataset import Dataset, Reading, of_tally
 from ..data.distinct import BUCKETS, Tallies, Tally, bucket_of, merge
 from ..data.domain import Domain
 from ..data.reading import CHUNK, Memory, Table, table_of
+from ..data.sites import Sites, Units
 from ..errors import DataError, ModelError, SettingError
 from ..inference.minimise import Minima, Minimum, Outcome, minimise_many
-from ..inference.objective import Objective, Problem
-from ..inference.resampling import Bootstrap, in_bucket, in_parts, of_buckets
+from ..inference.objective import Objective, Problem, arranged
+from ..inference.resampling import AbstractResampling, Bootstrap, in_bucket, in_parts, of_buckets
+from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
 from ..models.parameters import Theta
-from ..models.tables import Prepared
+from ..models.tables import Prepared, SecondOrder
+from .local import Advance, InMemory, Reader, Source
 
 GATHERED = 2**20  # at most so many distinct rows come back; more stay with the workers
 
@@ -81,13 +85,6 @@ def _dask() -> Any:
 
 
 # -- on the workers ----------------------------------------------------------------------------
-
-_kept: dict[str, Any] = {}
-
-
-def kept(token: str, value: Any) -> Any:
-    """The first value a worker was sent under this name: code compiled for it is used again."""
-    return _kept.setdefault(token, value)
 
 
 def _tally_part(part: Any, reading: Reading) -> Tally:
@@ -142,11 +139,11 @@ def _partition(tally: Tally, reading: Reading, model: AbstractModel, loss: Any, 
 
 
 def _bucket_totals(part: Partition) -> np.ndarray:
-    return np.bincount(part.buckets, weights=part.objective.observations, minlength=BUCKETS)
+    return np.bincount(part.buckets, weights=part.objective.units.observations, minlength=BUCKETS)
 
 
 def _weighted(part: Partition, seed: int, shares: np.ndarray, kind: str) -> Partition:
-    observations, buckets = part.objective.observations, part.buckets
+    observations, buckets = part.objective.units.observations, part.buckets
     drawn = np.empty((len(shares), len(observations)))
     for bucket in np.unique(buckets):
         inside = buckets == bucket
@@ -157,12 +154,12 @@ def _weighted(part: Partition, seed: int, shares: np.ndarray, kind: str) -> Part
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _batch(problem: Problem, order: int, thetas: Array, arrays: Any, weights: Any) -> tuple[Array, ...]:
+def _batch(problem: Problem, order: int, thetas: Array, table: Any, weights: Any) -> tuple[Array, ...]:
     if order == 2:
-        return jax.vmap(problem.second_order, in_axes=(0, None, 0))(thetas, arrays, weights)
+        return jax.vmap(problem.second_order, in_axes=(0, None, 0))(thetas, table, weights)
     if order == 1:
-        return jax.vmap(jax.value_and_grad(problem.value), in_axes=(0, None, 0))(thetas, arrays, weights)
-    return (jax.vmap(problem.value, in_axes=(0, None, 0))(thetas, arrays, weights),)
+        return jax.vmap(jax.value_and_grad(problem.value), in_axes=(0, None, 0))(thetas, table, weights)
+    return (jax.vmap(problem.value, in_axes=(0, None, 0))(thetas, table, weights),)
 
 
 def _evaluate(part: Partition, order: int, thetas: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -171,10 +168,10 @@ def _evaluate(part: Partition, order: int, thetas: np.ndarray, which: np.ndarray
     size = min(objective.batch, len(thetas))
     for first in range(0, len(thetas), size):
         chosen = np.resize(np.arange(first, min(first + size, len(thetas))), size)
-        own = np.repeat(objective.units[None], size, axis=0)
-        drawn = own if part.weights is None else part.weights[np.maximum(which[chosen], 0)] * objective.unit_weights
+        own = np.repeat(objective.units.weights[None], size, axis=0)
+        drawn = own if part.weights is None else part.weights[np.maximum(which[chosen], 0)] * objective.units.each
         weights = objective.weigh(np.where(which[chosen, None] < 0, own, drawn))
-        ends = _batch(objective.problem, order, thetas[chosen], objective.arrays, weights)
+        ends = _batch(objective.problem, order, thetas[chosen], objective.table, weights)
         found.append([np.asarray(end)[: len(thetas) - first] for end in ends])
     return tuple(np.concatenate(end) for end in zip(*found, strict=True))
 
@@ -184,49 +181,83 @@ def _evaluate(part: Partition, order: int, thetas: np.ndarray, which: np.ndarray
 
 @dataclass(frozen=True)
 class Spread:
-    """Distinct rows that stay with the workers, in partitions; ``sample`` stands for them where rows are shown."""
+    """Distinct rows that stay with the workers, in partitions; ``data`` is a sample that stands for them."""
 
     client: Any
     tallies: tuple[Any, ...]
     reading: Reading
-    sample: Dataset
+    data: Dataset
     distinct: int
     whole: Callable[[], Dataset]
     """All rows here, for models whose tables are small whatever the number of rows."""
 
-    def objective(self, model: AbstractModel, loss: Any) -> Objective:
+    def arranged(self, model: AbstractModel) -> Source:
+        self.data.check(model.domain)
+        return InMemory(arranged(model, self.whole())) if model.compresses else self
+
+    def objective(self, model: AbstractModel, loss: AbstractLoss, units: Units | None) -> Objective:
         """The loss as a sum over the partitions."""
-        if loss.name == "ksd":
-            raise ModelError(f"the kernel Stein discrepancy needs all of {self.distinct} rows at once; use loss='dfd'")
+        if not loss.separable:
+            raise ModelError(f"the {loss.title} needs all of {self.distinct} rows at once; use loss='dfd'")
         token = uuid.uuid4().hex
         submit = partial(self.client.submit, _partition, reading=self.reading, model=model, loss=loss, token=token)
         handle = _Handle(self.client, [submit(tally, pure=False) for tally in self.tallies])
-        found = Objective(model, self.sample, Summed(loss, handle.number))
-        _ = found.arrays  # holds on to the handle
+        found = Objective(model, self.data, Summed(loss, handle.number))
+        _ = found.table  # holds on to the handle
         return found
 
 
-def read(
-    client: Any,
-    source: Any,
-    domain: Domain | Callable[[int], Domain] | None,
-    *,
-    columns: Any = None,
-    weights: Any = None,
-    missing: str = "refuse",
-    advance: Callable[[int, int], None] = lambda done, total: None,
-) -> Dataset | Spread:
-    """The pass over a table, part by part on the workers."""
-    if isinstance(source, Dataset):
-        return Dataset.of(source, domain, columns=columns, weights=weights, missing=missing)
-    table = table_of(source)
-    reading = Reading.of(source, table, domain, columns, weights, missing)
-    if isinstance(reading.weights, np.ndarray) and not isinstance(table.parts[0], Memory):
-        raise SettingError("with a cluster, weights of files must be a column of theirs: give its name")
-    if isinstance(table.parts[0], Memory):
-        data = Dataset.of(source, reading.domain, columns=columns, weights=weights, missing=missing, advance=advance)
-        return data if len(data.rows) <= GATHERED else _spread_rows(client, data, reading)
-    return _read_files(client, table, reading, advance)
+@dataclass(frozen=True)
+class Dask:
+    """A Dask cluster, by its client."""
+
+    client: Any
+
+    def read(self, source: Any, domain: Domain | Callable[[int], Domain], *, advance: Reader, **reading: Any) -> Source:
+        """The pass over a table, part by part on the workers."""
+        if isinstance(source, Dataset):
+            return InMemory(Dataset.of(source, domain, advance=advance, **reading))
+        table = table_of(source)
+        how = Reading.of(source, table, domain, **reading)
+        if isinstance(table.parts[0], Memory):
+            data = Dataset.of(source, how.domain, advance=advance, **reading)
+            return InMemory(data) if len(data.rows) <= GATHERED else _spread_rows(self.client, data, how)
+        if isinstance(how.weights, np.ndarray):
+            raise SettingError("with a cluster, weights of files must be a column of theirs: give its name")
+        return _read_files(self.client, table, how, advance)
+
+    def bootstrap(
+        self, how: AbstractResampling, objective: Objective, minimum: Minimum, size: int, *, seed: int,
+        advance: Advance, checkpoint: Checkpoint,
+    ) -> Bootstrap:  # fmt: skip
+        """Fits on the workers: each batch by one of them, or each evaluation by all that hold partitions."""
+        if isinstance(objective.loss, Summed):
+            _Handle.of(objective.loss.number).weighted(seed, size, how.kind)
+            numbers = np.arange(size, dtype=float)[:, None]
+            fits = in_parts(minimise_many, checkpoint, advance)
+            return Bootstrap(how.kind, numbers, fits(objective, minimum, numbers), 0)
+        token = uuid.uuid4().hex
+
+        def many(objective: Objective, weights: np.ndarray, around: Minimum, advance: Advance) -> Minima:
+            held = self.client.scatter(_Named(token, objective), broadcast=True)
+            batches = np.array_split(weights, range(objective.batch, len(weights), objective.batch))
+            tasks = [self.client.submit(_minimise_named, held, batch, around, pure=False) for batch in batches]
+            found: list[Minima] = []
+            for task, batch in zip(tasks, batches, strict=True):
+                found.append(task.result())
+                advance(len(batch))
+            return Minima(
+                np.concatenate([part.vectors for part in found]),
+                np.concatenate([part.values for part in found]),
+                np.concatenate([part.gradient_norms for part in found]),
+                tuple(Outcome(outcome) for part in found for outcome in part.outcomes),
+            )
+
+        return how(objective, minimum, size, seed, in_parts(many, checkpoint, advance))
+
+    def each(self, function: Callable[[Any], Any], jobs: Sequence[Any]) -> Iterator[Any]:
+        for task in self.client.map(function, list(jobs), pure=False):
+            yield task.result()
 
 
 def _partitions(client: Any) -> int:
@@ -234,7 +265,7 @@ def _partitions(client: Any) -> int:
     return min(BUCKETS, max(1, 2 * sum(client.nthreads().values())))
 
 
-def _read_files(client: Any, table: Table, reading: Reading, advance: Callable[[int, int], None]) -> Dataset | Spread:
+def _read_files(client: Any, table: Table, reading: Reading, advance: Callable[[int, int], None]) -> Source:
     wholes = [client.submit(_tally_part, part, reading, pure=False) for part in table.parts]
     for done, _ in enumerate(_dask().as_completed(wholes), 1):
         advance(done, len(wholes))
@@ -255,7 +286,7 @@ def _read_files(client: Any, table: Table, reading: Reading, advance: Callable[[
         return of_tally(counted(merge(client.gather(tallies))), table.name, reading)
 
     if distinct <= GATHERED:
-        return whole()
+        return InMemory(whole())
     some = client.gather([client.submit(_some, tally, 2**16 // groups, pure=False) for tally in tallies])
     sample = of_tally(counted(merge(some)), f"{table.name} (shown by a sample of its distinct rows)", reading)
     n = client.gather([client.submit(_observations, tally, pure=False) for tally in tallies])
@@ -325,29 +356,17 @@ class Remote(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Summed:
+class Summed(AbstractLoss):
     """A loss summed over partitions on other machines. Its weights are the numbers of replicates; -1 is the data."""
 
-    loss: Any
+    loss: AbstractLoss
     number: int = field(compare=False)  # of the handle; code compiled for one serves all
 
-    @property
-    def name(self) -> str:
-        return self.loss.name
+    def __getattribute__(self, name: str) -> Any:
+        described = ("name", "title", "phrase", "formula", "references", "bounded", "calibration")
+        return getattr(self.loss, name) if name in described else super().__getattribute__(name)
 
-    @property
-    def title(self) -> str:
-        return self.loss.title
-
-    @property
-    def bounded(self) -> bool:
-        return self.loss.bounded
-
-    @property
-    def calibration(self) -> str:
-        return self.loss.calibration
-
-    def prepare(self, model: AbstractModel, data: Dataset, blocks: np.ndarray | None = None) -> Prepared:
+    def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:
         handle = _Handle.of(self.number)
 
         def weigh(weights: np.ndarray, holding: _Handle = handle) -> Array:
@@ -355,11 +374,12 @@ class Summed:
 
         return Prepared(Remote(jnp.asarray(self.number)), weigh, np.array([-1.0]), True)
 
-    def value(self, model: AbstractModel, theta: Theta, arrays: Remote, weights: Any) -> Float[Array, ""]:
-        return _value(theta, arrays.number, weights)
+    def value(self, theta: Theta, table: Remote, weights: Any) -> Float[Array, ""]:
+        return _value(theta, table.number, weights)
 
-    def second_order(self, model: AbstractModel, theta: Theta, arrays: Remote, weights: Any) -> Any:
-        return _asked(2, theta, arrays.number, weights)
+    def second_order(self, theta: Theta, table: Remote, weights: Any) -> SecondOrder:
+        value, gradient, hessian = _asked(2, theta, table.number, weights)
+        return value, gradient, hessian
 
 
 def _asked(order: int, theta: Array, number: Array, which: Array) -> tuple[Array, ...]:
@@ -397,49 +417,6 @@ def _gradient_along(primals: Any, tangents: Any) -> tuple[Array, Array]:
 
 
 # -- bootstrap fits ----------------------------------------------------------------------------
-
-
-def bootstrap(
-    client: Any,
-    objective: Objective,
-    minimum: Minimum,
-    size: int,
-    *,
-    kind: str,
-    seed: int,
-    advance: Callable[[int], None],
-    here: Callable[..., Bootstrap],
-    checkpoint: Checkpoint = NOTHING,
-) -> Bootstrap:
-    """Bootstrap fits on the workers: each batch by one of them, or each evaluation by all that hold partitions.
-
-    ``here`` is the same on this machine.
-    """
-    if isinstance(objective.loss, Summed):
-        _Handle.of(objective.loss.number).weighted(seed, size, kind)
-        numbers = np.arange(size, dtype=float)[:, None]
-        fits = in_parts(
-            checkpoint, lambda part: minimise_many(objective, part, minimum, advance), numbers, 200, advance
-        )
-        return Bootstrap(kind, numbers, fits, 0)
-    token = uuid.uuid4().hex
-
-    def many(objective: Objective, weights: np.ndarray, around: Minimum, advance: Callable[[int], None]) -> Minima:
-        held = client.scatter(_Named(token, objective), broadcast=True)
-        batches = np.array_split(weights, range(objective.batch, len(weights), objective.batch))
-        tasks = [client.submit(_minimise_named, held, batch, around, pure=False) for batch in batches]
-        found: list[Minima] = []
-        for task, batch in zip(tasks, batches, strict=True):
-            found.append(task.result())
-            advance(len(batch))
-        return Minima(
-            np.concatenate([part.vectors for part in found]),
-            np.concatenate([part.values for part in found]),
-            np.concatenate([part.gradient_norms for part in found]),
-            tuple(Outcome(outcome) for part in found for outcome in part.outcomes),
-        )
-
-    return here(objective, minimum, size, kind=kind, seed=seed, advance=advance, many=many, checkpoint=checkpoint)
 
 
 class _Named(NamedTuple):

@@ -6,8 +6,6 @@ import json
 import os
 import sys
 import time
-import warnings
-from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -128,43 +126,26 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Fit by several losses and print them side by side."""
-    from .. import losses as known
     from .._util.files import require_writable
-    from ..errors import CalibrationError, EscapedError, MinimiserError, ModelError
-    from ..fitting.comparison import compare as side_by_side
-    from ..fitting.fit import fit
+    from ..fitting.comparison import compare_losses
     from ..models.from_file import model_of
 
     folder = require_writable(out) if out is not None else None
-    words = [word.strip() for word in losses.split(",") if word.strip()]
-    for word in words:
-        known.by_name(word)
-    fits: dict[str, Any] = {}
-    failed: dict[str, str] = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for word in words:
-            try:
-                fits[word] = fit(
-                    model_of(model), data_of(data), loss=word, bootstrap=bootstrap, seed=seed,
-                    columns=columns.split(",") if columns else None, weights=weights, missing=missing,
-                    options=options_of(graph, states, rates),
-                )  # fmt: skip
-            except (CalibrationError, EscapedError, MinimiserError, ModelError) as problem:
-                if len(failed) + 1 == len(words):
-                    raise
-                failed[word] = str(problem)
-    compared = side_by_side(fits)
+    compared = compare_losses(
+        model_of(model), data_of(data), [word.strip() for word in losses.split(",") if word.strip()], seed=seed,
+        bootstrap=bootstrap, columns=columns.split(",") if columns else None, weights=weights, missing=missing,
+        options=options_of(graph, states, rates), check=False,
+    )  # fmt: skip
     if as_json:
-        warned = {word: list(result.warnings) for word, result in fits.items()}
+        warned = {word: list(result.warnings) for word, result in compared.fits.items()}
         table = plain_table(compared.table.reset_index())
-        print(json.dumps({"table": table, "warnings": warned, "failed": failed}))
+        print(json.dumps({"table": table, "warnings": warned, "failed": compared.failed}))
     else:
         say(compared.table.to_string(float_format=lambda value: f"{value:.4f}"))
-        for word, result in fits.items():
+        for word, result in compared.fits.items():
             for warning in result.warnings:
                 say(f"warning ({word}): {warning}")
-        for word, reason in failed.items():
+        for word, reason in compared.failed.items():
             say(f"warning ({word}): not fitted: {reason}")
     if folder is not None:
         from .. import plots
@@ -271,40 +252,16 @@ def rerun(
     as_json: Json = False,
 ) -> None:
     """Repeat a run from its folder, and say whether the draws are the same."""
-    import numpy as np
-
-    from ..errors import DataError, SettingError
-    from ..fitting.fit import fit
-    from ..models.from_file import is_code
-    from ..report.runs import read_about, read_fit
-    from ..results.fit_result import versions
+    from ..report.runs import read_about, rerun_settings, same_draws, why_different
 
     about = read_about(folder)
-    settings, was = dict(about["settings"]), about["versions"]
-    unknown = sorted(set(settings) - set(signature(fit).parameters))
-    if unknown:
-        raise DataError(
-            f"'{folder}' is not the folder of a run: its settings name {', '.join(unknown)}, unknown to fit"
-        )
-    if is_code(settings["model"]):
-        if model is None:
-            raise SettingError(
-                f"this run used the model {settings['model']}. Files execute code only when they are named: repeat the "
-                f"command with --model {settings['model']}"
-            )
-        settings["model"] = model
-    earlier = read_fit(folder)
-    settings |= {"columns": None, "weights": None}  # which are part of the data by now
+    earlier, settings = rerun_settings(folder, about, model)
     tell(f"the data are those kept in {folder}; {about['data']} is not read again", as_json)
-    try:
-        result = run_fit(earlier.data, out, False, None, False, False, as_json, **settings)
-    except (TypeError, KeyError, AttributeError) as problem:  # settings that somebody changed
-        raise DataError(f"the settings in '{folder}' are damaged: {problem}") from problem
-    pairs = [(result.posterior.get(name), values) for name, values in earlier.posterior.items()]
-    same = all(now is not None and np.array_equal(now, values) for now, values in pairs)
-    differing = [f"{name} {was[name]} (now {now})" for name, now in versions().items() if was.get(name, now) != now]
-    reason = f"; versions differ: {', '.join(differing)}" if differing else ""
-    tell("the draws are the same as before" if same else f"warning: the draws differ from before{reason}", as_json)
+    result = run_fit(earlier.data, out, False, None, False, False, as_json, **settings)
+    if same_draws(result, earlier):
+        tell("the draws are the same as before", as_json)
+    else:
+        tell(f"warning: the draws differ from before{why_different(about)}", as_json)
 
 
 @app.command("models")

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from ..errors import DataError, SettingError
 from .distinct import Tallies, Tally, condense
@@ -48,6 +48,12 @@ class Dataset:
         Whether the columns' names are the user's; an array has none, and its columns are called x1, x2, ...
     notes : tuple of str
         What the user should know about how the data were read.
+    given : (u, q) floats, optional
+        Covariates of every row, called ``given_columns``: part of what makes a row distinct, never modelled.
+    cluster : (u,) integers, optional
+        The cluster of every row; rows of one cluster are resampled together.
+    observed : (u, d) bool, optional
+        Where values were observed; everywhere by default.
 
     Examples
     --------
@@ -66,6 +72,10 @@ class Dataset:
     repeats: Float[np.ndarray, " u"] | None = None
     named: bool = True
     notes: tuple[str, ...] = ()
+    given: Float[np.ndarray, "u q"] | None = None
+    given_columns: tuple[str, ...] = ()
+    cluster: Int[np.ndarray, " u"] | None = None
+    observed: Bool[np.ndarray, "u d"] | None = None
 
     @classmethod
     def of(
@@ -76,6 +86,8 @@ class Dataset:
         columns: Sequence[str] | None = None,
         weights: Any = None,
         missing: str = "refuse",
+        given: Sequence[str] = (),
+        cluster: str | None = None,
         advance: Callable[[int, int], None] = lambda done, total: None,
     ) -> Dataset:
         """Make a data set from what a user has.
@@ -97,6 +109,10 @@ class Dataset:
             much, as in a survey, and a bootstrap draws rows with their weights.
         missing : {"refuse", "drop"}
             What to do with rows that have a missing value.
+        given : sequence of str, optional
+            Columns of covariates, which must be numbers.
+        cluster : str, optional
+            The column that says which rows belong together.
         advance : callable, optional
             Called after every chunk with how much was read, and how much there is.
         """
@@ -104,12 +120,12 @@ class Dataset:
             data = source
             if columns is not None:
                 data = data._select(columns)
-            if weights is not None:
-                raise SettingError("weights are already part of a Dataset; give them where it is made")
+            if weights is not None or given or cluster is not None:
+                raise SettingError("weights, covariates and clusters are part of a Dataset; give them where it is made")
             domain = domain(data.d) if callable(domain) else domain
         else:
             table = table_of(source)
-            reading = Reading.of(source, table, domain, columns, weights, missing)
+            reading = Reading.of(source, table, domain, columns, weights, missing, given, cluster)
             data, domain = _from_table(table, reading, advance), reading.domain
         if domain is not None:
             data.check(domain)
@@ -129,8 +145,8 @@ class Dataset:
     def digest(self) -> str:
         """A fingerprint of the rows, their weights and the columns' names."""
         found = sha256("\n".join(self.columns).encode())
-        for part in (self.rows.astype(np.int64), self.counts, self.observations):
-            found.update(np.ascontiguousarray(part).tobytes())
+        for part in (self.rows.astype(np.int64), self.counts, self.observations, self.given, self.cluster):
+            found.update(b"" if part is None else np.ascontiguousarray(part).tobytes())
         return found.hexdigest()
 
     @property
@@ -142,14 +158,23 @@ class Dataset:
         for first in range(0, len(self.rows), size):
             yield self.rows[first : first + size].astype(np.int64)
 
+    def at(self, chosen: np.ndarray, counts: np.ndarray | None = None) -> Dataset:
+        """Some of the distinct rows, with their own counts or with others as frequencies."""
+
+        def of(part: np.ndarray | None) -> np.ndarray | None:
+            return None if part is None else part[chosen]
+
+        return replace(
+            self, rows=self.rows[chosen].astype(np.int64), first=self.first[chosen], given=of(self.given),
+            counts=self.counts[chosen] if counts is None else counts, cluster=of(self.cluster),
+            repeats=of(self.repeats) if counts is None else None, observed=of(self.observed),
+        )  # fmt: skip
+
     def thinned(self, most: int = 2**16) -> Dataset:
         """Every so-many-th distinct row with its weight, at most ``most``: enough for a first guess."""
         if len(self.rows) <= most:
             return self
-        some = np.linspace(0, len(self.rows) - 1, most).astype(int)
-        repeats = None if self.repeats is None else self.repeats[some]
-        rows = self.rows[some].astype(np.int64)
-        return replace(self, rows=rows, counts=self.counts[some], first=self.first[some], repeats=repeats)
+        return self.at(np.linspace(0, len(self.rows) - 1, most).astype(int))
 
     def check(self, domain: Domain) -> None:
         """Raise `DataError`, naming row, column and remedy, unless every row lies in ``domain``."""
@@ -173,18 +198,26 @@ class Dataset:
         """The same distinct rows under other frequencies; rows of frequency 0 are left out."""
         counts = np.asarray(counts, float)
         kept = counts > 0
-        return replace(self, rows=self.rows[kept], counts=counts[kept], first=self.first[kept], repeats=None)
+        return self.at(kept, counts[kept])
 
     def _select(self, columns: Sequence[str]) -> Dataset:
         order = [_position(self.columns, name) for name in columns]
         early = np.argsort(self.first, kind="stable")  # so that of equal rows the first one is kept
         each = None if self.repeats is None else (self.counts / self.repeats)[early]
         part = [self.rows[early, j] for j in order]
-        found = condense(part, self.first[early], self.observations[early], each)
+        lines = [*([] if self.given is None else self.given.T), *([] if self.cluster is None else [self.cluster])]
+        extra = np.stack(lines)[:, early] if lines else None
+        found = condense(part, self.first[early], self.observations[early], each, extra=extra)
         counts = found.repeats if found.weights is None else found.repeats * found.weights
         repeats = None if found.weights is None else found.repeats
         rows = found.columns.T.astype(self.rows.dtype)
-        return replace(self, rows=rows, counts=counts, columns=tuple(columns), first=found.first, repeats=repeats)
+        q = 0 if self.given is None else self.given.shape[1]
+        given = None if found.extra is None or not q else np.ascontiguousarray(found.extra[:q].T)
+        cluster = None if found.extra is None or self.cluster is None else found.extra[-1].astype(np.int64)
+        return replace(
+            self, rows=rows, counts=counts, columns=tuple(columns), first=found.first, repeats=repeats, given=given,
+            cluster=cluster,
+        )  # fmt: skip
 
     def in_order(self, names: Sequence[str]) -> Dataset:
         """The same data with the columns in another order."""
@@ -222,6 +255,10 @@ class Reading:
     whole: bool
     named: bool = True
     notes: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
+    cluster: str | None = None
+    numbers: dict[Any, int] = field(default_factory=dict)
+    """Of the clusters, in the order in which they were met."""
 
     @classmethod
     def of(
@@ -229,9 +266,11 @@ class Reading:
         source: Any,
         table: Table,
         domain: Domain | Callable[[int], Domain] | None,
-        columns: Sequence[str] | None,
-        weights: Any,
-        missing: str,
+        columns: Sequence[str] | None = None,
+        weights: Any = None,
+        missing: str = "refuse",
+        given: Sequence[str] = (),
+        cluster: str | None = None,
     ) -> Reading:
         if missing not in ("refuse", "drop"):
             raise SettingError(f"missing must be 'refuse' or 'drop', not {missing!r}")
@@ -247,6 +286,8 @@ class Reading:
             total = table.parts[0].size
             if isinstance(table.parts[0], Memory) and len(weights) != total:
                 raise DataError(f"there are {len(weights)} weights for {total} rows")
+        besides = tuple(_match(str(name), table.columns) for name in (*given, *([] if cluster is None else [cluster])))
+        names = tuple(name for name in names if name not in besides)
         if columns is not None:
             columns = [columns] if isinstance(columns, str) else columns
             names = tuple(_match(str(c), table.columns) for c in columns)
@@ -267,7 +308,8 @@ class Reading:
         if domain is not None and len(names) != domain.d:
             raise DataError(_wrong_width(names, domain.d))
         whole = len(table.parts) == 1 and table.size <= CHUNK
-        return cls(table.name, names, weights, domain, missing, whole, table.named, notes)
+        covariates = besides[: len(given)]
+        return cls(table.name, names, weights, domain, missing, whole, table.named, notes, covariates, cluster)
 
     @property
     def words(self) -> dict[str, tuple[str, ...]]:
@@ -279,13 +321,14 @@ class Reading:
     @property
     def needed(self) -> tuple[str, ...]:
         """The columns that must be read."""
-        return self.columns + ((self.weights,) if isinstance(self.weights, str) else ())
+        more = (self.weights if isinstance(self.weights, str) else None, self.cluster)
+        return self.columns + self.given + tuple(name for name in more if name is not None)
 
     def tally(self, chunk: Columns, start: int) -> Tally:
         """The distinct rows of a chunk whose first row is number ``start`` of the table (from 0)."""
         total = len(chunk[self.columns[0]])
         kept = np.ones(total, bool)
-        for name in self.columns:
+        for name in self._complete:
             if not np.issubdtype(chunk[name].dtype, np.integer):
                 kept &= ~np.asarray(pd.isna(chunk[name]))
         if not kept.all() and self.missing == "refuse":
@@ -299,7 +342,30 @@ class Reading:
             for j, name in enumerate(self.columns)
         ]
         each = None if weights is None else weights[where]
-        return condense(codes, start + where, None, each, total, int(total - kept.sum()))
+        extra = self._extra(chunk, where, start)
+        return condense(codes, start + where, None, each, total, int(total - kept.sum()), extra)
+
+    @property
+    def _complete(self) -> tuple[str, ...]:
+        """The columns in which nothing may be missing."""
+        return self.columns + self.given + (() if self.cluster is None else (self.cluster,))
+
+    def _extra(self, chunk: Columns, where: np.ndarray, start: int) -> np.ndarray | None:
+        """Covariates and the clusters' numbers, one line each."""
+        lines = []
+        for name in self.given:
+            numbers = pd.to_numeric(pd.Series(chunk[name][where]), errors="coerce").to_numpy(dtype=float)
+            if not np.isfinite(numbers).all():
+                i = int(np.argmin(np.isfinite(numbers)))
+                raise DataError(
+                    f"row {start + where[i] + 1}, column '{name}' is {chunk[name][where][i]!r}; a covariate must be a "
+                    "finite number. Correct the value or leave the covariate out."
+                )
+            lines.append(numbers)
+        if self.cluster is not None:
+            found = chunk[self.cluster][where].tolist()
+            lines.append(np.array([self.numbers.setdefault(label, len(self.numbers)) for label in found], float))
+        return np.stack(lines) if lines else None
 
     def _codes(self, column: np.ndarray, name: str, j: int, where: np.ndarray) -> np.ndarray:
         coordinate = self.domain.coordinate(j) if self.domain is not None else None
@@ -316,11 +382,11 @@ class Reading:
         return _as_weights(part, "weights", start)
 
     def _refuse_missing(self, chunk: Columns, start: int, dropped: int, total: int) -> None:
-        absent = np.stack([np.asarray(pd.isna(chunk[name])) for name in self.columns], axis=1)
+        absent = np.stack([np.asarray(pd.isna(chunk[name])) for name in self._complete], axis=1)
         i, j = np.argwhere(absent)[0]
         of = f"of {total} rows" if self.whole else f"of the {total} rows from row {start + 1} on"
         raise DataError(
-            f"{dropped} {of} have missing values (first: row {start + i + 1}, column '{self.columns[j]}'). "
+            f"{dropped} {of} have missing values (first: row {start + i + 1}, column '{self._complete[j]}'). "
             "Pass missing='drop' (on the command line: --missing drop) to leave them out."
         )
 
@@ -344,8 +410,12 @@ def of_tally(tally: Tally | None, source: str, reading: Reading) -> Dataset:
         rows = rows.astype(np.int64)
     counts = tally.repeats if weights is None else tally.repeats * weights
     repeats = None if weights is None else tally.repeats
-    names = reading.columns
-    return Dataset(rows, counts, names, tally.first, dropped, source, repeats, reading.named, reading.notes)
+    names, extra, q = reading.columns, tally.extra, len(reading.given)
+    return Dataset(
+        rows, counts, names, tally.first, dropped, source, repeats, reading.named, reading.notes,
+        given=None if extra is None or not q else np.ascontiguousarray(extra[:q].T), given_columns=reading.given,
+        cluster=None if extra is None or reading.cluster is None else extra[-1].astype(np.int64),
+    )  # fmt: skip
 
 
 def _aligned(weights: Any, source: Any) -> np.ndarray:

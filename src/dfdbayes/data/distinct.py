@@ -28,6 +28,8 @@ class Tally:
         The number of the row where each is first seen.
     weights : (u,) floats, optional
         What one observation of it weighs.
+    extra : (k, u) floats, optional
+        What else makes a row distinct and is not modelled: covariates, and the cluster it belongs to.
     total, dropped : int
         Rows seen, and rows among them that were left out.
     """
@@ -38,6 +40,7 @@ class Tally:
     weights: Float[np.ndarray, " u"] | None = None
     total: int = 0
     dropped: int = 0
+    extra: Float[np.ndarray, "k u"] | None = None
 
     @property
     def size(self) -> int:
@@ -46,7 +49,8 @@ class Tally:
     def without_weights(self) -> Tally:
         """Rows by value alone, each observation repeated as often as it weighs."""
         assert self.weights is not None
-        return condense(self.columns, self.first, self.repeats * self.weights, None, self.total, self.dropped)
+        repeats = self.repeats * self.weights
+        return condense(self.columns, self.first, repeats, None, self.total, self.dropped, self.extra)
 
     def buckets(self) -> Int[np.ndarray, " u"]:
         """A bucket for each row, given by its values alone, whatever else the data hold."""
@@ -55,7 +59,8 @@ class Tally:
     def part(self, chosen: np.ndarray) -> Tally:
         """Some of the rows."""
         weights = None if self.weights is None else self.weights[chosen]
-        return Tally(self.columns[:, chosen], self.repeats[chosen], self.first[chosen], weights)
+        extra = None if self.extra is None else self.extra[:, chosen]
+        return Tally(self.columns[:, chosen], self.repeats[chosen], self.first[chosen], weights, extra=extra)
 
 
 def condense(
@@ -65,9 +70,11 @@ def condense(
     weights: np.ndarray | None = None,
     total: int = 0,
     dropped: int = 0,
+    extra: np.ndarray | None = None,
 ) -> Tally:
     """The distinct ones among rows given by column; ``first`` must be increasing among equal rows."""
-    codes = [*columns] if weights is None else [*columns, np.unique(weights, return_inverse=True)[1]]
+    more = [*([] if extra is None else extra), *([] if weights is None else [weights])]
+    codes = [*columns, *(np.unique(part, return_inverse=True)[1] for part in more)]
     key, size = _keys(codes)
     if size <= max(4 * len(key), 2**16):
         summed = np.bincount(key, weights=repeats, minlength=size)
@@ -83,7 +90,8 @@ def condense(
         counts = np.diff([*begins, len(key)]) if repeats is None else np.add.reduceat(repeats[order], begins)
     kept = [_compact(column[index]) for column in columns]
     held = None if weights is None else weights[index]
-    return Tally(np.stack(kept), np.asarray(counts, float), first[index], held, total, dropped)
+    besides = None if extra is None else extra[:, index]
+    return Tally(np.stack(kept), np.asarray(counts, float), first[index], held, total, dropped, besides)
 
 
 def merge(parts: Sequence[Tally]) -> Tally:
@@ -101,6 +109,7 @@ def merge(parts: Sequence[Tally]) -> Tally:
         weights,
         sum(part.total for part in parts),
         sum(part.dropped for part in parts),
+        None if parts[0].extra is None else np.concatenate([p.extra for p in parts if p.extra is not None], axis=1),
     )
 
 

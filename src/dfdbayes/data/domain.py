@@ -154,6 +154,11 @@ class Domain:
         return inside
 
     @property
+    def is_binary(self) -> bool:
+        """Whether every coordinate has two states."""
+        return all(len(coordinate.levels) == 2 for coordinate, _ in self.runs)
+
+    @property
     def is_finite(self) -> bool:
         return all(coordinate.kind == "finite" for coordinate, _ in self.runs)
 

@@ -1,1 +1,1 @@
-"""."""
+"""`fit` and what calls it: studies of coverage, comparisons."""

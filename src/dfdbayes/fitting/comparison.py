@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pandas as pd
 
-from ..errors import SettingError
+from .. import losses
+from ..errors import CalibrationError, EscapedError, MinimiserError, ModelError, SettingError
+from ..losses.base import AbstractLoss
+from ..models.base import AbstractModel
 from ..results.fit_result import Fit
+from .fit import fit
+
+LOSSES = ("dfd", "ratio", "ksd", "pseudo", "likelihood")
 
 
 @dataclass(frozen=True)
@@ -20,10 +28,49 @@ class Comparison:
     fits : dict of Fit
     table : pandas.DataFrame
         One row for each parameter and fit: estimate (posterior mean), sd, interval, its width, beta and seconds.
+    failed : dict of str
+        Why other fits were not possible, by name.
     """
 
     fits: dict[str, Fit]
     table: pd.DataFrame
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+def compare_losses(
+    model: AbstractModel | str, data: Any, by: Sequence[str | AbstractLoss] = LOSSES, **settings: Any
+) -> Comparison:
+    """Fit a model by several losses and put the fits side by side.
+
+    Parameters
+    ----------
+    model, data, **settings
+        As for `fit`.
+    by : sequence of str or loss
+        A loss that cannot be used for this model and these data is in ``failed``, with the reason; if none can, its
+        error is raised.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd
+    >>> x = [2, 3, 1, 4, 2, 0, 3, 5, 2, 1] * 20
+    >>> found = dfd.compare_losses("poisson", x, by=("ratio", "likelihood"), sampler="laplace", progress=False)
+    >>> list(found.fits)
+    ['ratio', 'likelihood']
+    """
+    chosen = [losses.by_name(loss) for loss in by]
+    fits: dict[str, Fit] = {}
+    failed: dict[str, str] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they are on the fits
+        for loss in chosen:
+            try:
+                fits[loss.name] = fit(model, data, loss=loss, **settings)
+            except (CalibrationError, EscapedError, MinimiserError, ModelError) as problem:
+                if len(failed) + 1 == len(chosen):
+                    raise
+                failed[loss.name] = str(problem)
+    return replace(compare(fits), failed=failed)
 
 
 def compare(fits: Mapping[str, Fit], interval: float = 0.95) -> Comparison:
@@ -39,12 +86,12 @@ def compare(fits: Mapping[str, Fit], interval: float = 0.95) -> Comparison:
     """
     if not fits:
         raise SettingError("nothing to compare: give at least one fit, for example {'dfd': fit}")
-    if len({fit.data.digest for fit in fits.values()}) > 1:
-        shown = ", ".join(f"{name}: {fit.data.source}, n = {fit.data.n}" for name, fit in fits.items())
+    if len({one.data.digest for one in fits.values()}) > 1:
+        shown = ", ".join(f"{name}: {one.data.source}, n = {one.data.n}" for name, one in fits.items())
         raise SettingError(f"the fits are of different data ({shown}); compare fits of the same")
     rows = []
-    for name, fit in fits.items():
-        table = fit.summary(interval)
+    for name, one in fits.items():
+        table = one.summary(interval)
         low, high = (next(c for c in table.columns if c.startswith("eti") and c.endswith(end)) for end in ("lb", "ub"))
         for parameter, row in table.iterrows():
             rows.append(
@@ -56,8 +103,8 @@ def compare(fits: Mapping[str, Fit], interval: float = 0.95) -> Comparison:
                     low: row[low],
                     high: row[high],
                     "width": row[high] - row[low],
-                    "beta": fit.beta,
-                    "seconds": sum(fit.timings["seconds"].values()),
+                    "beta": one.beta,
+                    "seconds": sum(one.timings["seconds"].values()),
                 }
             )
     frame = pd.DataFrame(rows)

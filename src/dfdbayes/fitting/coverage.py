@@ -6,24 +6,23 @@ import json
 import uuid
 import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .._util.identity import fingerprint
-from .._util.process import require_unforked
+from .._util.process import kept, require_seed, require_unforked
 from .._util.progress import on_terminal
-from ..backends.dask import kept
+from ..backends.local import Local, by_client
 from ..errors import DataError, DfdbayesError, SettingError
 from ..models.base import AbstractModel
 from ..models.parameters import Space
 from ..results.fit_result import versions
-from ..simulators import require_seed, simulate
+from ..simulators import simulate
 from .fit import Silent, fit
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -122,37 +121,22 @@ def coverage(
     about = {"theta": truth.tolist(), "n": n, "seed": seed, "source": None if source is None else fingerprint(source)}
     about |= {"simulation": simulation, "version": versions()["dfdbayes"]} | model.identity
     about = json.loads(json.dumps(about | {key: _described(value) for key, value in settings.items()}))
-    done, writing = _kept(path, about), Lock()
+    done = _kept(path, about)
     advance = (on_terminal() if progress else Silent()).begin("coverage", replicates)
 
-    job = _Job(uuid.uuid4().hex, model, theta, truth, n, simulation, source, settings)
-
-    def finished(r: int, result: dict[str, Any]) -> None:
-        if r not in done:
-            done[r] = {"replicate": r, "run": about} | result
-            if path is not None:
-                with writing, Path(path).open("a") as lines:
-                    lines.write(json.dumps(done[r]) + "\n")
-        advance(1)
-
-    def one(r: int) -> None:
-        finished(r, done[r] if r in done else _replicate(job, seed + r))
-
+    job = _Job(uuid.uuid4().hex, model, theta, truth, n, simulation, source, {"check": False} | settings)
+    missing = [r for r in range(replicates) if r not in done]
+    advance(replicates - len(missing))
+    backend = Local(workers) if client is None else by_client(client)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if client is not None:
-            missing = [r for r in range(replicates) if r not in done]
-            advance(replicates - len(missing))
-            for r, task in zip(
-                missing,
-                client.map(_replicate, [job] * len(missing), [seed + r for r in missing], pure=False),
-                strict=True,
-            ):
-                finished(r, task.result())
-        else:
-            one(0)  # compiles alone; the others share what it compiled
-            with ThreadPoolExecutor(workers) as pool:
-                list(pool.map(one, range(1, replicates)))
+        found = backend.each(partial(_replicate, job), [seed + r for r in missing])
+        for r, result in zip(missing, found, strict=True):
+            done[r] = {"replicate": r, "run": about} | result
+            if path is not None:
+                with Path(path).open("a") as lines:
+                    lines.write(json.dumps(done[r]) + "\n")
+            advance(1)
     results = [done[r] for r in range(replicates)]
     return _counted(results, model.space.names, levels)
 

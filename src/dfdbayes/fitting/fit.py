@@ -1,10 +1,11 @@
-"""`fit`: the road from data to a calibrated posterior."""
+"""`fit`: the road from data to a calibrated posterior, one stage after the other."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,30 +15,31 @@ import numpy as np
 from .. import losses, models
 from .._util.checkpoint import NOTHING, Checkpoint, keeping
 from .._util.identity import fingerprint
-from .._util.process import require_unforked
-from .._util.resources import LONG, Needs, estimate, require_memory
+from .._util.process import require_seed, require_unforked
+from .._util.resources import LONG, estimate, require_memory
 from .._util.timing import Clock
-from ..backends import dask as distributed
-from ..data.dataset import Dataset
-from ..errors import CalibrationError, DataError, ModelError, SettingError
+from ..backends.local import Backend, Source, by_client
+from ..errors import CalibrationError, SettingError
+from ..inference import resampling as resamplings
 from ..inference import sampling
 from ..inference.adjustment import METHODS as ADJUSTMENTS
 from ..inference.adjustment import adjusted
 from ..inference.calibration import RESAMPLING, Calibration, calibrate, require_positive
 from ..inference.diagnostics import bounds_of, require_finite, require_in_basin, warnings_of
 from ..inference.minimise import Minimum, minimise, require
-from ..inference.objective import Objective, arranged
-from ..inference.posterior import posterior
+from ..inference.objective import Objective
+from ..inference.posterior import named_draws, posterior
 from ..inference.resampling import Bootstrap
-from ..inference.resampling import bootstrap as run_bootstrap
 from ..inference.sampling import Draws
-from ..models import graphs
-from ..models.base import AbstractModel, ExponentialFamily
-from ..models.graphs import Graph
-from ..models.graphs import blocks as cut_into_blocks
-from ..models.parameters import Space, describe_prior, require_name
+from ..losses.base import AbstractLoss
+from ..models import priors as plain_priors
+from ..models.base import AbstractModel
+from ..models.graphs import of as graph_of
+from ..models.parameters import Space, describe_prior
+from ..results.checks import Checks, check
 from ..results.fit_result import Fit, assemble, versions
-from ..simulators import require_seed
+from ..results.predictive import parameters_of
+from ..results.uncalibrated import uncalibrated_intervals
 
 
 class Progress(Protocol):
@@ -73,15 +75,17 @@ def fit(
     warmup: int | None = None,
     chains: int | None = None,
     bootstrap: int = 400,
-    resampling: str = "multinomial",
+    resampling: Any = "multinomial",
     seed: int = 0,
     columns: Any = None,
     weights: Any = None,
     missing: str = "refuse",
+    cluster: str | None = None,
     options: Mapping[str, Any] | None = None,
     client: Any = None,
     checkpoint: str | Path | None = None,
     resume: bool = True,
+    check: bool = True,
     progress: bool | Progress = True,
 ) -> Fit:
     """Fit a model to discrete data: a generalised posterior whose width is calibrated by a bootstrap.
@@ -115,10 +119,13 @@ def fit(
         Lengths of the chains; each sampler has its own defaults.
     bootstrap : int
         Bootstrap replicates for the calibration.
-    resampling : {"multinomial", "dirichlet"}
-        Whether a bootstrap draws observations with replacement or gives each a random share.
+    resampling : {"multinomial", "dirichlet"} or resampling
+        Whether a bootstrap draws observations with replacement or gives each a random share; or an object such as
+        ``dfd.resampling.Blocks(side=5)``.
     seed : int
         The same seed gives the same draws.
+    cluster : str, optional
+        The column that says which rows belong together: these are resampled together.
     options : mapping, optional
         With a model given by name, what its function takes: ``{"graph": dfd.graphs.grid(6, 6)}``.
     client : dask.distributed.Client, optional
@@ -130,6 +137,8 @@ def fit(
     resume : bool
         Whether to go on from what that folder keeps. Otherwise an earlier run's parts are removed from it, once the
         data and the model have been found sound.
+    check : bool
+        Whether to simulate from the posterior and compare with the data: ``fit.checks``, which reports show.
     progress : bool
         Whether to show progress bars (only on a terminal).
 
@@ -145,146 +154,170 @@ def fit(
     ['rate']
     """
     require_unforked()
-    require_seed(seed)
-    clock, shown = Clock(), _progress(progress)
-    loss = losses.by_name(loss)
-    chosen = sampling.by_name(sampler, draws, warmup, chains, bounded=loss.bounded)
-    if beta is not None:
-        require_positive(beta)
-    adjust = "none" if adjust is None else str(adjust).lower()
-    if adjust not in ("none", "auto", *ADJUSTMENTS):
-        raise SettingError(f"there is no adjustment '{adjust}'; known: {', '.join(ADJUSTMENTS)}, auto, none")
-    method = beta if beta is not None else loss.calibration if calibration is None else calibration
-    usual = beta is None and calibration is None and method in RESAMPLING
-    wanted = {"auto": "bootstrap" if usual else None, "none": None}.get(adjust, adjust)
-    resamples = method in RESAMPLING or wanted == "bootstrap"
+    plan = Plan.of(
+        loss, calibration, beta, adjust, on_failure, sampler, draws, warmup, chains, bootstrap, resampling, seed
+    )
+    clock, shown, backend = Clock(), _progress(progress), by_client(client)
+    with clock.stage("read"):
+        reading = {"columns": columns, "weights": weights, "missing": missing, "cluster": cluster}
+        source, made = _read(backend, model, data, options, prior, reading, plan, shown)
+    with clock.stage("tabulate"):
+        objective = _tabulate(source, made, plan, shown)
+    with clock.stage("minimise"):
+        minimum = require(minimise(objective), objective)
+    with keeping(checkpoint, lambda: _identity(objective, minimum, plan), resume) as kept:
+        with clock.stage("calibrate"):
+            weight = _calibrate(backend, objective, minimum, plan, kept, shown)
+        with clock.stage("sample"):
+            drawn = _sample(objective, minimum, weight, plan, kept, shown)
+    with clock.stage("summarise"):
+        named, left_out = require_finite(named_draws(made, made.space.from_z(drawn.z)), made.space)
+        tree = assemble(named, drawn.stats, objective.data, _labels(made.space))
+        told = warnings_of(objective, minimum, weight, drawn.unmoved, drawn.adjust, drawn.stats, tree) + left_out
+        found = Fit(
+            made, objective.data, minimum, weight, tree, _settings(objective, minimum, weight, plan, drawn.adjust),
+            tuple(map(str, told)), {"seconds": clock.seconds, "compiling": clock.compiling}, versions(), objective.loss,
+        )  # fmt: skip
+    if check:
+        with clock.stage("check"):
+            found = _checked(found, objective, plan)
+    for warning in told:
+        warnings.warn(warning, stacklevel=2)
+    return found
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run was asked to do with a loss, checked."""
+
+    loss: AbstractLoss
+    method: str | float
+    adjust: str | None
+    may_leave: bool
+    """Whether draws that cannot be adjusted may stay as they are."""
+    on_failure: str
+    sampler: Any
+    bootstrap: int
+    resampling: Any
+    seed: int
+
+    @classmethod
+    def of(
+        cls, loss: Any, calibration: str | float | None, beta: float | None, adjust: str | None, on_failure: str,
+        sampler: Any, draws: int | None, warmup: int | None, chains: int | None, bootstrap: int, resampling: Any, seed: int,
+    ) -> Plan:  # fmt: skip
+        """Refuse what makes no sense, before any data are read."""
+        require_seed(seed)
+        found = losses.by_name(loss)
+        chosen = sampling.by_name(sampler, draws, warmup, chains, bounded=found.bounded)
+        if beta is not None:
+            require_positive(beta)
+        word = "none" if adjust is None else str(adjust).lower()
+        if word not in ("none", "auto", *ADJUSTMENTS):
+            raise SettingError(f"there is no adjustment '{word}'; known: {', '.join(ADJUSTMENTS)}, auto, none")
+        method = beta if beta is not None else found.calibration if calibration is None else calibration
+        usual = beta is None and calibration is None and method in RESAMPLING
+        moved = {"auto": "bootstrap" if usual else None, "none": None}.get(word, word)
+        plan = cls(found, method, moved, word == "auto", on_failure, chosen, bootstrap, resampling, seed)
+        if plan.resamples:
+            resamplings.require_size(bootstrap)
+        return plan
+
+    @property
+    def resamples(self) -> bool:
+        """Whether bootstrap fits are needed."""
+        return self.method in RESAMPLING or self.adjust == "bootstrap"
+
+    @property
+    def fits(self) -> int:
+        return self.bootstrap if self.resamples else 0
+
+    @property
+    def needs_units(self) -> bool:
+        """Whether anything depends on what is independent in the data."""
+        return self.resamples or self.adjust is not None or self.method == "lyddon"
+
+
+def _read(
+    backend: Backend, model: AbstractModel | str, data: Any, options: Mapping[str, Any] | None,
+    prior: Mapping[str, Any] | None, reading: dict[str, Any], plan: Plan, shown: Progress,
+) -> tuple[Source, AbstractModel]:  # fmt: skip
+    """The data, and the model for them; a model that would not fit into memory is refused before any row is read."""
 
     @cache
-    def made(d: int) -> AbstractModel:
-        """The model for so many columns; one that would not fit into memory is refused before any row is read."""
+    def of_width(d: int) -> AbstractModel:
         found = models.by_name(model, d, options) if isinstance(model, str) else model.current()
-        require_memory(estimate(found.space.size, d, 0, 0, bootstrap if resamples else 0, 0))
+        require_memory(estimate(found.space.size, d, 0, 0, plan.fits, 0))
         return found
 
-    with clock.stage("read"):
-        reading = _by_percent(shown.begin("reading", 100))
-        read = Dataset.of if client is None else partial(distributed.read, client)
-        domain = (lambda d: made(d).domain) if isinstance(model, str) else made(0).domain
-        columns = columns or _node_names(options if isinstance(model, str) else model.options)
-        found = read(data, domain, columns=columns, weights=weights, missing=missing, advance=reading)
-        dataset = found.sample if isinstance(found, distributed.Spread) else found
-        model = made(dataset.d if isinstance(model, str) else 0)
-        if isinstance(found, distributed.Spread) and isinstance(model, ExponentialFamily):
-            found = dataset = found.whole()
-        if client is not None:
-            dataset.check(model.domain)
-        dataset = arranged(model, dataset)
-        model = model.with_priors(prior).labelled(dataset.columns)
-        blocks = _blocks(model, dataset, resampled=resamples or wanted is not None or method == "lyddon")
-    with clock.stage("tabulate"):
-        if isinstance(found, distributed.Spread):
-            objective = found.objective(model, loss)
-        else:
-            objective = Objective(model, dataset, loss, blocks)
-        _ = objective.own_weights
-    needs = _needs(objective, bootstrap if resamples else 0, chosen)
+    named = isinstance(model, str)
+    graph = (options or {}).get("graph") if isinstance(model, str) else None
+    names = (
+        (() if graph is None or isinstance(graph, str) else graph_of(graph).names) if named else of_width(0).node_names
+    )
+    reading = reading | {"columns": reading["columns"] or names or None}
+    domain = (lambda d: of_width(d).domain) if named else of_width(0).domain
+    source = backend.read(data, domain, advance=_by_percent(shown.begin("reading", 100)), **reading)
+    found = of_width(source.data.d if named else 0)
+    source = source.arranged(found)
+    return source, found.with_priors(prior).labelled(source.data.columns)
+
+
+def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress) -> Objective:
+    """The loss on the data, as long as the machine can hold what comes next."""
+    units = None
+    if plan.needs_units:
+        units = resamplings.chosen(plan.resampling, model, source.data).units(model, source.data)
+    objective = source.objective(model, plan.loss, units)
+    _ = objective.own_weights
+    cells = min(sum(leaf.size for leaf in jax.tree.leaves(objective.table)), objective.data.rows.size)
+    transitions = plan.sampler.chains * plan.sampler.transitions
+    rows = len(objective.data.rows)
+    needs = estimate(model.space.size, objective.data.d, rows, cells, plan.fits, transitions)
     require_memory(needs)
     if needs.seconds > LONG:
         shown.tell(f"this will take a while: {needs}")
-    asked: dict[str, Any] = {
-        "model": model.name,
-        "options": models.plain_options(model),
-        "loss": objective.loss.name,
-        "priors": {p.name: describe_prior(p.prior) for p in model.space.parameters},
-        "sampler": chosen.name,
-        "draws": chosen.draws,
-        "warmup": chosen.warmup,
-        "chains": chosen.chains,
-        "seed": seed,
-    }
-    with clock.stage("minimise"):
-        minimum = require(minimise(objective), objective)
-
-    def about() -> dict[str, Any]:
-        parts = {"bootstrap": bootstrap, "resampling": resampling, "data": dataset.digest, "on_failure": on_failure}
-        parts |= {
-            "calibration": str(method),
-            "sampler settings": fingerprint(chosen),
-            "loss settings": fingerprint(loss),
-        }
-        # The minimum stands for what no identity sees: what a function calls outside of JAX.
-        parts["minimum"] = [f"{number:.8g}" for number in (minimum.value, *minimum.vector)]
-        return asked | parts | {"identity": model.identity, "versions": versions()}
-
-    with keeping(checkpoint, about, resume) as kept:
-        weight, sampled = _calibrated_draws(
-            objective, minimum, chosen, clock, shown, kept, client=client, method=method, resamples=resamples,
-            bootstrap=bootstrap, resampling=resampling, on_failure=on_failure, seed=seed,
-        )  # fmt: skip
-    with clock.stage("sample"):
-        z, unmoved = sampled.z, ""
-        try:
-            z = adjusted(z, objective, minimum, weight, wanted)
-        except CalibrationError as problem:
-            if adjust != "auto":
-                raise
-            wanted, unmoved = None, str(problem).partition(" What to do")[0]
-    with clock.stage("summarise"):
-        named, left_out = require_finite(named_draws(model, model.space.from_z(z)), model.space)
-        tree = assemble(named, sampled.stats, dataset, _labels(model.space))
-        told = warnings_of(objective, minimum, weight, unmoved, wanted, sampled.stats, tree) + left_out
-    for warning in told:
-        warnings.warn(warning, stacklevel=2)
-    settings = asked | {
-        "resampling": resampling if len(weight.outcomes) else None,
-        "units": "rows" if blocks is None else f"{len(objective.units)} blocks of sites of one observation",
-        "calibration": weight.method,
-        "adjust": wanted,
-        "bounds": None if objective.loss.bounded else bounds_of(minimum),
-        "bootstrap": bootstrap if len(weight.outcomes) else 0,
-    }
-    timings = {"seconds": clock.seconds, "compiling": clock.compiling}
-    return Fit(model, dataset, minimum, weight, tree, settings, tuple(map(str, told)), timings, versions())
+    return objective
 
 
-def _calibrated_draws(
-    objective: Objective,
-    minimum: Minimum,
-    chosen: Any,
-    clock: Clock,
-    shown: Progress,
-    kept: Checkpoint,
-    *,
-    client: Any,
-    method: str | float,
-    resamples: bool,
-    bootstrap: int,
-    resampling: str,
-    on_failure: str,
-    seed: int,
-) -> tuple[Calibration, Draws]:
-    """The weight of the loss, and draws of the posterior under it."""
-    with clock.stage("calibrate"):
-        replicates: int | Bootstrap = bootstrap
-        if resamples:
-            run = run_bootstrap if client is None else partial(distributed.bootstrap, client, here=run_bootstrap)
-            advance = shown.begin("bootstrap", bootstrap)
-            replicates = run(
-                objective, minimum, bootstrap, kind=resampling, seed=seed, advance=advance, checkpoint=kept
-            )
-        weight = calibrate(objective, method, bootstrap=replicates, minimum=minimum, on_failure=on_failure)
-    with clock.stage("sample"):
-        advance = shown.begin("sampling", chosen.transitions)
-        sampled = sample(objective, weight.beta, minimum, chosen, seed=seed, advance=advance, checkpoint=kept)
-        if sampled.stats:  # chains may wander off; independent draws cannot
-            require_in_basin(objective, minimum, objective.model.space.from_z(sampled.z))
-    return weight, sampled
+def _calibrate(
+    backend: Backend, objective: Objective, minimum: Minimum, plan: Plan, kept: Checkpoint, shown: Progress
+) -> Calibration:
+    """The weight of the loss, from bootstrap fits where it needs them."""
+    replicates: int | Bootstrap = plan.bootstrap
+    if plan.resamples:
+        how = resamplings.chosen(plan.resampling, objective.model, objective.data)
+        advance = shown.begin("bootstrap", plan.bootstrap)
+        replicates = backend.bootstrap(
+            how, objective, minimum, plan.bootstrap, seed=plan.seed, advance=advance, checkpoint=kept
+        )
+    return calibrate(objective, plan.method, bootstrap=replicates, minimum=minimum, on_failure=plan.on_failure)
 
 
-def _needs(objective: Objective, bootstrap: int, sampler: Any) -> Needs:
-    p, d, rows = objective.model.space.size, objective.data.d, len(objective.data.rows)
-    cells = min(sum(leaf.size for leaf in jax.tree.leaves(objective.arrays)), objective.data.rows.size)
-    return estimate(p, d, rows, cells, bootstrap, sampler.chains * sampler.transitions)
+@dataclass(frozen=True)
+class Drawn:
+    """Draws in unconstrained coordinates; how they were adjusted, or why they were not."""
+
+    z: np.ndarray
+    stats: dict[str, np.ndarray]
+    adjust: str | None
+    unmoved: str = ""
+
+
+def _sample(
+    objective: Objective, minimum: Minimum, weight: Calibration, plan: Plan, kept: Checkpoint, shown: Progress
+) -> Drawn:
+    """Draws of the posterior, moved to the estimator's width where that was asked for."""
+    advance = shown.begin("sampling", plan.sampler.transitions)
+    found = sample(objective, weight, minimum, plan.sampler, seed=plan.seed, advance=advance, checkpoint=kept)
+    if found.stats:  # chains may wander off; independent draws cannot
+        require_in_basin(objective, minimum, objective.model.space.from_z(found.z))
+    try:
+        return Drawn(adjusted(found.z, objective, minimum, weight, plan.adjust), found.stats, plan.adjust)
+    except CalibrationError as problem:
+        if not plan.may_leave:
+            raise
+        return Drawn(found.z, found.stats, None, str(problem).partition(" What to do")[0])
 
 
 def sample(
@@ -307,45 +340,60 @@ def sample(
     return chosen.run(log_density, inputs, around, seed, advance, checkpoint)
 
 
-def named_draws(model: AbstractModel, theta: np.ndarray) -> dict[str, np.ndarray]:
-    """Draws by name, with the model's derived quantities after its parameters."""
-    named = model.space.unflatten(theta)
-    more = dict(model.derived(named)) if model.derived is not None else {}
-    for name in more:
-        require_name(name, "derived quantity")
-        if name in named:
-            raise ModelError(
-                f"derived returns '{name}', which is a parameter: call the derived quantity something else"
-            )
-    return named | more
+def _checked(fit: Fit, objective: Objective, plan: Plan) -> Fit:
+    """The same fit with its predictive checks, and the intervals that there would be without calibration."""
+    space = objective.model.space
+    thetas = parameters_of(fit.posterior, [p.name for p in space.parameters])
+    checks = Checks(problem="the data are with the workers") if objective.elsewhere else check(
+        objective.model, thetas, objective.data, plan.seed
+    )  # fmt: skip
+    plain = uncalibrated_intervals(objective, fit.minimum, plan.seed, list(fit.entries))
+    return replace(fit, checks=checks, uncalibrated=plain)
+
+
+def _asked(objective: Objective, plan: Plan) -> dict[str, Any]:
+    """Everything that was chosen, in values JSON can hold."""
+    space, chosen = objective.model.space, plan.sampler
+    return {
+        "model": objective.model.name,
+        "options": models.plain_options(objective.model),
+        "loss": plan.loss.name,
+        "loss_arguments": losses.plain(plan.loss),
+        "priors": {p.name: describe_prior(p.prior) for p in space.parameters},
+        "prior_arguments": {p.name: plain_priors.plain(p.prior) for p in space.parameters},
+        "sampler": chosen.name,
+        "draws": chosen.draws,
+        "warmup": chosen.warmup,
+        "chains": chosen.chains,
+        "seed": plan.seed,
+    }
+
+
+def _settings(
+    objective: Objective, minimum: Minimum, weight: Calibration, plan: Plan, adjust: str | None
+) -> dict[str, Any]:
+    return _asked(objective, plan) | {
+        "resampling": weight.resampling or None,
+        "units": str(objective.units),
+        "calibration": weight.method,
+        "adjust": adjust,
+        "bounds": None if objective.loss.bounded else bounds_of(minimum),
+        "bootstrap": plan.bootstrap if len(weight.outcomes) else 0,
+    }
+
+
+def _identity(objective: Objective, minimum: Minimum, plan: Plan) -> dict[str, Any]:
+    """What the parts of a run depend on."""
+    parts = {"bootstrap": plan.bootstrap, "resampling": fingerprint(plan.resampling), "on_failure": plan.on_failure}
+    parts |= {"data": objective.data.digest, "calibration": str(plan.method)}
+    parts |= {"sampler settings": fingerprint(plan.sampler), "loss settings": fingerprint(plan.loss)}
+    # The minimum stands for what no identity sees: what a function calls outside of JAX.
+    parts["minimum"] = [f"{number:.8g}" for number in (minimum.value, *minimum.vector)]
+    return _asked(objective, plan) | parts | {"identity": objective.model.identity, "versions": versions()}
 
 
 def _labels(space: Space) -> dict[str, tuple[str, ...]]:
     return {p.name: p.labels for p in space.parameters if p.labels and len(p.shape) == 1}
-
-
-def _node_names(options: Mapping[str, Any] | None) -> tuple[str, ...] | None:
-    """The columns that a graph asks for, where its nodes have names."""
-    graph = (options or {}).get("graph")
-    return None if graph is None or isinstance(graph, str) else graphs.of(graph).names or None
-
-
-def _blocks(model: AbstractModel, data: Dataset, resampled: bool) -> np.ndarray | None:
-    """What is resampled: rows (None), or blocks of sites if there is one observation of a lattice."""
-    if data.n < 2 and not resampled:
-        return None
-    if data.n < 2 and isinstance(model.options.get("graph"), Graph) and data.d > 1:
-        return cut_into_blocks(model.options["graph"])
-    if data.n < 2:
-        raise DataError("the data hold one row; at least two different rows are needed to calibrate a posterior")
-    if len(data.rows) < 2:
-        shown = ", ".join(f"{name} = {value}" for name, value in zip(data.columns[:5], data.rows[0], strict=False))
-        raise DataError(
-            f"the data are constant: all {data.n} rows have {shown}. The minimiser does not exist, and a bootstrap "
-            "of constant data shows no variation. Check that the right column was read; otherwise "
-            "collect data that vary."
-        )
-    return None
 
 
 def _by_percent(advance: Callable[[int], None]) -> Callable[[int, int], None]:

@@ -1,1 +1,1 @@
-"""."""
+"""From a loss to a calibrated posterior."""

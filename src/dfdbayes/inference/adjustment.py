@@ -87,7 +87,7 @@ def _sandwich(objective: Objective, minimum: Minimum) -> Float[np.ndarray, "p p"
     z = space.to_z(minimum.vector)
     slope = np.asarray(jax.jvp(space.from_z, (z,), (np.ones_like(z),))[1])  # each theta depends on its own z alone
     _, squares = information(objective, minimum.vector)
-    hessian = objective.hessians_at_z(z[None], objective.units[None])[0]
+    hessian = objective.hessians_at_z(z[None], objective.units.weights[None])[0]
     if np.linalg.cond(hessian) > 1e14:
         raise CalibrationError(
             "the loss's Hessian is singular at its minimiser, so the sandwich formula has no answer. What to do: use "

@@ -234,7 +234,7 @@ def _with(found: Calibration, replicates: Bootstrap | None) -> Calibration:
 def information(objective: Objective, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The loss's Hessian, and the sum over observations of squared gradients, at ``theta``."""
     gradients = objective.unit_gradients(theta)
-    weights = objective.observations * objective.unit_weights**2
+    weights = objective.units.observations * objective.units.each**2
     return objective.hessian(theta), (gradients * weights[:, None]).T @ gradients
 
 

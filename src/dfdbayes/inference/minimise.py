@@ -174,7 +174,7 @@ def _newton(evaluate: Callable, y: Array, lower: Array, upper: Array, slope: Cal
 
 @partial(jax.jit, static_argnums=0)
 def _minimise_batch(
-    problem: Problem, y: Array, lower: Array, upper: Array, aim: Array, arrays: Any, weights: Any
+    problem: Problem, y: Array, lower: Array, upper: Array, aim: Array, table: Any, weights: Any
 ) -> tuple[Array, ...]:
     def one(y: Array, weights: Any) -> tuple[Array, ...]:
         space = problem.model.space
@@ -183,7 +183,7 @@ def _minimise_batch(
             return jnp.abs(jax.jvp(space.from_y, (y,), (jnp.ones_like(y),))[1])
 
         end = _newton(
-            lambda y: problem.second_order_along(space.from_y, y, arrays, weights), y, lower, upper, slope, aim
+            lambda y: problem.second_order_along(space.from_y, y, table, weights), y, lower, upper, slope, aim
         )
         free = _free(end.y, end.gradient, lower, upper)
         gradient = jnp.where(free, end.gradient, 0.0) / slope(end.y)
@@ -232,7 +232,7 @@ def first_guess(objective: Objective) -> np.ndarray:
     if objective.loss == RATIO:
         return centre
     bounded = replace(objective, loss=RATIO)
-    found = _search(bounded, bounded.units[None], centre, *box(space, centre))
+    found = _search(bounded, bounded.units.weights[None], centre, *box(space, centre))
     usable = found.outcomes[0] in (Outcome.CONVERGED, Outcome.BOUNDARY)
     return found.vectors[0] if usable else centre
 
@@ -292,7 +292,7 @@ def _descend(
     for _ in range(4):
         *ends, hessians = map(
             np.array,
-            _minimise_batch(objective.problem, y, lower, upper, AIM * n, objective.arrays, term_weights),
+            _minimise_batch(objective.problem, y, lower, upper, AIM * n, objective.table, term_weights),
         )
         y, values, norms, _, convex = ends
         saddles = np.flatnonzero(~convex & (norms <= ENOUGH * n) & np.isfinite(values))
@@ -322,7 +322,7 @@ def minimise(objective: Objective, start: Any = None) -> Minimum:
     space = objective.model.space
     begin = first_guess(objective) if start is None else interior(space, space.flatten(start), open_only=True)
     lower, upper = box(space, begin)
-    found = _search(objective, objective.units[None], begin, lower, upper)
+    found = _search(objective, objective.units.weights[None], begin, lower, upper)
     y, names = found.y[0], np.array(space.names)
     touching = (y <= lower + 1e-9) | (y >= upper - 1e-9)
     ends = space.from_y(np.stack([lower, upper]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -14,10 +14,12 @@ from jaxtyping import Array, Float
 
 from .. import losses
 from ..data.dataset import Dataset
+from ..data.sites import BLOCKS, ROWS, Sites, Units, rows_of
 from ..errors import DataError, ModelError, SettingError
+from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
-from ..models.graphs import Graph
 from ..models.parameters import Theta
+from ..models.tables import Prepared, SecondOrder
 
 BATCH = 50  # minimisations or evaluations that run as one compiled call
 MOST_CELLS = 2**26  # numbers of a table times evaluations at once
@@ -28,19 +30,17 @@ class Problem:
     """What compiled code depends on: the model's structure and the loss, never the data or the priors."""
 
     model: AbstractModel
-    loss: Any
+    loss: AbstractLoss
 
-    def value(self, theta: Theta, arrays: Any, weights: Any) -> Float[Array, ""]:
-        return self.loss.value(self.model, theta, arrays, weights)
+    def value(self, theta: Theta, table: Any, weights: Any) -> Float[Array, ""]:
+        return self.loss.value(theta, table, weights)
 
-    def second_order(self, theta: Theta, arrays: Any, weights: Any) -> tuple[Array, Array, Array]:
-        """Value, gradient and Hessian: by the loss's own formula for this table, or by differentiation."""
-        own = self.loss.second_order(self.model, theta, arrays, weights)
-        return own if own is not None else second_order(lambda t: self.value(t, arrays, weights), theta)
+    def second_order(self, theta: Theta, table: Any, weights: Any) -> SecondOrder:
+        """Value, gradient and Hessian: by the table's own formula for this loss, or by differentiation."""
+        own = self.loss.second_order(theta, table, weights)
+        return own if own is not None else second_order(lambda t: self.value(t, table, weights), theta)
 
-    def second_order_along(
-        self, path: Callable[[Array], Array], point: Array, arrays: Any, weights: Any
-    ) -> tuple[Array, Array, Array]:
+    def second_order_along(self, path: Callable[[Array], Array], point: Array, table: Any, weights: Any) -> SecondOrder:
         """The same in other coordinates: ``path`` takes each of them to one parameter."""
         ones = jnp.ones_like(point)
 
@@ -48,7 +48,7 @@ class Problem:
             return jax.jvp(path, (point,), (ones,))[1]
 
         first, second = jax.jvp(slope, (point,), (ones,))
-        value, gradient, hessian = self.second_order(path(point), arrays, weights)
+        value, gradient, hessian = self.second_order(path(point), table, weights)
         return value, first * gradient, first[:, None] * hessian * first[None, :] + jnp.diag(second * gradient)
 
 
@@ -60,42 +60,42 @@ def second_order(function: Callable[[Array], Array], point: Array) -> tuple[Arra
 
 
 @partial(jax.jit, static_argnums=0)
-def _value(problem: Problem, theta: Theta, arrays: Any, weights: Any) -> Float[Array, ""]:
-    return problem.value(theta, arrays, weights)
+def _value(problem: Problem, theta: Theta, table: Any, weights: Any) -> Float[Array, ""]:
+    return problem.value(theta, table, weights)
 
 
 @partial(jax.jit, static_argnums=0)
-def _gradient(problem: Problem, theta: Theta, arrays: Any, weights: Any) -> Float[Array, " p"]:
-    return jax.grad(problem.value)(theta, arrays, weights)
+def _gradient(problem: Problem, theta: Theta, table: Any, weights: Any) -> Float[Array, " p"]:
+    return jax.grad(problem.value)(theta, table, weights)
 
 
 @partial(jax.jit, static_argnums=0)
-def _hessian(problem: Problem, theta: Theta, arrays: Any, weights: Any) -> Float[Array, "p p"]:
-    return problem.second_order(theta, arrays, weights)[2]
+def _hessian(problem: Problem, theta: Theta, table: Any, weights: Any) -> Float[Array, "p p"]:
+    return problem.second_order(theta, table, weights)[2]
 
 
 @partial(jax.jit, static_argnums=0)
-def _derivatives(problem: Problem, thetas: Array, arrays: Any, weights: Any) -> tuple[Array, Array]:
+def _derivatives(problem: Problem, thetas: Array, table: Any, weights: Any) -> tuple[Array, Array]:
     """Gradients and Hessians at many parameters under one set of weights."""
-    return jax.vmap(lambda theta: problem.second_order(theta, arrays, weights)[1:])(thetas)
+    return jax.vmap(lambda theta: problem.second_order(theta, table, weights)[1:])(thetas)
 
 
 @partial(jax.jit, static_argnums=0)
-def _hessians_at_z(problem: Problem, z: Array, arrays: Any, weights: Any) -> Array:
+def _hessians_at_z(problem: Problem, z: Array, table: Any, weights: Any) -> Array:
     """Hessians in unconstrained coordinates, each under its own weights."""
     path = problem.model.space.from_z
-    return jax.vmap(lambda z, w: problem.second_order_along(path, z, arrays, w)[2])(z, weights)
+    return jax.vmap(lambda z, w: problem.second_order_along(path, z, table, w)[2])(z, weights)
 
 
 @partial(jax.jit, static_argnums=0)
-def _gradients(problem: Problem, theta: Theta, arrays: Any, weights: Any) -> Float[Array, "b p"]:
+def _gradients(problem: Problem, theta: Theta, table: Any, weights: Any) -> Float[Array, "b p"]:
     """Gradients at one parameter under many weights."""
-    return jax.vmap(lambda w: jax.grad(problem.value)(theta, arrays, w))(weights)
+    return jax.vmap(lambda w: jax.grad(problem.value)(theta, table, w))(weights)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _values(problem: Problem, at_once: int, thetas: Array, arrays: Any, weights: Any) -> Array:
-    return jax.lax.map(lambda theta: problem.value(theta, arrays, weights), thetas, batch_size=at_once)
+def _values(problem: Problem, at_once: int, thetas: Array, table: Any, weights: Any) -> Array:
+    return jax.lax.map(lambda theta: problem.value(theta, table, weights), thetas, batch_size=at_once)
 
 
 def in_batches(
@@ -117,6 +117,14 @@ class Objective:
     Parameters may be a dict by name or a flat vector. ``weights`` (one for each of ``units``) replace
     the data's own, which is how a bootstrap replicate is evaluated.
 
+    Attributes
+    ----------
+    model : AbstractModel
+    data : Dataset
+    loss : AbstractLoss
+    resampled : Units, optional
+        What weights and resamples are of: the distinct rows by default.
+
     Examples
     --------
     >>> import dfdbayes as dfd
@@ -127,70 +135,67 @@ class Objective:
 
     model: AbstractModel
     data: Dataset
-    loss: Any
-    blocks: np.ndarray | None = None
-    """For a single observation on a lattice: the block of each site. Weights and resamples are then of blocks."""
+    loss: AbstractLoss
+    resampled: Units | None = None
 
     @cached_property
     def problem(self) -> Problem:
         return Problem(self.model, self.loss)
 
     @cached_property
-    def _table(self) -> Any:
-        return self.loss.prepare(self.model, self.data, self.blocks)
-
-    @property
-    def arrays(self) -> Any:
-        return self._table.arrays
+    def sites(self) -> Sites:
+        return Sites(self.data, self.model.domain, self.resampled or rows_of(self.data), self.loss.scales)
 
     @cached_property
-    def units(self) -> Float[np.ndarray, " u"]:
-        """The data's own weight of each resampling unit: a distinct row, a class of such, or a block of sites."""
-        if self.blocks is not None:
-            return np.ones(int(self.blocks.max()) + 1)
-        return self.data.counts if self._table.units is None else self._table.units
+    def _prepared(self) -> Prepared:
+        return self.loss.prepare(self.model, self.sites)
+
+    @property
+    def table(self) -> Any:
+        return self._prepared.table
+
+    @cached_property
+    def units(self) -> Units:
+        """What is resampled: distinct rows, classes of such, clusters, or blocks of sites."""
+        own, classes = self.sites.units, self._prepared.units
+        return own if classes is None else replace(own, weights=classes, observations=classes)
 
     @property
     def rowwise(self) -> bool:
-        """Whether the resampling units are the distinct rows."""
-        return self.blocks is None and self._table.units is None
+        """Whether the units are the distinct rows."""
+        return self.units.kind == ROWS and self._prepared.units is None
 
     @property
-    def observations(self) -> Float[np.ndarray, " u"]:
-        """How many independent observations (or blocks) stand behind each unit."""
-        return self.data.observations if self.rowwise else self.units
+    def elsewhere(self) -> bool:
+        """Whether the rows are on other machines."""
+        return self._prepared.elsewhere
 
     @property
     def batch(self) -> int:
         """How many parameters are evaluated at once: fewer where a table is so long that many would fill memory."""
-        cells = min(sum(leaf.size for leaf in jax.tree.leaves(self.arrays)), 6 * self.data.rows.size)
+        cells = min(sum(leaf.size for leaf in jax.tree.leaves(self.table)), 6 * self.data.rows.size)
         cells = max(cells, 8 * self.model.space.size**2)  # Hessians, and what their factorisation needs
         return max(1, min(BATCH, 2 ** (MOST_CELLS // max(cells, 1)).bit_length() // 2))
 
     @property
-    def unit_weights(self) -> Float[np.ndarray, " u"]:
-        """What one observation of each unit weighs: 1, unless the data have observation weights."""
-        return self.units / self.observations
-
-    @property
     def size(self) -> float:
         """How many observations (or sites, of a single observation) the loss sums over."""
-        return float(self.data.counts.sum()) * (1 if self.blocks is None else self.data.d)
+        return float(self.data.counts.sum()) * (self.data.d if self.units.kind == BLOCKS else 1)
 
     def weigh(self, weights: np.ndarray) -> Any:
         """Weights of the loss's terms from weights of the units (or a stack of such)."""
-        return self._table.weigh(np.asarray(weights, float))
+        return self._prepared.weigh(np.asarray(weights, float))
 
     @cached_property
     def own_weights(self) -> Any:
-        return self.weigh(self.units)
+        return self.weigh(self.units.weights)
 
     def _weights(self, weights: np.ndarray | None) -> Any:
         return self.own_weights if weights is None else self.weigh(weights)
 
     def __call__(self, theta: Any, weights: np.ndarray | None = None) -> float:
         theta = self.model.space.flatten(theta)
-        return float(_value(self.problem, theta, self.arrays, self._weights(weights)))
+        return float(_value(self.problem, theta, self.table, self._weights(weights)))
 
     def traced(self, theta: Any) -> Float[Array, ""]:
         """D_n as a pure JAX function: `jax.jit`, `jax.grad` and `jax.vmap` go through it.
@@ -222,28 +227,28 @@ class Objective:
                 raise ModelError(f"a parameter has the wrong shape: {problem}") from problem
             theta = jnp.concatenate([part.reshape(-1) for part in parts])
         with jax.ensure_compile_time_eval():  # the table is made once, also if the first call is traced
-            arrays, weights = self.arrays, self.own_weights
-        return self.problem.value(space.flatten(theta), arrays, weights)
+            table, weights = self.table, self.own_weights
+        return self.problem.value(space.flatten(theta), table, weights)
 
     def gradient(self, theta: Any, weights: np.ndarray | None = None) -> Float[np.ndarray, " p"]:
         theta = self.model.space.flatten(theta)
-        return np.asarray(_gradient(self.problem, theta, self.arrays, self._weights(weights)))
+        return np.asarray(_gradient(self.problem, theta, self.table, self._weights(weights)))
 
     def hessian(self, theta: Any, weights: np.ndarray | None = None) -> Float[np.ndarray, "p p"]:
         theta = self.model.space.flatten(theta)
-        return np.asarray(_hessian(self.problem, theta, self.arrays, self._weights(weights)))
+        return np.asarray(_hessian(self.problem, theta, self.table, self._weights(weights)))
 
     def derivatives(self, thetas: np.ndarray) -> tuple[np.ndarray, ...]:
         """Gradients (b, p) and Hessians (b, p, p) at many parameters, on the full data."""
         return in_batches(
-            lambda part: _derivatives(self.problem, part, self.arrays, self.own_weights), thetas, self.batch
+            lambda part: _derivatives(self.problem, part, self.table, self.own_weights), thetas, self.batch
         )
 
     def hessians_at_z(self, z: np.ndarray, weights: np.ndarray) -> Float[np.ndarray, "b p p"]:
         """Hessians in unconstrained coordinates at many points, each under its own row of ``weights``."""
 
         def of(part: np.ndarray) -> tuple[Array]:
-            return (_hessians_at_z(self.problem, z[part], self.arrays, self.weigh(weights[part])),)
+            return (_hessians_at_z(self.problem, z[part], self.table, self.weigh(weights[part])),)
 
         return in_batches(of, np.arange(len(z)), self.batch)[0]
 
@@ -252,7 +257,7 @@ class Objective:
 
         For losses that are sums over observations this is the observation's own gradient.
         """
-        if self._table.elsewhere:
+        if self.elsewhere:
             raise SettingError(
                 "'lyddon' and 'sandwich' need the gradient of every row, and the rows are on other machines. What to "
                 "do: use calibration='score-matching-invariant' and adjust='bootstrap'."
@@ -260,18 +265,18 @@ class Objective:
         flat = self.model.space.flatten(theta)
 
         def of(part: np.ndarray) -> tuple[Array]:
-            plus_one = np.repeat(self.units[None], len(part), axis=0)
+            plus_one = np.repeat(self.units.weights[None], len(part), axis=0)
             plus_one[np.arange(len(part)), part] += 1.0
-            return (_gradients(self.problem, flat, self.arrays, self.weigh(plus_one)),)
+            return (_gradients(self.problem, flat, self.table, self.weigh(plus_one)),)
 
-        return in_batches(of, np.arange(len(self.units)), self.batch)[0] - self.gradient(theta)
+        return in_batches(of, np.arange(len(self.units.weights)), self.batch)[0] - self.gradient(theta)
 
     def values(self, thetas: np.ndarray) -> Float[np.ndarray, " b"]:
         """D_n at many parameters, on the full data."""
-        at_once = BATCH if self._table.elsewhere else 1
+        at_once = BATCH if self.elsewhere else 1
 
         def of(part: np.ndarray) -> tuple[Array]:
-            return (_values(self.problem, at_once, part, self.arrays, self.own_weights),)
+            return (_values(self.problem, at_once, part, self.table, self.own_weights),)
 
         return in_batches(of, thetas)[0]
 
@@ -285,8 +290,7 @@ def objective(model: AbstractModel, data: Any, loss: Any = "dfd") -> Objective:
 
 def arranged(model: AbstractModel, data: Dataset) -> Dataset:
     """The data with their columns in the order of the model's nodes, where these have names."""
-    graph = model.options.get("graph")
-    names = graph.names if isinstance(graph, Graph) else ()
+    names = model.node_names
     if not names:
         return data
     if not data.named or set(names) != set(data.columns):

@@ -9,6 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..errors import ModelError
+from ..models.base import AbstractModel
+from ..models.parameters import require_name
 from .minimise import Minimum, interior
 from .objective import Objective, Problem, second_order
 
@@ -16,7 +19,7 @@ from .objective import Objective, Problem, second_order
 class Inputs(NamedTuple):
     """All that may change without compiling anew: data, priors, weight and limits."""
 
-    arrays: Any
+    table: Any
     weights: Any
     priors: dict[str, Any]
     beta: Array
@@ -40,7 +43,7 @@ class LogPosterior:
         log_density = (
             space.log_prior(v, inputs.priors)
             + space.log_jacobian(z)
-            - inputs.beta * self.problem.value(space.from_v(v), inputs.arrays, inputs.weights)
+            - inputs.beta * self.problem.value(space.from_v(v), inputs.table, inputs.weights)
         )
         return self._within(z, inputs, log_density)
 
@@ -56,7 +59,7 @@ class LogPosterior:
             return space.log_prior(space.v_of_z(z), inputs.priors) + space.log_jacobian(z)
 
         value, gradient, hessian = second_order(prior, z)
-        loss = self.problem.second_order_along(space.from_z, z, inputs.arrays, inputs.weights)
+        loss = self.problem.second_order_along(space.from_z, z, inputs.table, inputs.weights)
         log_density = self._within(z, inputs, value - inputs.beta * loss[0])
         return log_density, gradient - inputs.beta * loss[1], hessian - inputs.beta * loss[2]
 
@@ -72,7 +75,7 @@ def posterior(objective: Objective, beta: float, minimum: Minimum) -> tuple[LogP
         ends = np.sort(space.to_z(np.stack([minimum.lower, minimum.upper])), axis=0)
         ends[0] = np.where(space.square, -ends[1], ends[0])  # a root may have either sign
     inputs = Inputs(
-        objective.arrays,
+        objective.table,
         objective.own_weights,
         space.priors,
         jnp.asarray(float(beta)),
@@ -80,3 +83,16 @@ def posterior(objective: Objective, beta: float, minimum: Minimum) -> tuple[LogP
         jnp.asarray(ends[1]),
     )
     return LogPosterior(objective.problem), inputs, space.to_z(interior(space, minimum.vector))
+
+
+def named_draws(model: AbstractModel, theta: np.ndarray) -> dict[str, np.ndarray]:
+    """Draws by name, with the model's derived quantities after its parameters."""
+    named = model.space.unflatten(theta)
+    more = dict(model.derived(named)) if model.derived is not None else {}
+    for name in more:
+        require_name(name, "derived quantity")
+        if name in named:
+            raise ModelError(
+                f"derived returns '{name}', which is a parameter: call the derived quantity something else"
+            )
+    return named | more

@@ -1,26 +1,36 @@
-"""How a minimiser varies: the loss is minimised again under resampled weights, all replicates at once.
+"""How a minimiser varies: the loss is minimised again on resampled data, all replicates at once.
 
-``"multinomial"`` draws observations with replacement (Efron, 1979); ``"dirichlet"`` gives every observation a random
-share (the Bayesian bootstrap; Rubin, 1981), so no value is ever left out altogether. What is resampled are rows, with
-their observation weights if they have any, or blocks of sites where there is a single observation of a lattice.
+What is resampled are rows as a rule (`Rows`), clusters of rows that belong together (`Clusters`), or blocks of sites
+where there is a single observation of a lattice (`Blocks`). Weights are ``"multinomial"`` (draws with replacement; Efron,
+1979) or ``"dirichlet"`` (a random share for every unit, so that no value is ever left out; the Bayesian bootstrap of
+Rubin, 1981). A replicate is a vector of weights, never a copied data set. Another kind of resampling is another
+`AbstractResampling`: it says which units there are, and makes replicates as it likes.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from .._util.checkpoint import NOTHING, Checkpoint
+from ..data.dataset import Dataset
 from ..data.distinct import BUCKETS, bucket_of
-from ..errors import SettingError
-from ..models.tables import LARGE
+from ..data.sites import Units, blocks_of, clusters_of, rows_of
+from ..errors import DataError, ModelError, SettingError
+from ..models.base import AbstractModel
+from ..models.exponential_tables import LARGE
 from .minimise import Minima, Minimum, Outcome, minimise_many
 from .objective import Objective
 
 KINDS = ("multinomial", "dirichlet")
+FEWEST_CLUSTERS = 10
+
+Fits = Callable[[Objective, Minimum, Float[np.ndarray, "b v"]], Minima]
 
 
 @dataclass(frozen=True)
@@ -30,18 +40,116 @@ class Bootstrap:
     Attributes
     ----------
     kind : str
-        How the weights were drawn.
-    weights : (b, u) floats
-        Weights of the resampling units, one row a replicate.
+        How the replicates were made.
+    weights : (b, v) floats
+        Weights of the units, one row for each replicate.
     minima : Minima
     degenerate : int
         In how many replicates a column that varies in the data is constant.
     """
 
     kind: str
-    weights: Float[np.ndarray, "b u"]
+    weights: Float[np.ndarray, "b v"]
     minima: Minima
     degenerate: int
+
+
+class AbstractResampling(ABC):
+    """A way to see how an estimate varies."""
+
+    kind: str
+    """In a word, for results and reports."""
+
+    @abstractmethod
+    def units(self, model: AbstractModel, data: Dataset) -> Units:
+        """What is resampled; an error that says what to do where there is nothing to resample."""
+
+    @abstractmethod
+    def __call__(self, objective: Objective, minimum: Minimum, size: int, seed: int, fits: Fits) -> Bootstrap:
+        """Minimisers of ``size`` replicates; ``fits`` minimises under many weights."""
+
+
+@dataclass(frozen=True)
+class Reweighting(AbstractResampling):
+    """Replicates are random weights of the units."""
+
+    kind: str = "multinomial"
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise SettingError(f"there is no resampling '{self.kind}'; known: {', '.join(KINDS)}")
+
+    def __call__(self, objective: Objective, minimum: Minimum, size: int, seed: int, fits: Fits) -> Bootstrap:
+        weights = self.draw(objective, seed, size)
+        return Bootstrap(self.kind, weights, fits(objective, minimum, weights), degenerate(objective, weights))
+
+    def draw(self, objective: Objective, seed: int, size: int) -> Float[np.ndarray, "size v"]:
+        """Weights of the objective's units in ``size`` replicates."""
+        units = objective.units
+        if not objective.rowwise or len(units.weights) <= LARGE:
+            return draw([seed, 1], units.observations, size, self.kind) * units.each
+        buckets = bucket_of(objective.data.rows.T)
+        shares = of_buckets(seed, np.bincount(buckets, weights=units.observations, minlength=BUCKETS), size, self.kind)
+        drawn = np.empty((size, len(units.weights)))
+        for bucket in range(BUCKETS):
+            inside = buckets == bucket
+            drawn[:, inside] = in_bucket(seed, bucket, shares[:, bucket], units.observations[inside], self.kind)
+        return drawn * units.each
+
+
+@dataclass(frozen=True)
+class Rows(Reweighting):
+    """Rows are independent observations."""
+
+    def units(self, model: AbstractModel, data: Dataset) -> Units:
+        if data.n < 2:
+            raise DataError("the data hold one row; at least two different rows are needed to calibrate a posterior")
+        if len(data.rows) < 2:
+            shown = ", ".join(f"{name} = {value}" for name, value in zip(data.columns[:5], data.rows[0], strict=False))
+            raise DataError(
+                f"the data are constant: all {data.n} rows have {shown}. The minimiser does not exist, and a bootstrap "
+                "of constant data shows no variation. Check that the right column was read; otherwise "
+                "collect data that vary."
+            )
+        return rows_of(data)
+
+
+@dataclass(frozen=True)
+class Clusters(Reweighting):
+    """Rows of a cluster belong together: a replicate takes all of them or none."""
+
+    def units(self, model: AbstractModel, data: Dataset) -> Units:
+        if data.cluster is None:
+            raise SettingError("the data have no clusters; name their column with cluster=...")
+        units = clusters_of(data)
+        if len(units.weights) < FEWEST_CLUSTERS:
+            raise DataError(
+                f"there are {len(units.weights)} clusters; at least {FEWEST_CLUSTERS} are needed to see how an estimate "
+                "varies between them. What to do: treat rows as independent (leave out cluster=) and say so, or make "
+                "the cluster a factor of the model."
+            )
+        return units
+
+
+@dataclass(frozen=True)
+class Blocks(Reweighting):
+    """Blocks of sites of a single observation of a lattice, about ``side`` cells a side."""
+
+    side: int | None = None
+
+    def units(self, model: AbstractModel, data: Dataset) -> Units:
+        if model.graph is None or data.n != 1:
+            raise ModelError("blocks of sites can be resampled where there is one observation of a model on a grid")
+        return blocks_of(model.graph.blocks(self.side))
+
+
+def chosen(resampling: Any, model: AbstractModel, data: Dataset) -> AbstractResampling:
+    """The resampling that a word names for these data, or the given one."""
+    if isinstance(resampling, AbstractResampling):
+        return resampling
+    if data.cluster is not None:
+        return Clusters(resampling)
+    return Blocks(resampling) if data.n < 2 and model.graph is not None and data.d > 1 else Rows(resampling)
 
 
 def bootstrap(
@@ -49,64 +157,47 @@ def bootstrap(
     minimum: Minimum,
     size: int = 400,
     *,
-    kind: str = "multinomial",
+    resampling: str | AbstractResampling = "multinomial",
     seed: int = 0,
     advance: Callable[[int], None] = lambda done: None,
-    many: Callable[..., Minima] = minimise_many,
-    checkpoint: Checkpoint = NOTHING,
 ) -> Bootstrap:
-    """Minimise the loss under ``size`` resampled weights, from the full data's minimum.
+    """Minimise the loss on ``size`` resampled data sets, from the full data's minimum."""
+    require_size(size)
+    how = chosen(resampling, objective.model, objective.data)
+    return how(objective, minimum, size, seed, in_parts(minimise_many, NOTHING, advance))
 
-    ``many`` does the fits, and ``checkpoint`` keeps them.
-    """
-    if size < 2:
+
+def require_size(size: Any) -> None:
+    """Refuse a number of replicates that shows nothing."""
+    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 2:
         raise SettingError(f"bootstrap is {size}; calibration needs at least 2 replicates, better 100 or more")
-    weights = resample(objective, seed, size, kind)
-    minima = in_parts(
-        checkpoint, lambda part: many(objective, part, minimum, advance), weights, 4 * objective.batch, advance
-    )
-    return Bootstrap(kind, weights, minima, degenerate(objective, weights))
 
 
 def in_parts(
-    checkpoint: Checkpoint,
-    many: Callable[[np.ndarray], Minima],
-    weights: np.ndarray,
-    size: int,
-    advance: Callable[[int], None] = lambda done: None,
-) -> Minima:
-    """Fits, some at a time if they are kept; without a checkpoint all at once."""
-    if checkpoint is NOTHING:
-        return many(weights)
-    parts = []
-    for first in range(0, len(weights), size):
-        computed: list[bool] = []
+    many: Callable[..., Minima], checkpoint: Checkpoint, advance: Callable[[int], None] = lambda done: None
+) -> Fits:
+    """Fits of many weights: some at a time if they are kept, otherwise all at once."""
 
-        def of_part(first: int = first, computed: list[bool] = computed) -> dict[str, np.ndarray]:
-            computed.append(True)
-            found = many(weights[first : first + size])
-            outcomes = np.array(list(map(str, found.outcomes)))
-            return {"v": found.vectors, "f": found.values, "g": found.gradient_norms, "outcomes": outcomes}
+    def fits(objective: Objective, minimum: Minimum, weights: np.ndarray) -> Minima:
+        if checkpoint is NOTHING:
+            return many(objective, weights, minimum, advance)
+        parts, size = [], 200 if objective.elsewhere else 4 * objective.batch
+        for first in range(0, len(weights), size):
+            computed: list[bool] = []
 
-        parts.append(checkpoint.part(f"bootstrap-{first}", of_part))
-        if not computed:
-            advance(len(parts[-1]["v"]))
-    whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    return Minima(whole["v"], whole["f"], whole["g"], tuple(Outcome(str(o)) for o in whole["outcomes"]))
+            def of_part(first: int = first, computed: list[bool] = computed) -> dict[str, np.ndarray]:
+                computed.append(True)
+                found = many(objective, weights[first : first + size], minimum, advance)
+                outcomes = np.array(list(map(str, found.outcomes)))
+                return {"v": found.vectors, "f": found.values, "g": found.gradient_norms, "outcomes": outcomes}
 
+            parts.append(checkpoint.part(f"bootstrap-{first}", of_part))
+            if not computed:
+                advance(len(parts[-1]["v"]))
+        whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return Minima(whole["v"], whole["f"], whole["g"], tuple(Outcome(str(o)) for o in whole["outcomes"]))
 
-def resample(objective: Objective, seed: int, size: int, kind: str = "multinomial") -> Float[np.ndarray, "size u"]:
-    """Weights of bootstrap replicates of the objective's units."""
-    observations, each = objective.observations, objective.unit_weights
-    if not objective.rowwise or len(observations) <= LARGE:
-        return draw([seed, 1], observations, size, kind) * each
-    buckets = bucket_of(objective.data.rows.T)
-    shares = of_buckets(seed, np.bincount(buckets, weights=observations, minlength=BUCKETS), size, kind)
-    drawn = np.empty((size, len(observations)))
-    for bucket in range(BUCKETS):
-        inside = buckets == bucket
-        drawn[:, inside] = in_bucket(seed, bucket, shares[:, bucket], observations[inside], kind)
-    return drawn * each
+    return fits
 
 
 def of_buckets(seed: int, totals: Float[np.ndarray, " k"], size: int, kind: str) -> Float[np.ndarray, "size k"]:
@@ -139,14 +230,12 @@ def draw(
     if kind == "multinomial":
         wanted = round(float(total)) if totals is None else np.round(totals).astype(int)
         return rng.multinomial(wanted, observations / total, size=size).astype(float)
-    if kind == "dirichlet":
-        return rng.dirichlet(observations, size=size) * (total if totals is None else totals[:, None])
-    raise SettingError(f"there is no resampling '{kind}'; known: {', '.join(KINDS)}")
+    return rng.dirichlet(observations, size=size) * (total if totals is None else totals[:, None])
 
 
 def degenerate(objective: Objective, weights: Float[np.ndarray, "b u"]) -> int:
     """How many replicates hold a single value of a column that has several in the data."""
-    if not objective.rowwise or len(objective.units) > LARGE:
+    if not objective.rowwise or len(weights[0]) > LARGE:
         return 0
     rows = objective.data.rows.astype(float)
     rows = rows - rows[0]

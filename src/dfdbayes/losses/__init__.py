@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from typing import Any
 
 from ..errors import SettingError
+from . import kernels
+from .base import AbstractLoss
 from .likelihood import Likelihood
 from .local import FISHER, RATIO, LocalLoss
 from .pseudo import PseudoLikelihood
 from .stein import KernelStein
 
-__all__ = ["FISHER", "RATIO", "KernelStein", "Likelihood", "LocalLoss", "PseudoLikelihood", "by_name", "names"]
+__all__ = [
+    "FISHER",
+    "RATIO",
+    "AbstractLoss",
+    "KernelStein",
+    "Likelihood",
+    "LocalLoss",
+    "PseudoLikelihood",
+    "by_name",
+    "names",
+]
 
-_BY_NAME: dict[str, Any] = {
+_BY_NAME: dict[str, AbstractLoss] = {
     loss.name: loss for loss in (FISHER, RATIO, KernelStein(), PseudoLikelihood(), Likelihood())
 }
 
@@ -23,12 +36,28 @@ def names() -> tuple[str, ...]:
     return tuple(_BY_NAME)
 
 
-def by_name(loss: Any) -> Any:
+def by_name(loss: Any) -> AbstractLoss:
     """The loss that a word names; a loss object is returned as it is."""
-    if not isinstance(loss, str):
+    if isinstance(loss, AbstractLoss):
         return loss
+    if not isinstance(loss, str):
+        raise SettingError(f"{loss!r} is not a loss; give a word ({', '.join(_BY_NAME)}) or a dfd.losses object")
     if loss not in _BY_NAME:
         close = difflib.get_close_matches(loss, _BY_NAME, n=1)
         hint = f" Did you mean '{close[0]}'?" if close else ""
         raise SettingError(f"there is no loss '{loss}'; known: {', '.join(_BY_NAME)}.{hint}")
     return _BY_NAME[loss]
+
+
+def plain(loss: AbstractLoss) -> dict[str, Any] | None:
+    """A built-in loss's name and arguments in values JSON can hold; None for one that cannot be made again from them."""
+    if _BY_NAME.get(loss.name) == loss:
+        return {"name": loss.name, "arguments": {}}
+    kernel = kernels.plain(loss.kernel) if isinstance(loss, KernelStein) else None
+    return None if kernel is None else {"name": loss.name, "arguments": {"kernel": kernel}}
+
+
+def made(described: Mapping[str, Any]) -> AbstractLoss:
+    """The loss that `plain` described."""
+    kernel = described["arguments"].get("kernel")
+    return by_name(described["name"]) if kernel is None else KernelStein(kernels.made(kernel))

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from jaxtyping import Float
 
-from ..data.domain import Domain
-
 Matrix = Float[np.ndarray, "a b"]
+
+
+class Kernel(Protocol):
+    """A positive definite function of two rows."""
+
+    def between(self, a: np.ndarray, b: np.ndarray) -> Matrix:
+        """The kernel of all pairs of rows."""
+
+    def neighbours(self, rows: np.ndarray, up: np.ndarray) -> Iterator[tuple[Matrix, Matrix]]:
+        """For each coordinate: the kernel of x and y^{j+}, and of x^{j+} and y^{j+}."""
 
 
 def _differing(a: np.ndarray, b: np.ndarray) -> Matrix:
@@ -88,7 +96,7 @@ class Robust:
     """
 
     weight: Callable[[np.ndarray], np.ndarray]
-    kernel: Any = HAMMING
+    kernel: Kernel = HAMMING
     name: str = "robust"
 
     def between(self, a: np.ndarray, b: np.ndarray) -> Matrix:
@@ -103,11 +111,36 @@ class Robust:
             yield here[:, None] * one * there[None, :], there[:, None] * both * there[None, :]
 
 
-def below(threshold: float) -> Callable[[np.ndarray], np.ndarray]:
+@dataclass(frozen=True)
+class below:  # a function with a memory, in the paper's words
     """The paper's weight: a sigmoid of ``threshold`` minus the absolute sum of the row."""
-    return lambda rows: 1.0 / (1.0 + np.exp(-(threshold - np.abs(rows.sum(axis=1)))))
+
+    threshold: float
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        return 1.0 / (1.0 + np.exp(-(self.threshold - np.abs(rows.sum(axis=1)))))
 
 
-def neighbour_kernels(kernel: Any, domain: Domain, rows: np.ndarray) -> Iterator[tuple[Matrix, Matrix]]:
-    """For each coordinate j: k(x, y^{j+}) and k(x^{j+}, y^{j+}) for all pairs of rows."""
-    return kernel.neighbours(rows, domain.increment(rows)[0])
+def neighbour_kernels(kernel: Kernel, rows: np.ndarray, up: np.ndarray) -> Iterator[tuple[Matrix, Matrix]]:
+    """For each coordinate j: k(x, y^{j+}) and k(x^{j+}, y^{j+}) for all pairs of rows; ``up`` are the increments."""
+    return kernel.neighbours(rows, up)
+
+
+def plain(kernel: Kernel) -> dict[str, Any] | None:
+    """A kernel's name and arguments in values JSON can hold; None for one with a function of a user's own."""
+    if kernel in _KNOWN.values():
+        return {"name": next(name for name, known in _KNOWN.items() if known == kernel)}
+    if isinstance(kernel, Robust) and isinstance(kernel.weight, below):
+        inner = plain(kernel.kernel)
+        return None if inner is None else {"name": "robust", "threshold": kernel.weight.threshold, "kernel": inner}
+    return None
+
+
+def made(described: Mapping[str, Any]) -> Kernel:
+    """The kernel that `plain` described."""
+    if described["name"] == "robust":
+        return Robust(below(described["threshold"]), made(described["kernel"]))
+    return _KNOWN[described["name"]]
+
+
+_KNOWN: dict[str, Kernel] = {kernel.name: kernel for kernel in (HAMMING, OVERLAP, EQUALITY)}

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import ModelError
-from .base import AbstractModel, ExponentialFamily, Model
+from .base import AbstractModel, Model
 from .counts import Bernoulli, ConwayMaxwellPoisson, Poisson
+from .exponential import ExponentialFamily
 from .graphs import Graph, of, parse
 from .lattice import Ising, Potts
 from .mixture import PoissonMixture

@@ -15,18 +15,36 @@ from jaxtyping import Array, Float
 from .._util.identity import code, fingerprint
 from ..data.dataset import Dataset
 from ..data.domain import Domain
+from ..data.sites import Sites
 from ..errors import ModelError
 from .graphs import Graph
 from .parameters import Parameter, Space
+from .tables import (
+    MOST_POINTS,
+    FlipConditionals,
+    LikelihoodConditionals,
+    ListedConditionals,
+    ListedLikelihood,
+    NeighbourTable,
+    Prepared,
+)
 
 Row = Float[Array, " d"]
 
 
 class AbstractModel(ABC):
-    """The part of a model that the road from data to posterior relies on."""
+    """The part of a model that the road from data to posterior relies on.
+
+    A model's only duty is its log mass. Everything else has an answer that follows from it: the tables that losses
+    need of it are those of `tables.py`, unless a family has faster ones.
+    """
 
     domain: Domain
     name: str
+    title: str = "a model of one's own"
+    """What it is, in a sentence: "a Poisson model"."""
+    formula: str = ""
+    """Its mass function in HTML, for reports; nothing of a user's enters it."""
     space: Space
     start: Callable[[Dataset], dict[str, Any]] | None
     derived: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None
@@ -45,6 +63,51 @@ class AbstractModel(ABC):
     @abstractmethod
     def labelled(self, columns: Sequence[str]) -> Self:
         """The same model with its parameters' entries named after the columns of the data."""
+
+    def table(self, sites: Sites) -> Prepared:
+        """Log-ratios between neighbouring points."""
+        return NeighbourTable.of(self, sites)
+
+    def conditionals(self, sites: Sites) -> Prepared:
+        """Full conditionals of single coordinates."""
+        if self.domain.is_binary:
+            return FlipConditionals.of(self, self.table(sites))
+        if self.domain.d == 1 and (self.log_normaliser is not None or self.domain.is_finite):
+            return LikelihoodConditionals.of(self, self.likelihood(sites))
+        return ListedConditionals.of(self, sites)
+
+    def likelihood(self, sites: Sites) -> Prepared:
+        """The likelihood, by the model's constant or by listing a finite domain."""
+        return ListedLikelihood.of(self, sites)
+
+    def distinct_decrements(self, sites: Sites) -> Any:
+        """Few distinct ratios to decrements, and which of them each site has; None where they are not few."""
+        return None
+
+    @property
+    def compresses(self) -> bool:
+        """Whether its table of log-ratios stays small however many distinct rows there are."""
+        return False
+
+    def supports(self, what: str) -> bool:
+        """Whether the model can do a thing: ``"likelihood"``, ``"blocks"`` or ``"simulation"``."""
+        if what == "likelihood":
+            return self.log_normaliser is not None or self.domain.size <= MOST_POINTS
+        if what == "blocks":
+            return self.compresses and self.graph is not None and self.graph.shape is not None
+        if what == "simulation":
+            return not any(coordinate.kind == "integers" for coordinate, _ in self.domain.runs)
+        raise ModelError(f"'{what}' is nothing that models can do; ask for likelihood, blocks or simulation")
+
+    @property
+    def graph(self) -> Graph | None:
+        """The graph that the model is on, if it is on one."""
+        return self.options.get("graph")
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """The columns that the model's nodes stand for, where they have names."""
+        return () if self.graph is None else self.graph.names
 
     def current(self) -> Self:
         """The same model with its functions as they are now: what they refer to may have changed."""
@@ -78,10 +141,7 @@ class Interactions:
     nu: Float[np.ndarray, "*batch d"] | None = None
 
 
-Differences = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
-
-
-def _space(parameters: Mapping[str, Any] | Sequence[Parameter] | Space) -> Space:
+def space_of(parameters: Mapping[str, Any] | Sequence[Parameter] | Space) -> Space:
     if isinstance(parameters, Space):
         return parameters
     if isinstance(parameters, Mapping):
@@ -123,6 +183,8 @@ class Model(AbstractModel):
         ``log_normaliser(theta)``, the log of the sum of all masses, where it is known; the likelihood needs it.
     options : mapping, optional
         What the model was made with, in values JSON can hold.
+    title, formula : str, optional
+        What it is, in a sentence, and its mass function in HTML; for reports.
 
     Examples
     --------
@@ -148,13 +210,16 @@ class Model(AbstractModel):
     interactions: Callable[[dict[str, np.ndarray]], Interactions] | None = field(default=None, compare=False)
     log_normaliser: Callable[[dict[str, Array]], Array] | None = field(default=None, compare=False)
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    title: str = field(default=AbstractModel.title, compare=False)
+    formula: str = field(default="", compare=False)
     space: Space = field(init=False)
     traced: str = field(init=False)
     """What the functions compute. Models are equal, and share compiled code, where they compute the same."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "space", _space(self.parameters))
-        object.__setattr__(self, "traced", _traced(self, self.log_mass))
+        object.__setattr__(self, "space", space_of(self.parameters))
+        require_scalar(self, self.log_mass)
+        object.__setattr__(self, "traced", fingerprint([code(self.log_mass, *arguments_of(self)), of_constant(self)]))
 
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
         return jnp.asarray(self.log_mass(theta, x))
@@ -169,70 +234,22 @@ class Model(AbstractModel):
         return replace(self)
 
 
-@dataclass(frozen=True)
-class ExponentialFamily(AbstractModel):
-    """A model p(x) proportional to exp(eta(theta) . T(x) + b(x)).
-
-    The differences of T and b between neighbours do not depend on the parameters. They are computed
-    once and only distinct ones are kept, so an evaluation of a loss costs the same whatever n is.
-
-    Parameters
-    ----------
-    T : callable
-        ``T(x)`` of one row (a vector of floats), a vector of k statistics.
-    b : callable or None
-        ``b(x)``, the log base measure; None for zero.
-    eta : callable
-        ``eta(theta)`` of a dict of named parameters, a vector of k natural parameters.
-    domain, parameters, name, start, derived
-        As for `Model`.
-    differences : callable, optional
-        ``differences(rows, moved)`` gives T(x with x_j moved) - T(x) for all rows and coordinates at once, an array
-        (rows, coordinates, k), and the same of b, (rows, coordinates): where it is much faster than T.
-    """
-
-    T: Callable[[Row], Float[Array, " k"]] = field(compare=False)
-    b: Callable[[Row], Float[Array, ""]] | None = field(compare=False)
-    eta: Callable[[dict[str, Array]], Float[Array, " k"]] = field(compare=False)
-    domain: Domain
-    parameters: Any = field(compare=False)
-    name: str = "custom"
-    start: Callable[[Dataset], dict[str, Any]] | None = field(default=None, compare=False)
-    derived: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None = field(default=None, compare=False)
-    differences: Differences | None = field(default=None, compare=False)
-    interactions: Callable[[dict[str, np.ndarray]], Interactions] | None = field(default=None, compare=False)
-    log_normaliser: Callable[[dict[str, Array]], Array] | None = field(default=None, compare=False)
-    options: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    space: Space = field(init=False)
-    traced: str = field(init=False)
-    """What the functions compute. Models are equal, and share compiled code, where they compute the same."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "space", _space(self.parameters))
-        object.__setattr__(self, "traced", _traced(self, self.log_mass_at))
-
-    def base(self, x: Row) -> Float[Array, ""]:
-        return jnp.zeros(()) if self.b is None else jnp.asarray(self.b(x))
-
-    def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
-        return jnp.dot(self.eta(theta), self.T(x)) + self.base(x)
-
-    def with_priors(self, priors: Mapping[str, Any] | None) -> ExponentialFamily:
-        return replace(self, parameters=self.space.with_priors(priors)) if priors else self
-
-    def labelled(self, columns: Sequence[str]) -> ExponentialFamily:
-        return self
-
-    def current(self) -> ExponentialFamily:
-        return replace(self)
-
-
-def _traced(model: Model | ExponentialFamily, log_mass: Callable) -> str:
-    """The identity of a model's functions, traced once, so that a slip in them is reported where the model is made."""
+def arguments_of(model: AbstractModel) -> tuple[dict[str, Any], Any]:
+    """The shapes of what a mass function is called with: parameters by name, and one row."""
     theta = {p.name: jax.ShapeDtypeStruct(p.shape, jnp.float64) for p in model.space.parameters}
-    row = jax.ShapeDtypeStruct((model.domain.d,), jnp.float64)
+    return theta, jax.ShapeDtypeStruct((model.domain.d,), jnp.float64)
+
+
+def of_constant(model: AbstractModel) -> str:
+    """The identity of the model's formula for its constant."""
+    known = model.log_normaliser
+    return "" if known is None else code(known, arguments_of(model)[0])
+
+
+def require_scalar(model: AbstractModel, log_mass: Callable) -> None:
+    """Trace the mass function once, so that a slip in it is reported where the model is made."""
     try:
-        value = jax.eval_shape(lambda theta, x: log_mass(theta, x), theta, row)
+        value = jax.eval_shape(lambda theta, x: log_mass(theta, x), *arguments_of(model))
     except Exception as problem:
         raise ModelError(
             f"the mass function of '{model.name}' cannot be evaluated on one row of {model.domain!r}: "
@@ -243,9 +260,3 @@ def _traced(model: Model | ExponentialFamily, log_mass: Callable) -> str:
             f"the mass function of '{model.name}' must return one number for one row, "
             f"not an array of shape {getattr(value, 'shape', None)}"
         )
-    if isinstance(model, ExponentialFamily):  # whose parts are used apart
-        parts = [code(model.T, row), code(model.base, row), code(model.eta, theta)]
-    else:
-        parts = [code(log_mass, theta, row)]
-    known = model.log_normaliser
-    return "-".join([*parts, "" if known is None else code(known, theta)])

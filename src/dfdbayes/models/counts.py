@@ -13,7 +13,8 @@ from scipy import special
 
 from ..data.dataset import Dataset
 from ..data.domain import Binary, Counts
-from .base import ExponentialFamily, Row
+from .base import Row
+from .exponential import ExponentialFamily
 from .normaliser import log_normaliser
 from .parameters import Parameter
 
@@ -47,6 +48,8 @@ def Bernoulli() -> ExponentialFamily:
         domain=Binary(1),
         parameters=[Parameter("probability", dist.Beta(1.0, 1.0), lower=0.0, upper=1.0)],
         name="bernoulli",
+        title="a Bernoulli model",
+        formula="p(1) = probability, &nbsp; p(0) = 1 − probability",
         start=_share_of_ones,
     )
 
@@ -84,6 +87,8 @@ def Poisson() -> ExponentialFamily:
         domain=Counts(1),
         parameters=[Parameter("rate", dist.Chi2(3.0), lower=0.0)],
         name="poisson",
+        title="a Poisson model",
+        formula="p(x) ∝ λ<sup>x</sup> / x!, &nbsp; λ = rate",
         start=_mean_count,
         differences=_poisson_differences,
         log_normaliser=_rate,
@@ -198,6 +203,8 @@ def ConwayMaxwellPoisson() -> ExponentialFamily:
             Parameter("nu", dist.Chi2(3.0), lower=0.0, closed=True),
         ],
         name="cmp",
+        title="a Conway-Maxwell-Poisson model",
+        formula="p(x) ∝ λ<sup>x</sup> / (x!)<sup>ν</sup>, &nbsp; λ = rate, ν = nu",
         start=_regression_of_log_ratios,
         derived=_mean_and_index,
         differences=_cmp_differences,

@@ -77,6 +77,28 @@ class Graph:
             colour[node] = next(c for c in range(self.size) if c not in taken)
         return tuple(np.flatnonzero(colour == c) for c in range(colour.max() + 1))
 
+    def blocks(self, side: int | None = None) -> Int[np.ndarray, " d"]:
+        """The block of each site when a grid is cut into squares of about ``side`` cells a side.
+
+        By default the side is the square root of the grid's, so that there are about as many blocks as cells along a
+        side.
+        """
+        if self.shape is None:
+            raise ModelError(
+                "one observation can be calibrated only by resampling blocks of sites, and blocks need a grid: make the "
+                "graph with dfd.graphs.grid, give more than one observation, or give beta by hand (without adjust)"
+            )
+        rows, columns = self.shape
+        counts = [max(1, round(m / (side or max(2, round(m**0.5))))) for m in (rows, columns)]
+        if counts[0] * counts[1] < 8:
+            raise ModelError(
+                f"a {rows} x {columns} grid holds only {counts[0] * counts[1]} blocks; at least 8 are needed to calibrate "
+                "from one observation. Give more observations, or beta by hand (without adjust)."
+            )
+        row = np.minimum(np.arange(rows) * counts[0] // rows, counts[0] - 1)
+        column = np.minimum(np.arange(columns) * counts[1] // columns, counts[1] - 1)
+        return (row[:, None] * counts[1] + column[None, :]).reshape(-1)
+
 
 def grid(rows: int, columns: int, periodic: bool = False) -> Graph:
     """A rectangular lattice; ``periodic`` joins opposite sides (a torus).
@@ -194,28 +216,6 @@ def _graph(size: int, edges: np.ndarray, shape: tuple[int, int] | None = None, n
         raise ModelError("a node cannot have an edge to itself")
     edges = np.unique(edges, axis=0)
     return Graph(int(size), tuple((int(a), int(b)) for a, b in edges), shape, names)
-
-
-def blocks(graph: Graph, side: int | None = None) -> Int[np.ndarray, " d"]:
-    """The block of each site when a grid is cut into squares of about ``side`` cells a side.
-
-    By default the side is the square root of the grid's, so that there are about as many blocks as cells along a side.
-    """
-    if graph.shape is None:
-        raise ModelError(
-            "one observation can be calibrated only by resampling blocks of sites, and blocks need a grid: make the "
-            "graph with dfd.graphs.grid, give more than one observation, or give beta by hand (without adjust)"
-        )
-    rows, columns = graph.shape
-    counts = [max(1, round(m / (side or max(2, round(m**0.5))))) for m in (rows, columns)]
-    if counts[0] * counts[1] < 8:
-        raise ModelError(
-            f"a {rows} x {columns} grid holds only {counts[0] * counts[1]} blocks; at least 8 are needed to calibrate "
-            "from one observation. Give more observations, or beta by hand (without adjust)."
-        )
-    row = np.minimum(np.arange(rows) * counts[0] // rows, counts[0] - 1)
-    column = np.minimum(np.arange(columns) * counts[1] // columns, counts[1] - 1)
-    return (row[:, None] * counts[1] + column[None, :]).reshape(-1)
 
 
 def edge_labels(graph: Graph, names: Sequence[str]) -> tuple[str, ...]:

@@ -12,23 +12,18 @@ from jaxtyping import Array
 from ..data.dataset import Dataset
 from ..data.domain import Binary, Domain, Finite, Spins
 from ..errors import ModelError
-from .base import ExponentialFamily, Interactions, Row
+from .base import Interactions, Row
+from .exponential import ExponentialFamily
 from .graphs import Graph, of
 from .parameters import Parameter
 from .starts import logistic
 
 
 class _OnGraph:
-    """A function of a graph that is equal to another where the graphs are: compiled code is shared."""
+    """A function of a graph."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.graph == other.graph
-
-    def __hash__(self) -> int:
-        return hash((type(self), self.graph))
 
 
 class _Products(_OnGraph):
@@ -85,6 +80,7 @@ def Ising(graph: Any, states: str = "spins", intercept: bool = False) -> Exponen
     """
     graph = of(graph)
     domain = _two_states(states, graph.size)
+    own = " + intercept Σ<sub>j</sub> x<sub>j</sub>" if intercept else ""
 
     def differences(rows: np.ndarray, moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         step = (moved - rows).astype(float)
@@ -127,6 +123,8 @@ def Ising(graph: Any, states: str = "spins", intercept: bool = False) -> Exponen
         domain=domain,
         parameters=parameters,
         name="ising",
+        title="an Ising model",
+        formula=f"p(x) ∝ exp( Σ<sub>i–j</sub> x<sub>i</sub> x<sub>j</sub> / temperature{own} )",
         start=pseudo_likelihood,
         differences=differences,
         interactions=interactions,
@@ -183,6 +181,8 @@ def Potts(graph: Any, states: int = 3) -> ExponentialFamily:
         domain=Finite(graph.size, states),
         parameters=[Parameter("temperature", dist.Chi2(3.0), lower=0.0)],
         name="potts",
+        title="a Potts model",
+        formula="p(x) ∝ exp( number of edges with equal ends / temperature )",
         start=pseudo_likelihood,
         differences=differences,
         interactions=interactions,

@@ -24,12 +24,6 @@ class _LogMixture:
     def __init__(self, rates: tuple[float, float]) -> None:
         self.rates = rates
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _LogMixture) and self.rates == other.rates
-
-    def __hash__(self) -> int:
-        return hash(self.rates)
-
     def __call__(self, theta: dict[str, Array], x: Row) -> Array:
         first, second = (x[0] * np.log(rate) - rate for rate in self.rates)
         return jnp.logaddexp(jnp.log(theta["proportion"]) + first, jnp.log1p(-theta["proportion"]) + second) - gammaln(
@@ -60,6 +54,8 @@ def PoissonMixture(rates: Sequence[float]) -> Model:
         domain=Counts(1),
         parameters=[Parameter("proportion", dist.Beta(1.0, 1.0), lower=0.0, upper=1.0)],
         name="poisson-mixture",
+        title="a mixture of two Poisson distributions with known rates",
+        formula=f"p(x) = proportion Poisson(x; {low:g}) + (1 − proportion) Poisson(x; {high:g})",
         start=moments,
         log_normaliser=_nothing,
         options={"rates": [low, high]},

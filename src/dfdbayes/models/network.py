@@ -21,31 +21,47 @@ from jaxtyping import Array, Float, Int
 
 from ..data.dataset import Dataset
 from ..data.domain import Counts, Domain
+from ..data.sites import Sites
 from ..errors import ModelError
 from .base import AbstractModel, Interactions, Row
 from .counts import _regression_of_log_ratios
 from .graphs import Graph, complete, edge_labels, of
 from .lattice import _two_states
+from .network_tables import CountConditionals, PairwiseTable
 from .normaliser import log_normaliser
 from .parameters import Parameter, Space
 from .starts import logistic
+from .tables import Prepared
 
 
 @dataclass(frozen=True)
 class Pairwise(AbstractModel):
     """A pairwise model; see the module's formula. Made by `IsingNetwork` and the graphical count models.
 
-    Parameters come in the order node, edge, curve; their names differ between the families.
+    Its parameters are ``intercept`` (one for each node), ``interaction`` (one for each edge, where there are edges), and
+    ``nu`` (the powers of x!, where these are free). ``counts`` says whether values are counts, which weaken each other.
     """
 
-    graph: Graph
+    on: Graph
     domain: Domain
     space: Space
     name: str
-    sign: float
+    counts: bool
     start: Callable[[Dataset], dict[str, Any]] | None = field(compare=False)
     options: Mapping[str, Any] = field(compare=False)
+    title: str = field(compare=False)
+    formula: str = field(compare=False)
     derived: None = None
+
+    @property
+    def graph(self) -> Graph:
+        return self.on
+
+    def table(self, sites: Sites) -> Prepared:
+        return PairwiseTable.of(self, sites)
+
+    def conditionals(self, sites: Sites) -> Prepared:
+        return CountConditionals.of(self, sites) if self.counts else super().conditionals(sites)
 
     @property
     def log_normaliser(self) -> Callable[[dict[str, Array]], Array] | None:  # type: ignore[override]
@@ -57,19 +73,14 @@ class Pairwise(AbstractModel):
         return jnp.sum(log_normaliser(node, jnp.ones_like(node) if curve is None else curve))
 
     @property
-    def counts(self) -> bool:
-        return self.sign < 0
-
-    @property
-    def curved(self) -> bool:
-        """Whether the powers of x! are parameters."""
-        return len(self.space.parameters) == (3 if self.graph.pairs else 2)
+    def sign(self) -> float:
+        """That of the interactions in the log mass."""
+        return -1.0 if self.counts else 1.0
 
     def parts(self, theta: dict[str, Any]) -> tuple[Any, Any, Any]:
-        """(node, edge, curve) values in order; no edges without such a parameter, and no curve."""
-        values = [theta[p.name] for p in self.space.parameters]
-        node, curve = values[0], values[-1] if self.curved else None
-        return node, values[1] if self.graph.pairs else node[..., :0], curve
+        """(intercept, interaction, nu): no interactions on a graph without edges, and None for a fixed nu."""
+        intercept = theta["intercept"]
+        return intercept, theta.get("interaction", intercept[..., :0]), theta.get("nu")
 
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
         node, edge, curve = self.parts(theta)
@@ -102,7 +113,7 @@ class Pairwise(AbstractModel):
         node = [np.stack([nodes, nodes], 1), pairs]
         slot = [np.zeros((d, 2), int), 1 + pairs[:, ::-1]]
         factor = [np.tile([1.0, 0.0], (d, 1)), np.full(pairs.shape, self.sign)]
-        if self.curved:
+        if "nu" in self.space.priors:
             node.append(np.stack([nodes, nodes], 1))
             slot.append(np.full((d, 2), d + 1))
             factor.append(np.tile([1.0, 0.0], (d, 1)))
@@ -118,10 +129,8 @@ class Pairwise(AbstractModel):
         return replace(self, space=self.space.with_priors(priors)) if priors else self
 
     def labelled(self, columns: Sequence[str]) -> Pairwise:
-        names = [p.name for p in self.space.parameters]
-        labels = dict.fromkeys(names, tuple(columns))
-        if self.graph.pairs:
-            labels[names[1]] = edge_labels(self.graph, columns)
+        labels = dict.fromkeys(("intercept", "nu"), tuple(columns))
+        labels["interaction"] = edge_labels(self.graph, columns)
         return replace(self, space=self.space.labelled(labels))
 
 
@@ -167,7 +176,12 @@ def IsingNetwork(graph: Any, states: str = "binary") -> Pairwise:
         )
     )
     options = {"graph": graph, "states": states}
-    model = Pairwise(graph, domain, space, "ising-network", 1.0, pseudo_likelihood, options)
+    model = Pairwise(
+        graph, domain, space, "ising-network", False, pseudo_likelihood, options,
+        title="an Ising network (Boltzmann machine)",
+        formula="p(x) ∝ exp( Σ<sub>j</sub> intercept<sub>j</sub> x<sub>j</sub> + Σ<sub>i–j</sub> "
+        "interaction<sub>ij</sub> x<sub>i</sub> x<sub>j</sub> )",
+    )  # fmt: skip
     return model.labelled([str(j) for j in range(graph.size)])
 
 
@@ -240,5 +254,11 @@ def _count_graph(
     intercept = Parameter("intercept", dist.Normal(0.0, 1.0), shape=(graph.size,))
     space = Space((intercept, *((interaction,) if edges else ()), *more))
     options = {"graph": graph, "prior": prior}
-    model = Pairwise(graph, Counts(graph.size), space, name, -1.0, start, options)
+    power = "ν<sub>j</sub> " if more else ""
+    model = Pairwise(
+        graph, Counts(graph.size), space, name, True, start, options,
+        title=f"a {'Conway-Maxwell-' if more else ''}Poisson graphical model",
+        formula="p(x) ∝ exp( Σ<sub>j</sub> intercept<sub>j</sub> x<sub>j</sub> − Σ<sub>i–j</sub> "
+        f"interaction<sub>ij</sub> x<sub>i</sub> x<sub>j</sub> − Σ<sub>j</sub> {power}log x<sub>j</sub>! )",
+    )  # fmt: skip
     return model.labelled([str(j) for j in range(graph.size)])

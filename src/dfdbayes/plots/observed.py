@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from ..data import describe as glance
 from ..data.dataset import Dataset
 from ..errors import SettingError
-from ..models.graphs import Graph
+from ..results.checks import Checks
 from ..results.fit_result import Fit
 from ..results.predictive import Predictive
 from .base import BLUE, GREY, INK, MOST, ORANGE, clean, fitted, panels, tilted
@@ -18,9 +18,8 @@ from .base import BLUE, GREY, INK, MOST, ORANGE, clean, fitted, panels, tilted
 
 def grid_of(fit: Fit) -> tuple[int, int] | None:
     """Rows and columns of the lattice that a fit is on, if it is on one."""
-    graph = fit.settings["options"].get("graph")
-    shape = graph.shape if isinstance(graph, Graph) else (graph or {}).get("shape")
-    return tuple(shape) if shape else None
+    graph = None if fit.model is None else fit.model.graph
+    return None if graph is None else graph.shape
 
 
 def data(observed: Dataset, shape: tuple[int, int] | None = None) -> Figure:
@@ -62,23 +61,24 @@ def _sites(figure: Figure, axes: Any, values: np.ndarray, title: str, limits: tu
     return picture
 
 
-def lattice(fit: Fit, checked: Predictive | None = None) -> Figure:
-    """Observed mean of every site of a lattice, beside the predicted one if predictions are given.
+def lattice(fit: Fit, checked: Predictive | Checks | None = None) -> Figure:
+    """Observed mean of every site of a lattice, beside the predicted one if there are predictions.
 
     Parameters
     ----------
     fit : Fit
         Of a model on `dfdbayes.graphs.grid`.
     checked : Predictive, optional
-        What ``fit.predict()`` gave.
+        What ``fit.predict()`` gave; by default the fit's own checks.
     """
     shape = grid_of(fit)
     if shape is None:
         raise SettingError(f"'{fit.settings['model']}' is not on a lattice; make its graph with dfd.graphs.grid")
     observed = glance.columns(fit.data)["mean"].to_numpy().reshape(shape)
-    if checked is None:
+    checked = fit.checks if checked is None else checked
+    if checked is None or checked.means is None:
         return data(fit.data, shape)
-    predicted = checked.replicates.mean(axis=(0, 1)).reshape(shape)
+    predicted = checked.means.reshape(shape)
     both = np.stack([observed, predicted])
     limits = (float(both.min()), float(both.max()))
     figure = Figure(figsize=(7.4, 3.2), layout="constrained")
@@ -88,15 +88,15 @@ def lattice(fit: Fit, checked: Predictive | None = None) -> Figure:
     return figure
 
 
-def predictive(checked: Predictive, most: int = MOST) -> Figure:
+def predictive(checked: Predictive | Checks, most: int = MOST) -> Figure:
     """Observed shares of each value as bars, predicted ones as points with one standard deviation, by column."""
-    shown = min(most, checked.data.d)
+    shown = min(most, len(checked.columns))
     figure, places = panels(shown, 3.1, 2.3, across=3)
     for j, axes in enumerate(places):
         table = checked.marginal(j)
         axes.bar(table.index, table["observed"], color=GREY, alpha=0.5, width=0.85, label="data")
         axes.errorbar(table.index, table["predicted"], table["sd"], fmt="o", ms=3, color=ORANGE, lw=1, label="model")
-        axes.set_title(fitted(checked.data.columns[j]), fontsize=9, color=INK)
+        axes.set_title(fitted(checked.columns[j]), fontsize=9, color=INK)
         axes.set_ylim(bottom=0)
         if len(table) <= 3:
             axes.set_xticks(table.index)
@@ -105,11 +105,12 @@ def predictive(checked: Predictive, most: int = MOST) -> Figure:
     return figure
 
 
-def correlations(checked: Predictive) -> Figure:
+def correlations(checked: Predictive | Checks) -> Figure:
     """Correlations of every two columns: predicted, with one standard deviation, against observed."""
-    if checked.data.d < 2:
+    found = checked.correlations() if len(checked.columns) > 1 else None
+    if found is None:
         raise SettingError("correlations need at least two columns")
-    table = checked.correlations().dropna()
+    table = found.dropna()
     figure = Figure(figsize=(4.4, 3.8), layout="constrained")
     axes = figure.subplots()
     size, line = (3.5, 0.8) if len(table) <= 60 else (2.5, 0.3)

@@ -23,7 +23,6 @@ def render(fit: Fit) -> str:
     """The page as text."""
     name = fit.settings["model"]
     summary = fit.summary()
-    checked = sections.check(fit)
     parts = {
         "Warnings": sections.warnings(fit),
         "Data": sections.data(fit),
@@ -33,13 +32,13 @@ def render(fit: Fit) -> str:
         "Posterior": sections.posterior(fit),
         "Calibration": sections.calibration(fit),
         "Chains": sections.chains(fit, summary),
-        "Predictive checks": sections.predictive(fit, checked),
+        "Predictive checks": sections.predictive(fit),
         "Seeds, versions and times": sections.reproduce(fit),
-        "Method, for a paper": sections.methods(fit, summary, checked),
+        "Method, for a paper": sections.methods(fit, summary),
     }
     parts = {title: text for title, text in parts.items() if text}
     links = " ".join(f"<a href='#{_anchor(title)}'>{escape(title)}</a>" for title in parts)
-    what = wording.MODELS.get(name, name)
+    what = wording.title(fit)
     intro = f"{what[0].upper()}{what[1:]} fitted to {fit.data.n} observation{'s' if fit.data.n != 1 else ''}"
     body = "\n".join(
         f"<section id='{_anchor(title)}'><h2>{title}</h2>\n{text}</section>" for title, text in parts.items()

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .._util.files import write_together
-from ..errors import DataError
+from ..errors import DataError, SettingError
+from ..fitting.fit import fit
+from ..models.base import AbstractModel
+from ..models.from_file import is_code
 from ..results.fit_result import Fit, load, versions
 from . import render
 
@@ -62,3 +68,50 @@ def _require_finished(folder: Path) -> None:
             f"the run in '{folder}' was not finished: it ended while its files were written, and they may be of two "
             "runs. Repeat its fit command with --resume."
         )
+
+
+def rerun(folder: str | Path, model: AbstractModel | None = None) -> Fit:
+    """Repeat a run from its folder: the data it keeps, its settings, its seed.
+
+    Parameters
+    ----------
+    folder : path
+        What ``dfdbayes fit --out`` wrote.
+    model : AbstractModel, optional
+        Needed if the run used a model of a user's own, whose code no folder holds.
+    """
+    folder = Path(folder)
+    about = read_about(folder)
+    named = about["settings"]["model"]
+    earlier, settings = rerun_settings(folder, about, named if model is not None else None)
+    return fit(**(settings | {"model": model or named, "data": earlier.data}))
+
+
+def rerun_settings(folder: Path, about: Mapping[str, Any], model: str | None) -> tuple[Fit, dict[str, Any]]:
+    """The earlier fit, and what to call `fit` with; ``model`` names the code of a user's own, which must be named."""
+    settings = dict(about["settings"])
+    unknown = sorted(set(settings) - set(signature(fit).parameters))
+    if unknown:
+        raise DataError(f"'{folder}' is not the folder of a run: fit has no setting {', '.join(unknown)}")
+    if is_code(settings["model"]):
+        if model is None:
+            raise SettingError(
+                f"this run used the model {settings['model']}. Files execute code only when they are named: repeat the "
+                f"command with --model {settings['model']}"
+            )
+        settings["model"] = model
+    # columns, weights and clusters are part of the data by now
+    return read_fit(folder), settings | {"columns": None, "weights": None}
+
+
+def same_draws(one: Fit, other: Fit) -> bool:
+    """Whether two fits have the same draws, number by number."""
+    pairs = [(one.posterior.get(name), values) for name, values in other.posterior.items()]
+    return all(now is not None and np.array_equal(now, values) for now, values in pairs)
+
+
+def why_different(about: Mapping[str, Any]) -> str:
+    """Versions that changed since a run, as the end of a sentence."""
+    was = about["versions"]
+    changed = [f"{name} {was[name]} (now {now})" for name, now in versions().items() if was.get(name, now) != now]
+    return f"; versions differ: {', '.join(changed)}" if changed else ""

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from html import escape
-from warnings import catch_warnings, simplefilter
 
 import numpy as np
 import pandas as pd
 
 from .. import plots
 from ..data import describe as glance
-from ..errors import DfdbayesError
-from ..models.graphs import Graph
 from ..plots.observed import grid_of
 from ..results import evidence
+from ..results.checks import Checks
 from ..results.fit_result import Fit
-from ..results.predictive import MOST_CORRELATIONS, Predictive, affordable, parameters_of, predict
+from ..results.predictive import MOST_CORRELATIONS
 from ..results.uncalibrated import is_calibrated, outweighed, side_by_side
 from . import html, wording
 
@@ -67,10 +65,10 @@ def _listed(names: tuple[str, ...], most: int = 30) -> str:
 def model(fit: Fit) -> str:
     """What was fitted, and how."""
     s, m = fit.settings, fit.minimum
-    graph = s["options"].get("graph")
-    pairs = len(graph.pairs) if isinstance(graph, Graph) else len(graph["pairs"]) if graph else 0
+    graph = None if fit.model is None else fit.model.graph
+    pairs = 0 if graph is None else len(graph.pairs)
     about = {
-        "model": f"{s['model']}: {wording.MODELS.get(s['model'], 'a model of your own')}",
+        "model": f"{s['model']}: {wording.title(fit)}" if wording.title(fit) != s["model"] else s["model"],
         "values": "" if fit.model is None else repr(fit.model.domain),
         "edges": str(pairs) if pairs else "",
         "priors": wording.priors(fit),
@@ -83,11 +81,9 @@ def model(fit: Fit) -> str:
         "adjustment": f"draws have the covariance of the {s['adjust']}" if s["adjust"] else "none",
         "sampler": f"{s['sampler']}: {s['chains']} chains, {s['warmup']} warm-up, {s['draws']} draws each",
     }
-    mass = f"<div class=formula>{wording.formula(s['model'], s['options'])}</div>"
-    loss = wording.LOSSES.get(s["loss"])
-    minus = " Here x<sup>j−</sup> and x<sup>j+</sup> are x with coordinate j moved to its neighbours."
+    mass = f"<div class=formula>{wording.formula(fit)}</div>"
+    loss = "" if fit.loss is None else fit.loss.formula
     told = f"<div class=formula>posterior ∝ prior × exp(−β D(θ)), &nbsp; {loss}</div>" if loss else ""
-    told += f"<p class=quiet>{minus}</p>" if s["loss"] in ("dfd", "ratio") else ""
     return mass + told + html.facts(about)
 
 
@@ -106,11 +102,10 @@ def estimates(fit: Fit, summary: pd.DataFrame) -> str:
         note = "The weight is 1 and the draws were not adjusted: these are the uncalibrated intervals."
     else:
         shown["calibrated 95 %"] = own
-        try:
-            both = side_by_side(fit)
-        except (DfdbayesError, np.linalg.LinAlgError) as problem:
-            note = f"The uncalibrated intervals (beta = 1) cannot be shown: {problem}."
+        if fit.uncalibrated is None:
+            note = "The uncalibrated intervals (beta = 1) were not computed (check=False)."
         else:
+            both = side_by_side(fit)
             shown["uncalibrated, β = 1"] = html.between(both["beta1_low"], both["beta1_high"])
             shown["width ratio"] = [f"{ratio:.2f}" for ratio in both["width_ratio"]]
             note = (
@@ -170,7 +165,8 @@ def calibration(fit: Fit) -> str:
     names = outweighed(fit)
     if names:
         where = f"The loss is smallest outside the 95 % interval of {_listed(names, 5)}"
-        other = "" if fit.settings["loss"] == "ratio" else ", or use loss='ratio', whose weight is seldom near zero"
+        bounded = fit.loss is None or fit.loss.bounded
+        other = "" if bounded else ", or use loss='ratio', whose weight is seldom near zero"
         remedy = f"widen the prior, gather more data{other}."
         parts.append(_warning(f"{where}: there the prior outweighs the data. What to do: {remedy}"))
     cloud = plots.calibration(fit)
@@ -211,25 +207,15 @@ def chains(fit: Fit, summary: pd.DataFrame) -> str:
     )
 
 
-def check(fit: Fit) -> Predictive | str:
-    """A quick predictive check, or why there is none."""
-    if fit.model is None:
-        return "this fit was loaded without its model; give it: dfd.load(path, model=...)"
-    thetas = parameters_of(fit.posterior, [p.name for p in fit.model.space.parameters])
-    settings = affordable(fit.model, fit.data)
-    try:
-        return predict(fit.model, thetas, fit.data, seed=fit.settings["seed"], **settings)
-    except (DfdbayesError, ArithmeticError, ValueError, MemoryError) as problem:
-        return str(problem)
-
-
-def predictive(fit: Fit, checked: Predictive | str) -> str:
+def predictive(fit: Fit) -> str:
     """Whether the model reproduces the data."""
-    if isinstance(checked, str):
-        return html.paragraph(f"There is no predictive check: {checked}")
-    sets, size, _ = checked.replicates.shape
-    told = f"{sets} data sets of {size} observations each were simulated from the posterior ({checked.method})."
-    if checked.mixing is not None and not checked.mixing.good:
+    checked = fit.checks
+    if checked is None or checked.goodness is None:
+        why = "it was not asked for (check=False)" if checked is None else checked.problem
+        return html.paragraph(f"There is no predictive check: {why}")
+    told = f"{checked.sets} data sets of {checked.size} observations each were simulated from the posterior "
+    told += f"({checked.method})."
+    if not checked.mixed:
         told += " The simulated chains may not have mixed: treat this check with care."
     if np.isfinite(checked.p_value):
         told += f" At the posterior mean, {checked.goodness}"
@@ -237,9 +223,7 @@ def predictive(fit: Fit, checked: Predictive | str) -> str:
     tails = (
         "A tail is the share of simulated data sets whose statistic is at least the observed one: near 0 or 1 is bad."
     )
-    with catch_warnings():
-        simplefilter("ignore", RuntimeWarning)  # a column that is constant in a replicate has no correlation
-        pictures, table = _predicted_pictures(fit, checked), _checks(fit, checked)
+    pictures, table = _predicted_pictures(fit, checked), _checks(fit, checked)
     parts = [html.paragraph(told), *pictures]
     if table is not None:
         if "total variation" in table:
@@ -248,29 +232,26 @@ def predictive(fit: Fit, checked: Predictive | str) -> str:
     return "\n".join(parts)
 
 
-def _predicted_pictures(fit: Fit, checked: Predictive) -> list[str]:
-    d, parts = checked.data.d, []
+def _predicted_pictures(fit: Fit, checked: Checks) -> list[str]:
+    d, parts = fit.data.d, []
     if grid_of(fit) is not None:
-        parts.append(html.figure(plots.lattice(fit, checked), "Mean of every site, observed and predicted."))
+        parts.append(html.figure(plots.lattice(fit), "Mean of every site, observed and predicted."))
     else:
         few = f" of the first {plots.MOST} columns" if d > plots.MOST else ""
         caption = f"Share of each value{few}: data as bars, the model as points with one standard deviation."
         parts.append(html.figure(plots.predictive(checked), caption, large=d > 2))
-    if d > 1 and fit.data.n > 2:
+    if checked.pairs is not None:
         few = f", the first {MOST_CORRELATIONS}" if d * (d - 1) > 2 * MOST_CORRELATIONS else ""
         caption = f"Correlations of pairs of columns{few}: on the line, the model reproduces them."
         parts.append(html.figure(plots.correlations(checked), caption))
     return parts
 
 
-def _checks(fit: Fit, checked: Predictive) -> pd.DataFrame | None:
+def _checks(fit: Fit, checked: Checks) -> pd.DataFrame | None:
     """Statistics of every column, or of a lattice's edges; none where there are too many columns to read."""
-    graph = None if fit.model is None else fit.model.options.get("graph")
-    if grid_of(fit) is not None and isinstance(graph, Graph):
-        return checked.agreement(graph)
-    if checked.data.d > MOST_COLUMNS:
-        return None
-    table = checked.checks()
+    if checked.equal is not None or checked.table is None:
+        return checked.equal
+    table = checked.table
     if fit.data.rows.min() < 0 or fit.data.rows.max() <= 1:  # variance over mean says something of counts only
         table = table.drop(columns=["dispersion_index", "predicted_dispersion_index", "dispersion_index_tail"])
     return table.rename(columns=lambda name: name.replace("_", " "))
@@ -287,8 +268,8 @@ def reproduce(fit: Fit) -> str:
     return html.facts(rows) + html.paragraph("The same data, settings, seed and versions give the same draws.", "quiet")
 
 
-def methods(fit: Fit, summary: pd.DataFrame, checked: Predictive | str) -> str:
+def methods(fit: Fit, summary: pd.DataFrame) -> str:
     """A paragraph for a paper, with its references."""
-    written = wording.Methods(fit, diagnostics(fit, summary), None if isinstance(checked, str) else checked.goodness)
+    written = wording.Methods(fit, diagnostics(fit, summary), None if fit.checks is None else fit.checks.goodness)
     listed = "".join(f"<li>{escape(work)}</li>" for work in written.references)
     return f"<p class=paste>{escape(written.text)}</p><h3>References</h3><ol>{listed}</ol>"

@@ -2,58 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from html import escape
-from typing import Any
 
+from ..models.base import AbstractModel
 from ..results import evidence
 from ..results.fit_result import Fit
 from ..results.goodness_of_fit import NONE, STEIN, GoodnessOfFit
-
-# Formulas are HTML written here; nothing of a user's enters them but numbers.
-_FORMULAS = {
-    "bernoulli": "p(1) = probability, &nbsp; p(0) = 1 − probability",
-    "poisson": "p(x) ∝ λ<sup>x</sup> / x!, &nbsp; λ = rate",
-    "cmp": "p(x) ∝ λ<sup>x</sup> / (x!)<sup>ν</sup>, &nbsp; λ = rate, ν = nu",
-    "potts": "p(x) ∝ exp( number of edges with equal ends / temperature )",
-    "ising-network": "p(x) ∝ exp( Σ<sub>j</sub> intercept<sub>j</sub> x<sub>j</sub> + Σ<sub>i–j</sub> "
-    "interaction<sub>ij</sub> x<sub>i</sub> x<sub>j</sub> )",
-    "poisson-graphical": "p(x) ∝ exp( Σ<sub>j</sub> intercept<sub>j</sub> x<sub>j</sub> − Σ<sub>i–j</sub> "
-    "interaction<sub>ij</sub> x<sub>i</sub> x<sub>j</sub> − Σ<sub>j</sub> log x<sub>j</sub>! )",
-    "cmp-graphical": "p(x) ∝ exp( Σ<sub>j</sub> intercept<sub>j</sub> x<sub>j</sub> − Σ<sub>i–j</sub> "
-    "interaction<sub>ij</sub> x<sub>i</sub> x<sub>j</sub> − Σ<sub>j</sub> nu<sub>j</sub> log x<sub>j</sub>! )",
-}
-
-MODELS = {
-    "bernoulli": "a Bernoulli model",
-    "poisson": "a Poisson model",
-    "cmp": "a Conway-Maxwell-Poisson model",
-    "ising": "an Ising model",
-    "potts": "a Potts model",
-    "ising-network": "an Ising network (Boltzmann machine)",
-    "poisson-graphical": "a Poisson graphical model",
-    "cmp-graphical": "a Conway-Maxwell-Poisson graphical model",
-    "poisson-mixture": "a mixture of two Poisson distributions with known rates",
-}
-
-LOSSES = {
-    "dfd": "D(θ) = Σ<sub>i</sub> Σ<sub>j</sub> [ ( p(x<sub>i</sub><sup>j−</sup>) / p(x<sub>i</sub>) )² − 2 "
-    "p(x<sub>i</sub>) / p(x<sub>i</sub><sup>j+</sup>) ]",
-    "ratio": "D(θ) = Σ<sub>i</sub> Σ<sub>j</sub> [ s<sub>j</sub>(x<sub>i</sub>)² + "
-    "s<sub>j</sub>(x<sub>i</sub><sup>j−</sup>)² − 2 s<sub>j</sub>(x<sub>i</sub>) ], &nbsp; s<sub>j</sub>(x) = 1 / (1 + "
-    "p(x<sup>j+</sup>) / p(x))",
-    "ksd": "D(θ) = n KSD²(p<sub>θ</sub>, data)",
-    "pseudo": "D(θ) = − Σ<sub>i</sub> Σ<sub>j</sub> log p(x<sub>ij</sub> | the other coordinates of x<sub>i</sub>)",
-    "likelihood": "D(θ) = − Σ<sub>i</sub> log p(x<sub>i</sub>)",
-}
-
-_LOSS_TEXTS = {
-    "dfd": ("the discrete Fisher divergence (Matsubara et al., 2024)", ("matsubara",)),
-    "ratio": ("generalised ratio matching (Hyvärinen, 2007; Lyu, 2009)", ("hyvarinen", "lyu")),
-    "ksd": ("a kernel Stein discrepancy (Yang et al., 2018; Matsubara et al., 2022)", ("yang", "ksd")),
-    "pseudo": ("the negative log pseudo-likelihood (Besag, 1975)", ("besag",)),
-    "likelihood": ("the negative log-likelihood", ()),
-}
 
 REFERENCES = {
     "besag": "Besag, J. (1975). Statistical analysis of non-lattice data. The Statistician 24(3), 179–195.",
@@ -89,15 +43,17 @@ REFERENCES = {
 }  # fmt: skip
 
 
-def formula(name: str, options: Mapping[str, Any]) -> str:
+def title(fit: Fit) -> str:
+    """What the model is, in a sentence."""
+    own = fit.model is None or fit.model.title == AbstractModel.title
+    return fit.settings["model"] if own else fit.model.title
+
+
+def formula(fit: Fit) -> str:
     """The model's mass function as HTML, up to its constant."""
-    if name == "ising":
-        intercept = " + intercept Σ<sub>j</sub> x<sub>j</sub>" if options.get("intercept") else ""
-        return f"p(x) ∝ exp( Σ<sub>i–j</sub> x<sub>i</sub> x<sub>j</sub> / temperature{intercept} )"
-    if name == "poisson-mixture":
-        low, high = options["rates"]
-        return f"p(x) = proportion Poisson(x; {float(low):g}) + (1 − proportion) Poisson(x; {float(high):g})"
-    return _FORMULAS.get(name, f"log p(x) = {escape(name)}(θ, x) + constant, &nbsp; a mass function of your own")
+    known = "" if fit.model is None else fit.model.formula
+    name = escape(fit.settings["model"])
+    return known or f"log p(x) = {name}(θ, x) + constant, &nbsp; a mass function of your own"
 
 
 def priors(fit: Fit) -> str:
@@ -109,8 +65,7 @@ def priors(fit: Fit) -> str:
 
 def loss(fit: Fit) -> str:
     """The loss in words, with its citation."""
-    name = fit.settings["loss"]
-    return _LOSS_TEXTS.get(name, (f"the loss '{name}'", ()))[0]
+    return f"the loss '{fit.settings['loss']}'" if fit.loss is None else fit.loss.phrase or fit.loss.title
 
 
 class Methods:
@@ -133,11 +88,12 @@ class Methods:
 
     @property
     def _standard(self) -> bool:
-        return self._settings["loss"] == "likelihood" and self._settings["calibration"] == "none"
+        return self._fit.loss is not None and self._fit.loss.normalised and self._settings["calibration"] == "none"
 
     def _model(self) -> str:
         fit, name = self._fit, self._settings["model"]
-        what = MODELS.get(name, f"the model '{name}'")
+        what = title(fit)
+        what = f"the model '{name}'" if what == name else what
         size = f"{fit.data.n} observation{'s' if fit.data.n != 1 else ''} of {fit.data.d} variable"
         left_out = f" ({fit.data.dropped} with missing values left out)" if fit.data.dropped else ""
         how = "Bayesian inference" if self._standard else "generalised Bayesian inference"
@@ -150,9 +106,9 @@ class Methods:
         about = f"Priors were {priors(self._fit)}."
         if self._standard:
             return f"The posterior is the ordinary one, with the exact likelihood. {about}"
-        text, cited = _LOSS_TEXTS.get(self._settings["loss"], (f"the loss '{self._settings['loss']}'", ()))
-        self._cite(*cited)
-        free = "" if self._settings["loss"] == "likelihood" else ", which needs no normalising constant"
+        used, text = self._fit.loss, loss(self._fit)
+        self._cite(*(() if used is None else used.references))
+        free = "" if used is None or used.normalised else ", which needs no normalising constant"
         posterior = "The generalised posterior is proportional to the prior times exp(−β D(θ))"
         return f"{posterior}, where the loss D is {text}{free}. {about}"
 

@@ -29,8 +29,8 @@ from jaxtyping import Float
 from ..data import describe as glance
 from ..errors import ModelError
 from ..models.network import Pairwise
+from ..models.parameters import Parameter
 from .fit_result import Fit
-from .uncalibrated import has_its_priors
 
 LEVEL = 0.95
 ODDS = 0.18  # log odds ratio
@@ -53,6 +53,10 @@ def _network(fit: Fit) -> Pairwise:
     return fit.model
 
 
+def _interaction(model: Pairwise) -> Parameter:
+    return next(p for p in model.space.parameters if p.name == "interaction")
+
+
 def regions(fit: Fit) -> Float[np.ndarray, " e"]:
     """For every edge, how large an interaction may be and still count as none."""
     model = _network(fit)
@@ -73,12 +77,13 @@ def edges(fit: Fit) -> pd.DataFrame:
     NaN where the priors are not known) and ``evidence``. Strongest edges first.
     """
     model = _network(fit)
-    parameter = model.space.parameters[1]
+    parameter = _interaction(model)
     draws = fit.posterior[parameter.name].values.reshape(-1, parameter.size)
     region = regions(fit)
     low, high = np.quantile(draws, [0.5 * (1 - LEVEL), 0.5 * (1 + LEVEL)], axis=0)
     inside = (np.abs(draws) <= region).mean(axis=0)
-    before = _prior_inside(model, region) if has_its_priors(fit) else np.full(len(region), np.nan)
+    known = "prior of interaction" not in fit.missing
+    before = _prior_inside(model, region) if known else np.full(len(region), np.nan)
     there = inside <= 1 - LEVEL if model.counts else (low > 0) | (high < 0)
     gone = (inside >= LEVEL) & _raised(inside, before) & ~_beyond(fit, model)
     undecided = np.where(there & (inside < LEVEL), PRESENT, INCONCLUSIVE)
@@ -115,7 +120,7 @@ def _beyond(fit: Fit, model: Pairwise) -> np.ndarray:
 
 
 def _prior_inside(model: Pairwise, region: np.ndarray) -> Float[np.ndarray, " e"]:
-    parameter = model.space.parameters[1]
+    parameter = _interaction(model)
     draws = np.asarray(parameter.prior.sample(jax.random.key(0), (4001,)))
     draws = np.broadcast_to(draws.reshape(4001, -1), (4001, parameter.size))
     return (np.abs(draws**2 if parameter.square else draws) <= region).mean(axis=0)

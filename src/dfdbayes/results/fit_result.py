@@ -18,17 +18,20 @@ import pandas as pd
 import xarray as xr
 from arviz_base.labels import BaseLabeller
 
-from .. import models
+from .. import losses, models
 from .._util.files import write_atomically
 from ..data.dataset import Dataset
 from ..errors import DataError, ModelError, SettingError
 from ..inference.calibration import Calibration
 from ..inference.diagnostics import useless_means
 from ..inference.minimise import Minimum, Outcome
+from ..losses.base import AbstractLoss
+from ..models import priors
 from ..models.base import AbstractModel
+from .checks import Checks
 from .predictive import Predictive, parameters_of, predict
 
-FORMAT = 1
+FORMAT = 2
 h5netcdf.File._writable = False  # its files lack this while they are opened, and say so again if that fails
 
 
@@ -63,6 +66,14 @@ class Fit:
         Every warning of the run, each with what to do.
     timings : dict
         Seconds by stage.
+    loss : AbstractLoss or None
+        None only for a loaded fit whose loss has a function of the user's own.
+    checks : Checks or None
+        Whether the model reproduces the data: predictive checks and a test of fit.
+    uncalibrated : pandas.DataFrame or None
+        The 95 % intervals at beta = 1, without adjustment.
+    missing : tuple of str
+        What a loaded fit lacks, because a file cannot hold it: "model", "loss", "prior of rate".
     """
 
     model: AbstractModel | None
@@ -74,6 +85,10 @@ class Fit:
     warnings: tuple[str, ...]
     timings: dict[str, dict[str, float]]
     versions: dict[str, str]
+    loss: AbstractLoss | None = None
+    checks: Checks | None = None
+    uncalibrated: pd.DataFrame | None = None
+    missing: tuple[str, ...] = ()
 
     @property
     def beta(self) -> float:
@@ -88,9 +103,7 @@ class Fit:
     @property
     def entries(self) -> dict[str, np.ndarray]:
         """Draws (chain, draw) of every scalar entry, by its name in the summary and in that order."""
-        labels = BaseLabeller()
-        found = arviz_base.xarray_var_iter(self.posterior, skip_dims={"chain", "draw"})
-        return {labels.make_label_flat(name, sel, isel): np.asarray(values) for name, sel, isel, values in found}
+        return entries_of(self.tree)
 
     def summary(self, interval: float = 0.95) -> pd.DataFrame:
         """Mean, sd, median, equal-tailed interval and diagnostics of every parameter and derived quantity.
@@ -152,7 +165,11 @@ class Fit:
                 coords={"parameter": list(self.calibration.names)},
             )
         )
-        tree.attrs["dfdbayes"] = json.dumps(self._description())
+        kept = {
+            "checks": None if self.checks is None else self.checks.plain(),
+            "uncalibrated": None if self.uncalibrated is None else self.uncalibrated.to_dict(orient="list"),
+        }
+        tree.attrs["dfdbayes"] = json.dumps(self._description() | kept)
         return bytes(tree.to_netcdf(engine="h5netcdf"))  # in memory: HDF5 crashes where a disk is full
 
     def _description(self) -> dict[str, Any]:
@@ -170,6 +187,7 @@ class Fit:
                 "source": self.data.source,
                 "named": self.data.named,
                 "notes": list(self.data.notes),
+                "given": list(self.data.given_columns),
             },
             "minimum": {
                 "theta": {name: np.asarray(value).tolist() for name, value in m.theta.items()},
@@ -219,6 +237,13 @@ class Fit:
         )
 
 
+def entries_of(tree: xr.DataTree) -> dict[str, np.ndarray]:
+    """Draws of every scalar entry of a posterior, by name."""
+    labels, posterior = BaseLabeller(), tree["posterior"].to_dataset()
+    found = arviz_base.xarray_var_iter(posterior, skip_dims={"chain", "draw"})
+    return {labels.make_label_flat(name, sel, isel): np.asarray(values) for name, sel, isel, values in found}
+
+
 def _finite(value: Any) -> Any:
     """The same in values that JSON can hold: numbers that are not finite become None."""
     if isinstance(value, Mapping):
@@ -248,7 +273,9 @@ def assemble(
                 "counts": (("distinct",), data.counts),
                 "observations": (("distinct",), data.observations),
                 "first": (("distinct",), data.first),
-            },
+            }
+            | ({} if data.given is None else {"given": (("distinct", "covariate"), data.given)})
+            | ({} if data.cluster is None else {"cluster": (("distinct",), data.cluster)}),
             coords={"column": list(data.columns)},
         )
     )
@@ -268,7 +295,7 @@ def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
             tree = opened.load()
         about = json.loads(tree.attrs["dfdbayes"])
         number = int(about["format"])
-        if number <= FORMAT:
+        if number == FORMAT:
             return _restored(tree, about, model)
     except ModelError:
         raise
@@ -277,7 +304,12 @@ def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
         raise DataError(
             f"'{path.name}' is not a fit saved by dfdbayes, or it is damaged ({type(problem).__name__}: {said})"
         ) from problem
-    raise DataError(f"'{path.name}' was saved by a newer version of dfdbayes (format {number}); update to read it")
+    if number > FORMAT:
+        raise DataError(f"'{path.name}' was saved by a newer version of dfdbayes (format {number}); update to read it")
+    raise DataError(
+        f"'{path.name}' was saved by dfdbayes 0.1 (format {number}), whose parameters had other names. What to do: fit "
+        "again, or read it with that version."
+    )
 
 
 def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | None) -> Fit:
@@ -291,15 +323,28 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
         first=observed["first"].values,
         dropped=about["data"]["dropped"],
         source=about["data"]["source"],
-        named=about["data"].get("named", True),
-        notes=tuple(about["data"].get("notes", ())),
+        named=about["data"]["named"],
+        notes=tuple(about["data"]["notes"]),
+        given=observed["given"].values if "given" in observed else None,
+        given_columns=tuple(about["data"]["given"]),
+        cluster=observed["cluster"].values.astype(np.int64) if "cluster" in observed else None,
         repeats=None if np.array_equal(repeats, observed["counts"].values) else repeats,
     )
+    lost = [f"prior of {name}" for name, plain in settings["prior_arguments"].items() if plain is None]
     if model is None:
         try:
-            model = models.by_name(settings["model"], data.d, settings["options"]).labelled(data.columns)
+            model = models.by_name(settings["model"], data.d, settings["options"])
         except ModelError:
-            model = None
+            lost = ["model"]
+        else:
+            kept = {name: plain for name, plain in settings["prior_arguments"].items() if plain is not None}
+            model = model.with_priors({name: priors.made(plain) for name, plain in kept.items()})
+    else:
+        lost = []
+    if settings["loss_arguments"] is None:
+        lost.append("loss")
+    if model is not None:
+        model = model.labelled(data.columns)
     saved = about["minimum"]
     minimum = Minimum(
         theta={name: (v if np.ndim(v) == 0 else np.asarray(v)) for name, v in saved["theta"].items()},
@@ -332,4 +377,8 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
         tuple(about["warnings"]),
         about["timings"],
         about["versions"],
+        None if settings["loss_arguments"] is None else losses.made(settings["loss_arguments"]),
+        None if about["checks"] is None else Checks.of_plain(about["checks"]),
+        None if about["uncalibrated"] is None else pd.DataFrame(about["uncalibrated"], index=list(entries_of(tree))),
+        tuple(lost),
     )

@@ -8,7 +8,7 @@ estimated from the data make both tests a little conservative.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -64,7 +64,7 @@ def some(data: Dataset, most: int) -> Dataset:
     elif counts.sum() > most:
         counts = rng.multivariate_hypergeometric(counts, most, method="marginals")
     kept = counts > 0
-    return replace(data, rows=data.rows[kept], counts=counts[kept].astype(float), first=data.first[kept], repeats=None)
+    return data.at(kept, counts[kept].astype(float))
 
 
 def _rng(data: Dataset, purpose: int) -> np.random.Generator:

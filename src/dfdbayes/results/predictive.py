@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from .._util.process import require_seed
 from ..data.dataset import Dataset
 from ..errors import ModelError, SettingError
 from ..models.base import AbstractModel
 from ..models.graphs import Graph
-from ..simulators import Mixing, draw, require_seed
+from ..simulators import Mixing, draw
 from ..simulators.exact import MOST_POINTS
 from .goodness_of_fit import GoodnessOfFit, goodness_of_fit, some
 
@@ -41,6 +42,15 @@ class Predictive:
     method: str
     mixing: Mixing | None
     goodness: GoodnessOfFit
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.data.columns
+
+    @property
+    def means(self) -> Float[np.ndarray, " d"]:
+        """Predicted mean of every column."""
+        return self.replicates.mean(axis=(0, 1))
 
     @property
     def p_value(self) -> float:

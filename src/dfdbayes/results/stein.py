@@ -38,7 +38,7 @@ def stein_matrix(model: AbstractModel, theta: Any, data: Dataset, kernel: Any = 
     ratio = np.asarray(_ratios(model, model.space.flatten(theta), *parts))
     here = kernel.between(rows, rows)
     total = np.zeros_like(here)
-    for r, (one, both) in zip(ratio.T, neighbour_kernels(kernel, model.domain, rows), strict=True):
+    for r, (one, both) in zip(ratio.T, neighbour_kernels(kernel, rows, model.domain.increment(rows)[0]), strict=True):
         crossed = r[:, None] * one
         total += both - crossed - crossed.T + r[:, None] * here * r[None, :]
     return total

@@ -6,77 +6,46 @@ steps and no chains, and is exact enough for what it is shown for: how far calib
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 
-from .. import losses
-from ..errors import ModelError
-from ..fitting.fit import named_draws
 from ..inference import sampling
+from ..inference.minimise import Minimum
 from ..inference.objective import Objective
-from ..inference.posterior import posterior
-from ..models.graphs import Graph, blocks
-from ..models.parameters import describe_prior
-from .fit_result import Fit
+from ..inference.posterior import named_draws, posterior
 from .predictive import parameters_of
 
+if TYPE_CHECKING:
+    from .fit_result import Fit
+
 DRAWS = 4000
+
+
+def uncalibrated_intervals(
+    objective: Objective, minimum: Minimum, seed: int, entries: list[str], interval: float = 0.95
+) -> pd.DataFrame | None:
+    """Equal-tailed intervals at beta = 1 under the names ``entries``; None where there are none."""
+    log_density, inputs, start = posterior(objective, 1.0, minimum)
+    try:
+        around = sampling.centre(log_density, inputs, start)
+    except np.linalg.LinAlgError:
+        return None
+    z = sampling.Laplace(draws=DRAWS, chains=1).run(log_density, inputs, around, seed, lambda done: None).z
+    model = objective.model
+    with np.errstate(over="ignore", invalid="ignore"):
+        named = named_draws(model, model.space.from_z(z))
+    flat = np.concatenate([values.reshape(values.shape[1], -1) for values in named.values()], axis=1)
+    if flat.shape[1] != len(entries):  # a derived quantity was left out of the fit
+        return None
+    low, high = np.quantile(flat, [0.5 * (1 - interval), 0.5 * (1 + interval)], axis=0)
+    return pd.DataFrame({"low": low, "high": high}, index=entries)
 
 
 def is_calibrated(fit: Fit) -> bool:
     """Whether anything was done to the width of the posterior: a weight other than 1, or adjusted draws."""
     return fit.beta != 1.0 or fit.settings["adjust"] is not None
-
-
-def has_its_priors(fit: Fit) -> bool:
-    """Whether the model has the priors of the run (one rebuilt from a file has its default priors)."""
-    if fit.model is None:
-        return False
-    return {p.name: describe_prior(p.prior) for p in fit.model.space.parameters} == fit.settings["priors"]
-
-
-def objective_of(fit: Fit) -> Objective:
-    """The loss that was minimised, rebuilt from the model, the data and the loss's name.
-
-    Raises
-    ------
-    ModelError
-        If the fit does not hold all that is needed, for example because it was loaded without its own model.
-    """
-    if fit.model is None:
-        raise ModelError("this fit was loaded without its model; give it: dfd.load(path, model=...)")
-    if fit.settings["loss"] not in losses.names():
-        raise ModelError(f"the loss '{fit.settings['loss']}' is not one of the built-in ones, and is not kept in a fit")
-    graph = fit.model.options.get("graph")
-    cut = blocks(graph) if fit.data.n < 2 and isinstance(graph, Graph) else None
-    rebuilt = Objective(fit.model, fit.data, losses.by_name(fit.settings["loss"]), cut)
-    value = rebuilt(fit.minimum.vector)
-    if not np.isclose(value, fit.minimum.value, rtol=1e-6, atol=1e-6):
-        raise ModelError("the loss was made with settings (a kernel, say) that are not kept in a fit")
-    return rebuilt
-
-
-def uncalibrated_draws(fit: Fit, draws: int = DRAWS) -> dict[str, np.ndarray]:
-    """Draws by name from the normal approximation of the posterior at beta = 1, with derived quantities."""
-    objective = objective_of(fit)
-    if not has_its_priors(fit):
-        raise ModelError("the priors of this fit were given by hand and are not kept in its file")
-    log_density, inputs, start = posterior(objective, 1.0, fit.minimum)
-    around = sampling.centre(log_density, inputs, start)
-    sampler = sampling.Laplace(draws=draws, chains=1)
-    z = sampler.run(log_density, inputs, around, fit.settings["seed"], lambda done: None).z
-    model = objective.model
-    with np.errstate(over="ignore"):
-        return named_draws(model, model.space.from_z(z))
-
-
-def uncalibrated_intervals(fit: Fit, interval: float = 0.95) -> pd.DataFrame:
-    """Equal-tailed intervals at beta = 1, in the order and under the names of ``fit.summary()``."""
-    named = uncalibrated_draws(fit)
-    ends = [0.5 * (1 - interval), 0.5 * (1 + interval)]
-    flat = [named[str(name)].reshape(named[str(name)].shape[1], -1) for name in fit.posterior.data_vars]
-    low, high = np.quantile(np.concatenate(flat, axis=1), ends, axis=0)
-    return pd.DataFrame({"low": low, "high": high}, index=list(fit.entries))
 
 
 def outweighed(fit: Fit, interval: float = 0.95) -> tuple[str, ...]:
@@ -93,7 +62,8 @@ def outweighed(fit: Fit, interval: float = 0.95) -> tuple[str, ...]:
 
 def side_by_side(fit: Fit, interval: float = 0.95) -> pd.DataFrame:
     """The fit's own intervals, those at beta = 1, and how many times as wide the fit's own are."""
-    plain = uncalibrated_intervals(fit, interval)
+    plain = fit.uncalibrated
+    assert plain is not None
     draws = np.stack([values.reshape(-1) for values in fit.entries.values()])
     low, high = np.quantile(draws, [0.5 * (1 - interval), 0.5 * (1 + interval)], axis=1)
     width = (plain["high"] - plain["low"]).to_numpy()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from .._util.process import require_unforked
+from .._util.process import require_seed, require_unforked
 from ..errors import ModelError, SettingError
 from ..models.base import AbstractModel
 from .cluster import by_swendsen_wang
@@ -18,7 +18,7 @@ from .gibbs import by_gibbs
 from .metropolis import by_metropolis
 from .perfect import by_coupling_from_the_past
 
-__all__ = ["METHODS", "Mixing", "Sample", "draw", "probabilities", "require_seed", "simulate"]
+__all__ = ["METHODS", "Mixing", "Sample", "draw", "probabilities", "simulate"]
 
 METHODS = ("enumeration", "inversion", "perfect", "swendsen-wang", "gibbs", "metropolis")
 EXACT = ("enumeration", "inversion", "perfect")
@@ -100,12 +100,6 @@ def simulate(
     thetas = np.asarray(model.space.flatten(theta))[None]
     rows, chosen, mixing = draw(model, thetas, n, method, np.random.default_rng([seed, 7]), sweeps)
     return Sample(rows[0], chosen, mixing)
-
-
-def require_seed(seed: Any) -> None:
-    """Refuse a seed that is not a whole number >= 0."""
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise SettingError(f"the seed is {seed!r}; it must be a whole number >= 0")
 
 
 def draw(

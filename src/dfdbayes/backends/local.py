@@ -1,0 +1,103 @@
+"""Where a run's heavy work is done: reading, evaluating the loss, bootstrap fits, replicates of a study.
+
+`fit` and `coverage` see a `Backend` and never ask which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from .._util.checkpoint import Checkpoint
+from ..data.dataset import Dataset
+from ..data.domain import Domain
+from ..data.sites import Units
+from ..inference.minimise import Minimum, minimise_many
+from ..inference.objective import Objective, arranged
+from ..inference.resampling import AbstractResampling, Bootstrap, in_parts
+from ..losses.base import AbstractLoss
+from ..models.base import AbstractModel
+
+Advance = Callable[[int], None]
+Reader = Callable[[int, int], None]
+
+
+class Source(Protocol):
+    """Data that have been read, wherever they are."""
+
+    @property
+    def data(self) -> Dataset:
+        """The data, or a sample that stands for them where they are elsewhere."""
+
+    def arranged(self, model: AbstractModel) -> Source:
+        """The same, ready for a model: columns in its order, and here if its table is small in any case."""
+
+    def objective(self, model: AbstractModel, loss: AbstractLoss, units: Units | None) -> Objective: ...
+
+
+class Backend(Protocol):
+    """A machine, or many."""
+
+    def read(self, source: Any, domain: Domain | Callable[[int], Domain], *, advance: Reader, **reading: Any) -> Source:
+        """Read data as `Dataset.of` does."""
+
+    def bootstrap(
+        self, how: AbstractResampling, objective: Objective, minimum: Minimum, size: int, *, seed: int,
+        advance: Advance, checkpoint: Checkpoint,
+    ) -> Bootstrap: ...  # fmt: skip
+
+    def each(self, function: Callable[[Any], Any], jobs: Sequence[Any]) -> Iterator[Any]:
+        """The function's result for every job, in order."""
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """Data on this machine."""
+
+    data: Dataset
+
+    def arranged(self, model: AbstractModel) -> InMemory:
+        return replace(self, data=arranged(model, self.data))
+
+    def objective(self, model: AbstractModel, loss: AbstractLoss, units: Units | None) -> Objective:
+        return Objective(model, self.data, loss, units)
+
+
+@dataclass(frozen=True)
+class Local:
+    """This machine; ``workers`` jobs at a time, in threads."""
+
+    workers: int = 2
+
+    def read(
+        self, source: Any, domain: Domain | Callable[[int], Domain], *, advance: Reader, **reading: Any
+    ) -> InMemory:
+        return InMemory(Dataset.of(source, domain, advance=advance, **reading))
+
+    def bootstrap(
+        self, how: AbstractResampling, objective: Objective, minimum: Minimum, size: int, *, seed: int,
+        advance: Advance, checkpoint: Checkpoint,
+    ) -> Bootstrap:  # fmt: skip
+        return how(objective, minimum, size, seed, in_parts(minimise_many, checkpoint, advance))
+
+    def each(self, function: Callable[[Any], Any], jobs: Sequence[Any]) -> Iterator[Any]:
+        if jobs:
+            yield function(jobs[0])  # compiles alone; the others share what it compiled
+        with ThreadPoolExecutor(self.workers) as pool:
+            yield from pool.map(function, jobs[1:])
+
+
+def by_client(client: Any) -> Backend:
+    """The backend of a Dask client; this machine without one; a backend as it is."""
+    if client is None:
+        return Local()
+    if hasattr(client, "bootstrap") and hasattr(client, "each"):
+        return client
+    from .dask import Dask  # the only place that names it
+
+    return Dask(client)
+
+
+__all__ = ["Backend", "InMemory", "Iterable", "Local", "Source", "by_client"]

@@ -1,0 +1,150 @@
+"""Sites: one entry per (row, coordinate), with where it can move, how much its terms count, and who owns it.
+
+Losses are sums over sites. A bootstrap replicate gives new weights to the *units* that own them: rows as a rule,
+clusters of rows where these belong together, blocks of sites where there is a single observation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from .dataset import Dataset
+from .domain import Domain
+
+ROWS, CLUSTERS, BLOCKS = "rows", "clusters", "blocks"
+
+
+@dataclass(frozen=True)
+class Units:
+    """What is resampled.
+
+    Attributes
+    ----------
+    kind : {"rows", "clusters", "blocks"}
+        Distinct rows, clusters of rows, or blocks of sites of a single observation.
+    weights : (v,) floats
+        The data's own weight of each unit.
+    observations : (v,) floats
+        How many independent observations stand behind each; equal to the weights unless observations have weights.
+    owner : integers, optional
+        The unit of each row (u,) of clusters, or of each site (d,) of blocks; rows are their own units.
+    """
+
+    kind: str
+    weights: Float[np.ndarray, " v"]
+    observations: Float[np.ndarray, " v"]
+    owner: Int[np.ndarray, " k"] | None = None
+
+    @property
+    def each(self) -> Float[np.ndarray, " v"]:
+        """What one observation of each unit weighs: 1, unless the data have observation weights."""
+        return self.weights / self.observations
+
+    def __str__(self) -> str:
+        if self.kind == ROWS:
+            return "rows"
+        return f"{len(self.weights)} {self.kind}" + (" of sites of one observation" if self.kind == BLOCKS else "")
+
+
+def rows_of(data: Dataset) -> Units:
+    """Every distinct row as a unit, with the number of observations that equal it."""
+    return Units(ROWS, data.counts, data.observations)
+
+
+def clusters_of(data: Dataset) -> Units:
+    """The data's clusters as units; rows of different clusters are distinct."""
+    assert data.cluster is not None
+    ones = np.ones(int(data.cluster.max()) + 1)
+    return Units(CLUSTERS, ones, ones, data.cluster)
+
+
+def blocks_of(blocks: Int[np.ndarray, " d"]) -> Units:
+    """Blocks of the sites of one observation as units, from the block of each site."""
+    ones = np.ones(int(blocks.max()) + 1)
+    return Units(BLOCKS, ones, ones, blocks)
+
+
+Scales = Callable[[Int[np.ndarray, "u d"], Domain], tuple[Any, Any]]
+
+
+def unscaled(rows: Int[np.ndarray, "u d"], domain: Domain) -> tuple[float, float]:
+    """Every term counts once."""
+    return 1.0, 1.0
+
+
+@dataclass(frozen=True)
+class Sites:
+    """All sites of a data set, their neighbours computed when they are asked for.
+
+    Attributes
+    ----------
+    data : Dataset
+    domain : Domain
+        Says which values are neighbours.
+    units : Units
+    scales : callable
+        ``scales(rows, domain)`` gives how much the terms of the two ratios of every site count.
+    """
+
+    data: Dataset
+    domain: Domain
+    units: Units
+    scales: Scales = unscaled
+
+    @property
+    def rows(self) -> Int[np.ndarray, "u d"]:
+        return self.data.rows
+
+    @property
+    def given(self) -> Float[np.ndarray, "u q"] | None:
+        """Covariates of every row."""
+        return self.data.given
+
+    @cached_property
+    def _down(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.domain.decrement(self.rows)
+
+    @cached_property
+    def _up(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.domain.increment(self.rows)
+
+    @property
+    def down(self) -> Int[np.ndarray, "u d"]:
+        """The coordinate's value after a decrement; its own where there is no such neighbour."""
+        return self._down[0]
+
+    @property
+    def up(self) -> Int[np.ndarray, "u d"]:
+        """The same after an increment."""
+        return self._up[0]
+
+    @cached_property
+    def minus(self) -> Float[np.ndarray, "u d"]:
+        """How much the term of the ratio to the decrement counts; 0 where there is no decrement."""
+        return np.where(self._down[1], self.scales(self.rows, self.domain)[0], 0.0)
+
+    @cached_property
+    def plus(self) -> Float[np.ndarray, "u d"]:
+        """The same for the increment."""
+        return np.where(self._up[1], self.scales(self.rows, self.domain)[1], 0.0)
+
+    def at(self, rows: Int[np.ndarray, " k"]) -> Sites:
+        """The sites of some of the distinct rows."""
+        data = self.data.at(rows)
+        return replace(self, data=data, units=rows_of(data))
+
+    def in_slices(self, size: int) -> Iterator[Sites]:
+        """The same sites, so many rows at a time."""
+        for first in range(0, len(self.rows), size):
+            yield self.at(np.arange(first, min(first + size, len(self.rows))))
+
+    def of_rows(self, weights: Float[np.ndarray, "*batch v"]) -> Float[np.ndarray, "*batch u"]:
+        """Weights of rows from weights of units that own whole rows."""
+        weights = np.asarray(weights, float)
+        return weights if self.units.owner is None else weights[..., self.units.owner] * self.data.counts

@@ -1,0 +1,67 @@
+"""What a loss is: which table of a model it needs, and what it computes from it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..data.domain import Domain
+from ..data.sites import Sites
+from ..models.base import AbstractModel
+from ..models.parameters import Theta
+from ..models.tables import Prepared, SecondOrder
+
+
+class AbstractLoss(ABC):
+    """A loss D(theta): a sum over the data, whose minimiser estimates the parameters.
+
+    Attributes
+    ----------
+    name : str
+        The word that names it in `fit` and on the command line.
+    title : str
+        Its name in plots and reports.
+    phrase : str
+        What it is in a sentence, with its citation.
+    formula : str
+        D(theta) in HTML, for reports; nothing of a user's enters it.
+    references : tuple of str
+        Keys of the works that the phrase cites.
+    bounded : bool
+        Whether the loss is bounded below, so that every posterior it gives is proper.
+    separable : bool
+        Whether it is a sum of terms of single rows, which can be computed apart.
+    normalised : bool
+        Whether it needs the model's constant; then it is the likelihood, and beta = 1 is Bayes.
+    calibration : str
+        How its weight is chosen by default.
+    """
+
+    name: str
+    title: str
+    phrase: str
+    formula: str = ""
+    references: tuple[str, ...] = ()
+    bounded: bool = True
+    separable: ClassVar[bool] = True
+    normalised: ClassVar[bool] = False
+    calibration: str = "score-matching-invariant"
+
+    def scales(self, rows: np.ndarray, domain: Domain) -> tuple[Any, Any]:
+        """How much the terms of the two ratios of every site count; see `Sites`."""
+        return 1.0, 1.0
+
+    @abstractmethod
+    def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:
+        """The table that the loss needs of a model at the data, free of the parameters."""
+
+    @abstractmethod
+    def value(self, theta: Theta, table: Any, weights: Any) -> Float[Array, ""]:
+        """D at parameters, from the table and the weights of its terms."""
+
+    def second_order(self, theta: Theta, table: Any, weights: Any) -> SecondOrder | None:
+        """Value, gradient and Hessian where the table has a formula for them; None to differentiate."""
+        return None

@@ -1,0 +1,141 @@
+"""Tables of pairwise models: the distinct rows themselves, the ratios of all coordinates being one matrix product."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import gammaln
+from jaxtyping import Array, Float
+
+from ..data.sites import Sites
+from .normaliser import log_normaliser
+from .parameters import Theta
+from .tables import (
+    AbstractConditionals,
+    AbstractTable,
+    Function,
+    Prepared,
+    SecondOrder,
+    by_row,
+    pad,
+    padded_size,
+    ratios,
+    table,
+)
+
+if TYPE_CHECKING:
+    from .network import Pairwise
+
+
+def _columns(array: np.ndarray, size: int) -> Array:
+    """Rows as columns, which makes all that is done to them run along memory; zeros up to ``size``."""
+    return jnp.asarray(pad(np.asarray(array, float), size).T)
+
+
+@table
+class PairwiseTable(AbstractTable):
+    """Distinct rows as columns; x_j^- - x_j and the change of -log x_j! with it; the same from x_j^+ to x_j."""
+
+    model: Pairwise
+    rows: Float[Array, "d u"]
+    down: Float[Array, "d u"]
+    down_curve: Float[Array, "d u"]
+    minus: Float[Array, "d u"]
+    up: Float[Array, "d u"]
+    up_curve: Float[Array, "d u"]
+    plus: Float[Array, "d u"]
+
+    @staticmethod
+    def of(model: Pairwise, sites: Sites) -> Prepared:
+        rows, size = sites.rows, padded_size(len(sites.rows))
+        if model.counts:
+            down_curve = np.where(sites.minus != 0, np.log(np.maximum(rows, 1)), 0.0)
+            up_curve = np.log(rows + 1.0)
+        else:
+            down_curve = up_curve = np.zeros(rows.shape)
+        parts = (rows, sites.down - rows, down_curve, sites.minus, rows - sites.up, up_curve, sites.plus)
+        return by_row(sites, PairwiseTable(model, *(_columns(part, size) for part in parts)), size)
+
+    def log_ratios(self, theta: Theta) -> tuple[Array, Array]:
+        intercept, interaction, nu = self.model.parts(self.model.space.unflatten(theta))
+        local = intercept[:, None] + self.model.matrix(interaction) @ self.rows
+        power = 1.0 if nu is None else nu[:, None]
+        return self.down * local + power * self.down_curve, self.up * local + power * self.up_curve
+
+    def total(self, minus: Array, plus: Array, weights: Any) -> Float[Array, ""]:
+        return jnp.dot(weights, jnp.sum(self.minus * minus + self.plus * plus, axis=0))
+
+    def row_ratios(self, theta: Theta) -> Float[Array, "u d"]:
+        return ratios(self.minus, self.log_ratios(theta)[0]).T
+
+    def second_order(self, minus: Function, plus: Function, theta: Theta, weights: Any) -> SecondOrder:
+        """A log-ratio of node j depends on that node's own parameters only, and linearly.
+
+        So the Hessian is made of one small matrix for each node, over the features 1, x_1 ... x_d and the curve.
+        """
+        u, v = self.log_ratios(theta)
+        value = self.total(minus(u), plus(v), weights)
+        minus1, minus2 = (self.minus * weights[None, :] * part for part in _derivatives(minus, u))
+        plus1, plus2 = (self.plus * weights[None, :] * part for part in _derivatives(plus, v))
+        features = jnp.concatenate([jnp.ones((1, self.rows.shape[1])), self.rows])
+
+        def moments(minus: Array, plus: Array, power: int) -> list[Array]:
+            """Sums over the two ratios with 0 to ``power`` factors of the curve and the others of the step."""
+            return [
+                minus * self.down ** (power - k) * self.down_curve**k + plus * self.up ** (power - k) * self.up_curve**k
+                for k in range(power + 1)
+            ]
+
+        linear, bent = moments(minus1, plus1, 1)
+        square, mixed, curve = moments(minus2, plus2, 2)
+        slopes = jnp.concatenate([linear @ features.T, jnp.sum(bent, axis=1)[:, None]], axis=1)
+        among = jax.lax.map(lambda line: (features * line[None, :]) @ features.T, square)
+        across = mixed @ features.T
+        top = jnp.concatenate([among, across[:, :, None]], axis=2)
+        bottom = jnp.concatenate([across[:, None, :], jnp.sum(curve, axis=1)[:, None, None]], axis=2)
+        blocks = jnp.concatenate([top, bottom], axis=1)
+
+        node, slot, factor = self.model.slots
+        gradient = jnp.sum(factor * slopes[node, slot], axis=1)
+        hessian = jnp.zeros((len(theta), len(theta)))
+        for a in range(2):
+            for b in range(2):
+                same = factor[:, None, a] * factor[None, :, b] * (node[:, None, a] == node[None, :, b])
+                hessian += same * blocks[node[:, None, a], slot[:, None, a], slot[None, :, b]]
+        return value, gradient, hessian
+
+
+def _derivatives(function: Function, at: Array) -> tuple[Array, Array]:
+    """First and second derivative of a function of one number, entry by entry."""
+    ones = jnp.ones_like(at)
+
+    def first(x: Array) -> Array:
+        return jax.jvp(function, (x,), (ones,))[1]
+
+    return jax.jvp(first, (at,), (ones,))
+
+
+@table
+class CountConditionals(AbstractConditionals):
+    """Each count given the others is Conway-Maxwell-Poisson; for nu = 1 its constant is exp(rate)."""
+
+    model: Pairwise
+    rows: Float[Array, "d u"]
+
+    @staticmethod
+    def of(model: Pairwise, sites: Sites) -> Prepared:
+        size = padded_size(len(sites.rows))
+        return by_row(sites, CountConditionals(model, _columns(sites.rows, size)), size)
+
+    def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
+        intercept, interaction, nu = self.model.parts(self.model.space.unflatten(theta))
+        local = intercept[:, None] + self.model.matrix(interaction) @ self.rows
+        if nu is None:
+            constant, power = jnp.exp(local), jnp.ones((len(intercept), 1))
+        else:
+            constant, power = log_normaliser(local, jnp.broadcast_to(nu[:, None], local.shape)), nu[:, None]
+        terms = constant - self.rows * local + power * gammaln(self.rows + 1.0)
+        return jnp.dot(weights, jnp.sum(terms, axis=0))

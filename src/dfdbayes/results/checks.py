@@ -1,0 +1,130 @@
+"""What was checked of a fit: does the model reproduce the data? A stage of `fit`, kept with its result."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from ..data.dataset import Dataset
+from ..errors import DfdbayesError
+from ..models.base import AbstractModel
+from ..models.graphs import Graph
+from .goodness_of_fit import GoodnessOfFit
+from .predictive import affordable, predict
+
+MOST_COLUMNS = 40  # whose statistics are kept one by one
+MOST_MARGINALS = 12
+
+
+@dataclass(frozen=True)
+class Checks:
+    """Predictive checks and a test of fit, as tables.
+
+    Attributes
+    ----------
+    goodness : GoodnessOfFit or None
+    table : pandas.DataFrame or None
+        Statistics of every column, observed and predicted, with their tails (see `Predictive.checks`).
+    marginals : tuple of pandas.DataFrame
+        Observed and predicted shares of each value, of the first columns.
+    pairs : pandas.DataFrame or None
+        Correlations of pairs of columns, observed and predicted.
+    equal : pandas.DataFrame or None
+        On a graph: the share of edges whose ends have equal values.
+    means : (d,) floats
+        Predicted mean of every column.
+    columns : tuple of str
+        Names of the columns that ``marginals`` are of.
+    sets, size, method, mixed
+        How many data sets of how many observations were simulated, by which method, and whether its chains mixed.
+    problem : str
+        Why there are no checks, where there are none.
+    """
+
+    goodness: GoodnessOfFit | None = None
+    table: pd.DataFrame | None = None
+    marginals: tuple[pd.DataFrame, ...] = ()
+    pairs: pd.DataFrame | None = None
+    equal: pd.DataFrame | None = None
+    means: Float[np.ndarray, " d"] | None = None
+    columns: tuple[str, ...] = ()
+    sets: int = 0
+    size: int = 0
+    method: str = ""
+    mixed: bool = True
+    problem: str = ""
+
+    @property
+    def p_value(self) -> float:
+        """That of the test of fit."""
+        return float("nan") if self.goodness is None else self.goodness.p_value
+
+    def marginal(self, column: int) -> pd.DataFrame:
+        return self.marginals[column]
+
+    def correlations(self) -> pd.DataFrame | None:
+        return self.pairs
+
+    def plain(self) -> dict[str, Any]:
+        """The same in values JSON can hold."""
+        return {
+            "goodness": None if self.goodness is None else vars(self.goodness),
+            "table": _text(self.table), "marginals": [_text(table) for table in self.marginals],
+            "pairs": _text(self.pairs), "equal": _text(self.equal),
+            "means": None if self.means is None else self.means.tolist(), "columns": list(self.columns), "sets": self.sets, "size": self.size,
+            "method": self.method, "mixed": self.mixed, "problem": self.problem,
+        }  # fmt: skip
+
+    @classmethod
+    def of_plain(cls, about: dict[str, Any]) -> Checks:
+        tables = {name: _table(about[name]) for name in ("table", "pairs", "equal")}
+        return cls(
+            goodness=None if about["goodness"] is None else GoodnessOfFit(**about["goodness"]),
+            marginals=tuple(found for text in about["marginals"] if (found := _table(text)) is not None),
+            means=None if about["means"] is None else np.asarray(about["means"]),
+            columns=tuple(about["columns"]),
+            **tables, **{name: about[name] for name in ("sets", "size", "method", "mixed", "problem")},
+        )  # fmt: skip
+
+
+def check(model: AbstractModel, thetas: Float[np.ndarray, "all p"], data: Dataset, seed: int = 0) -> Checks:
+    """Simulate from the posterior on a small budget, and compare with the data."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a column that is constant in a replicate, say
+            found = predict(model, thetas, data, seed=seed, **affordable(model, data))
+            graph = model.graph if model.graph is not None and model.graph.shape is not None else None
+            return _checks(found, graph)
+    except (DfdbayesError, ArithmeticError, ValueError, MemoryError) as problem:
+        return Checks(problem=str(problem))
+
+
+def _checks(found: Any, graph: Graph | None) -> Checks:
+    d = found.data.d
+    return Checks(
+        goodness=found.goodness,
+        table=found.checks() if d <= MOST_COLUMNS and graph is None else None,
+        marginals=tuple(found.marginal(j) for j in range(min(d, MOST_MARGINALS))) if graph is None else (),
+        pairs=found.correlations() if d > 1 and found.data.n > 2 else None,
+        equal=None if graph is None else found.agreement(graph),
+        means=found.means,
+        columns=found.columns[:MOST_MARGINALS],
+        sets=found.replicates.shape[0],
+        size=found.replicates.shape[1],
+        method=found.method,
+        mixed=found.mixing is None or bool(found.mixing.good),
+    )
+
+
+def _text(table: pd.DataFrame | None) -> str | None:
+    return None if table is None else table.to_json(orient="split", double_precision=15)
+
+
+def _table(text: str | None) -> pd.DataFrame | None:
+    return None if text is None else pd.read_json(io.StringIO(text), orient="split", precise_float=True)
