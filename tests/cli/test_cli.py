@@ -65,7 +65,7 @@ def test_progress_bars_on_a_terminal(visits):
 
     leader, follower = pty.openpty()
     code = (
-        "from dfdbayes.progress import on_terminal; import time\n"
+        "from dfdbayes._util.progress import on_terminal; import time\n"
         "advance = on_terminal().begin('bootstrap', 3)\n"
         "for _ in range(3): time.sleep(0.4); advance(1)\n"
     )

@@ -11,7 +11,6 @@ import dfdbayes as dfd
 import oracles
 from dfdbayes.inference.objective import second_order
 from dfdbayes.inference.resampling import resample
-from dfdbayes.models.tables import log_ratios
 
 GRID = dfd.graphs.grid(4, 4)
 PAIRS = np.random.default_rng(9)
@@ -88,16 +87,16 @@ def test_log_ratios_are_differences_of_the_log_mass(case):
     flat = np.asarray(model.space.flatten(theta))
     named = {k: jnp.asarray(v) for k, v in theta.items()}
     log_mass = jax.jit(lambda x: model.log_mass_at(named, x))
-    if type(objective.arrays).__name__ == "Distinct":
+    if type(objective.table).__name__ == "DistinctTable":
         # distinct ratios: the weighted sum of any function of them must be that of the definition
         for power in (0.5, 1.0):
-            u, v = (np.asarray(part) for part in log_ratios(model, jnp.asarray(flat), objective.arrays))
+            u, v = (np.asarray(part) for part in objective.table.log_ratios(jnp.asarray(flat)))
             fast = float(objective.own_weights[0] @ np.exp(power * u) + objective.own_weights[1] @ np.exp(power * v))
             slow = slow_sum(model.domain, part, log_mass, power)
             assert fast == pytest.approx(slow, rel=1e-12)
         return
-    u, v = (np.asarray(r) for r in log_ratios(model, jnp.asarray(flat), objective.arrays))
-    if type(objective.arrays).__name__ == "PairwiseRows":
+    u, v = (np.asarray(r) for r in objective.table.log_ratios(jnp.asarray(flat)))
+    if type(objective.table).__name__ == "PairwiseTable":
         u, v = u.T, v.T
     for i in np.random.default_rng(0).choice(len(data.rows), 10):
         x = tuple(int(a) for a in data.rows[i])
@@ -135,7 +134,7 @@ def test_derivatives_are_those_of_the_general_path(case, loss):
     general = dfd.objective(dfd.Model(model.log_mass_at, model.domain, model.space.parameters), data, loss)
     flat = np.asarray(model.space.flatten(theta))
     value, gradient, hessian = second_order(
-        lambda t: general.problem.value(t, general.arrays, general.own_weights), jnp.asarray(flat)
+        lambda t: general.problem.value(t, general.table, general.own_weights), jnp.asarray(flat)
     )
     assert fast(flat) == pytest.approx(float(value), rel=1e-9)
     scale = max(1.0, float(np.abs(hessian).max()))
@@ -193,7 +192,7 @@ def test_squared_coordinates_carry_the_calibration():
     flat = np.asarray(model.space.flatten(theta))
     v, gradient, hessian = _in_own_coordinates(model.space, flat[None], *objective.derivatives(flat[None]))
     slow = second_order(
-        lambda v: objective.problem.value(model.space.from_v(v), objective.arrays, objective.own_weights),
+        lambda v: objective.problem.value(model.space.from_v(v), objective.table, objective.own_weights),
         jnp.asarray(v[0]),
     )
     np.testing.assert_allclose(gradient[0], slow[1], rtol=1e-10, atol=1e-8)
@@ -205,8 +204,8 @@ def test_a_lattice_costs_the_same_whatever_its_size():
     for side, n in ((4, 20), (30, 50)):
         model = dfd.models.Ising(dfd.graphs.grid(side, side))
         rows = np.random.default_rng(0).choice([-1, 1], (n, side * side))
-        arrays = dfd.objective(model, rows).arrays
-        assert arrays.minus_T.shape[0] <= 16
+        table = dfd.objective(model, rows).table
+        assert table.minus_T.shape[0] <= 16
 
 
 def test_wrong_graphs_and_options_are_refused():

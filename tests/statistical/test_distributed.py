@@ -53,7 +53,7 @@ def assert_same(found, wanted):
 @pytest.fixture
 def many(monkeypatch):
     """As if the distinct rows were too many: they are resampled in buckets, and stay with the workers."""
-    monkeypatch.setattr(importlib.import_module("dfdbayes.bootstrap"), "LARGE", 50)
+    monkeypatch.setattr(importlib.import_module("dfdbayes.inference.resampling"), "LARGE", 50)
     monkeypatch.setattr(distributed, "GATHERED", 50)
 
 

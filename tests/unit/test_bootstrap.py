@@ -43,7 +43,7 @@ def test_observation_weights_travel_with_their_rows():
     objective = dfd.objective(dfd.models.Poisson(), dfd.Dataset.of(x, weights=w))
     rng = np.random.default_rng(1)
     fast = resample(objective, 1, 20_000)
-    units = list(zip(objective.data.rows[:, 0], objective.unit_weights, strict=True))
+    units = list(zip(objective.data.rows[:, 0], objective.units.each, strict=True))
     drawn = rng.integers(5, size=(20_000, 5))
     slow = np.stack([((x[drawn] == v) & (w[drawn] == g)) @ np.full(5, g) for v, g in units], axis=1)
     spread = slow.std(axis=0) * np.sqrt(2 / 20_000)
@@ -108,7 +108,7 @@ def test_blocks_are_resampled_both_ways():
 
 def test_unknown_resampling(poisson):
     with pytest.raises(dfd.errors.SettingError, match="no resampling 'jackknife'"):
-        dfd.bootstrap(poisson, dfd.minimise(poisson), 10, kind="jackknife")
+        dfd.bootstrap(poisson, dfd.minimise(poisson), 10, resampling="jackknife")
 
 
 def test_gpc_the_slow_way():

@@ -13,7 +13,7 @@ from dfdbayes.data import dataset as data
 from dfdbayes.data import reading
 from dfdbayes.data.distinct import BUCKETS, Tallies, bucket_of, condense, merge
 from dfdbayes.inference.resampling import resample
-from dfdbayes.models import tables as ratios
+from dfdbayes.models import exponential_tables
 
 RNG = np.random.default_rng(5)
 TABLES = {
@@ -161,20 +161,20 @@ def test_interchangeable_rows_are_one_unit(monkeypatch, loss):
     model, rows = dfd.models.Ising(dfd.graphs.grid(3, 3), intercept=True), lattices()
     plain = dfd.objective(model, rows, loss)
     assert plain.rowwise
-    monkeypatch.setattr(ratios, "LARGE", 10)
+    monkeypatch.setattr(exponential_tables, "LARGE", 10)
     classed = dfd.objective(model, rows, loss)
     assert not classed.rowwise
-    assert len(classed.units) < len(plain.units)
-    assert classed.units.sum() == 600
+    assert len(classed.units.weights) < len(plain.units.weights)
+    assert classed.units.weights.sum() == 600
     theta = {"temperature": 3.0, "intercept": 0.2}
     assert classed(theta) == pytest.approx(plain(theta), rel=1e-13)
     # any weights of the classes are weights of their rows
-    first, classes = ratios._interchangeable(model, classed.data)
-    w = RNG.integers(0, 5, len(classed.units)).astype(float)
-    spread = np.zeros(len(plain.units))
+    first, classes = exponential_tables._interchangeable(model, classed.sites)
+    w = RNG.integers(0, 5, len(classed.units.weights)).astype(float)
+    spread = np.zeros(len(plain.units.weights))
     spread[first] = w
     assert classed(theta, w) == pytest.approx(plain(theta, spread), rel=1e-12)
-    assert_array_equal(np.bincount(classes, weights=plain.units), classed.units)
+    assert_array_equal(np.bincount(classes, weights=plain.units.weights), classed.units.weights)
     found = dfd.fit(model, rows, loss=loss, sampler="laplace", progress=False)
     assert np.isfinite(found.beta)
 
@@ -182,8 +182,8 @@ def test_interchangeable_rows_are_one_unit(monkeypatch, loss):
 def test_resampling_in_buckets_is_multinomial(monkeypatch):
     """Means and covariances of weights, within 5 standard errors; and no matter how rows are ordered."""
     objective = dfd.objective(dfd.models.Poisson(), RNG.poisson(3.0, 200))
-    monkeypatch.setattr(import_module("dfdbayes.bootstrap"), "LARGE", 3)
-    size, n, p = 40_000, 200, objective.units / 200
+    monkeypatch.setattr(import_module("dfdbayes.inference.resampling"), "LARGE", 3)
+    size, n, p = 40_000, 200, objective.units.weights / 200
     weights = resample(objective, 0, size)
     assert (weights.sum(axis=1) == n).all()
     wanted = n * (np.diag(p) - np.outer(p, p))

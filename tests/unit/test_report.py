@@ -13,12 +13,13 @@ import pytest
 import dfdbayes as dfd
 import small_fits
 from browser import opened
+from dfdbayes import plots
 from dfdbayes.inference import diagnostics
 from dfdbayes.inference.minimise import Outcome
 from dfdbayes.report import render, sections
 from dfdbayes.report.wording import REFERENCES, Methods
+from dfdbayes.results import checks
 from dfdbayes.results.fit_result import assemble
-from dfdbayes.results.uncalibrated import objective_of
 
 KINDS = {
     "count": small_fits.counts,
@@ -81,7 +82,7 @@ NOTE = "the first line was read as a row. What to do: write a name above the dat
 def every_warning(monkeypatch) -> tuple[str, ...]:
     """All that `diagnostics` can say, from a run in which everything went wrong."""
     fit = small_fits.counts()
-    objective = objective_of(replace(fit, data=replace(fit.data, dropped=7, notes=(NOTE,))))
+    objective = dfd.Objective(fit.model, replace(fit.data, dropped=7, notes=(NOTE,)), fit.loss)
     minimum = replace(fit.minimum, outcome=Outcome.BOUNDARY, edges=("nu",))
     bad = (Outcome.ESCAPED,) * 5 + (Outcome.CONVERGED,) * 35
     reason = "score-matching: no beta > 0 fits. What to do: widen the prior."
@@ -126,8 +127,7 @@ def test_a_loaded_fit_of_an_own_model_says_what_it_cannot_show(tmp_path):
     )
     fit = small_fits.quietly(model, [0, 1, 1, 0, 1, 0, 0, 1] * 20, loss="ratio")
     text = render(dfd.load(fit.save(tmp_path / "f.nc")))
-    assert "uncalibrated intervals (beta = 1) cannot be shown: this fit was loaded without its model" in text
-    assert "There is no predictive check: this fit was loaded without its model" in text
+    assert "uncalibrated, β = 1" in text and "chi-squared test: p" in text  # both are kept with the fit
     assert "a mass function of your own" in text
 
 
@@ -135,8 +135,35 @@ def test_a_predictive_check_that_fails_does_not_break_the_page(monkeypatch):
     def fail(*arguments, **settings):
         raise dfd.errors.ModelError("counts above 10,000 are likely")
 
-    monkeypatch.setattr(sections, "predict", fail)
-    assert "There is no predictive check: counts above 10,000 are likely" in render(small_fits.counts())
+    monkeypatch.setattr(checks, "predict", fail)
+    fit = small_fits.quietly("poisson", [1, 2, 3, 4] * 9)
+    assert "There is no predictive check: counts above 10,000 are likely" in render(fit)
+    assert "it was not asked for (check=False)" in render(small_fits.quietly("poisson", [1, 2, 3, 4] * 9, check=False))
+
+
+def test_report_and_plots_compute_nothing(monkeypatch):
+    """No sampler, simulator or minimiser is called for a page: everything is on the fit."""
+    from dfdbayes import simulators
+    from dfdbayes.fitting import fit as fitting
+    from dfdbayes.inference import minimise, objective, sampling
+    from dfdbayes.results import predictive
+
+    kinds = (small_fits.counts(), small_fits.network(), small_fits.lattice(), small_fits.count_network())
+
+    def forbidden(*arguments, **settings):
+        pytest.fail("a page must not compute")
+
+    for module, name in (
+        (minimise, "minimise"), (minimise, "minimise_many"), (minimise, "_minimise_batch"), (objective, "_value"),
+        (objective, "_derivatives"), (sampling.base, "centre"), (sampling.nuts, "_block"), (sampling.Laplace, "run"),
+        (simulators, "draw"), (simulators, "simulate"), (predictive, "draw"), (fitting, "sample"),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, forbidden)
+    for fit in kinds:
+        assert "<h2>Predictive checks</h2>" in render(fit)
+        plots.posterior(fit)
+    plots.predictive(kinds[0].checks)
+    plots.lattice(kinds[2])
 
 
 def cited(**changes) -> Methods:
@@ -145,7 +172,8 @@ def cited(**changes) -> Methods:
     known = {k: v for k, v in changes.items() if k in ("method", "resampling")}
     told = {"calibration": known["method"]} if "method" in known else {}
     told |= {k: v for k, v in changes.items() if k not in ("method", "resampling")}
-    changed = replace(fit, settings=fit.settings | told, calibration=replace(fit.calibration, **known))
+    loss = dfd.losses.by_name(told.get("loss", "dfd"))
+    changed = replace(fit, settings=fit.settings | told, calibration=replace(fit.calibration, **known), loss=loss)
     return Methods(changed, "largest R-hat 1.001")
 
 

@@ -8,6 +8,7 @@ identity of their run, and hold numbers only: reading them executes nothing.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,8 @@ from .files import alone_in, require_writable, write_atomically
 from .identity import fingerprint
 
 ABOUT = "about.json"
+_PART = re.compile(r"(bootstrap|block)-\d+\.npz")
+_LEFT = re.compile(r"\..*\.[0-9a-f]{8}\.part")  # by a process that was killed while it wrote
 MARK = "dfdbayes: finished parts of a run"  # stands in the folders that this module made, and may remove
 
 Arrays = Mapping[str, np.ndarray]
@@ -55,13 +58,13 @@ class Folder:
         self.path = Path(path)
         now = json.loads(json.dumps(about))
         self._run = fingerprint(now)
+        if self.path.is_dir() and _alien(self.path):
+            raise SettingError(
+                f"the folder '{self.path}' holds files that are not a run's parts ({_alien(self.path)[0]}); nothing "
+                "was touched. Choose another folder."
+            )
         kept = _about(self.path) if unfinished(self.path) else None
         if kept is None:
-            if self.path.is_dir() and _alien(self.path):
-                raise SettingError(
-                    f"the folder '{self.path}' holds files that are not a run's parts ({_alien(self.path)[0]}); "
-                    "nothing was touched. Choose another folder."
-                )
             described = json.dumps({"mark": MARK, "run": now})
             write_atomically(self.path / ABOUT, lambda scratch: scratch.write_text(described))
         elif kept != now:
@@ -109,15 +112,15 @@ def keeping(
 
 def unfinished(path: Path) -> bool:
     """Whether a folder keeps parts of a run that was interrupted."""
-    return _about(path) is not None and any(path.glob("*.npz"))
+    return _about(path) is not None and any(_PART.fullmatch(file.name) for file in path.iterdir())
 
 
 def forget(path: Path, itself: bool = True) -> None:
-    """Remove what a run kept, and nothing else: a folder without the mark, or with other files, stays."""
+    """Remove what a run kept, and nothing else: a folder without the mark, and other files, stay."""
     if path.is_symlink() or _about(path) is None:
         return
     for file in path.iterdir():
-        if file.is_file() and file.name not in _alien(path) and file.name != ABOUT:
+        if _LEFT.fullmatch(file.name) or (_PART.fullmatch(file.name) and _run_of(file)):
             file.unlink(missing_ok=True)
     (path / ABOUT).unlink(missing_ok=True)  # last: until then the folder is known as ours
     if itself and not any(path.iterdir()):
@@ -133,7 +136,20 @@ def _about(path: Path) -> dict[str, Any] | None:
         return None
 
 
+def _run_of(file: Path) -> str:
+    """The run that a part belongs to; nothing for a file that is no part."""
+    try:
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as found:
+            return str(found["run"])
+    except Exception:  # whatever is wrong with a file that somebody else may have written
+        return ""
+
+
 def _alien(path: Path) -> list[str]:
     """Names of files in a folder that no run keeps there."""
-    ours = {ABOUT}
-    return sorted(p.name for p in path.iterdir() if p.name not in ours and p.suffix not in (".npz", ".part"))
+    names = sorted(p.name for p in path.iterdir() if not (_LEFT.fullmatch(p.name) or _PART.fullmatch(p.name)))
+    try:
+        json.loads((path / ABOUT).read_text())
+    except (OSError, ValueError):  # none, or one that a crash left: ours as far as anybody can tell
+        return [name for name in names if name != ABOUT]
+    return [name for name in names if name != ABOUT or _about(path) is None]

@@ -7,7 +7,7 @@ import os
 import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -59,11 +59,12 @@ def _written(target: Path, write: Callable[[Path], object]) -> Iterator[Path]:
             os.close(os.open(scratch, NEW, 0o666))  # the system takes the umask away; asking for it would set it
             write(scratch)
             _to_disk(scratch)
-        except OSError as problem:
-            raise OutputError(f"cannot write '{target}': {problem.strerror or problem}") from problem
+        except (OSError, ValueError) as problem:  # of which the latter are paths that no system has
+            raise OutputError(f"cannot write '{target}': {getattr(problem, 'strerror', None) or problem}") from problem
         yield scratch
     finally:
-        scratch.unlink(missing_ok=True)
+        with suppress(OSError, ValueError):
+            scratch.unlink(missing_ok=True)
 
 
 def _move(scratch: Path, target: Path) -> None:

@@ -12,14 +12,18 @@ import functools
 import hashlib
 import re
 import types
+import weakref
 from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import PurePath
 from typing import Any
 
 import jax
 import numpy as np
+from jax.extend.core import ClosedJaxpr, Jaxpr
+from numpyro.distributions import Distribution
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
+_LIBRARIES = ("jax", "jaxlib", "numpy", "numpyro", "scipy", "builtins")  # whose functions are known by their names
 
 
 def fingerprint(value: Any) -> str:
@@ -41,7 +45,20 @@ def fingerprint(value: Any) -> str:
 def code(function: Callable, *arguments: Any) -> str:
     """The identity of what a function computes for arguments of these shapes: its operations and its constants."""
     traced = jax.make_jaxpr(lambda *values: function(*values))(*arguments)  # a new function, whose trace is not kept
-    return fingerprint([_ADDRESS.sub("", str(traced.jaxpr)), [np.asarray(c) for c in traced.consts]])
+    return fingerprint([_ADDRESS.sub("", str(traced.jaxpr)), _constants(traced)])
+
+
+def _constants(part: Any) -> list[Any]:
+    """What traced code holds apart from its operations: arrays, also those of functions inside, and callbacks."""
+    if isinstance(part, ClosedJaxpr):
+        return [*(np.asarray(constant) for constant in part.consts), *_constants(part.jaxpr)]
+    if isinstance(part, Jaxpr):
+        return [found for line in part.eqns for value in line.params.values() for found in _constants(value)]
+    if isinstance(part, (list, tuple)):
+        return [found for value in part for found in _constants(value)]
+    own = callable(part) and not isinstance(part, type)
+    inner = getattr(part, "callback_func", part)  # a host function that JAX has wrapped
+    return [inner] if own and (getattr(inner, "__module__", "") or "").partition(".")[0] not in _LIBRARIES else []
 
 
 def _add(value: Any, tell: Callable[[bytes], None], above: list[int]) -> None:
@@ -93,7 +110,7 @@ def _each(values: Any, tell: Callable[[bytes], None], above: list[int]) -> None:
 def _function(function: types.FunctionType, tell: Callable[[bytes], None], above: list[int]) -> None:
     """Code, defaults, what it encloses, and the globals it names; a library's function is known by its name."""
     root = (function.__module__ or "").partition(".")[0]
-    if root in ("jax", "jaxlib", "numpy", "numpyro", "scipy", "builtins"):
+    if root in _LIBRARIES:
         tell(f"name:{function.__module__}.{function.__qualname__}".encode())
         return
     enclosed = [cell.cell_contents for cell in function.__closure__ or () if _filled(cell)]
@@ -119,16 +136,20 @@ def _object(value: Any, tell: Callable[[bytes], None], above: list[int]) -> None
     """An object is its class and its attributes, without those that it only caches."""
     kind = type(value)
     tell(f"object:{kind.__module__}.{kind.__qualname__}".encode())
-    leaves, structure = jax.tree.flatten(value)
-    if not (len(leaves) == 1 and leaves[0] is value):  # a prior, for example, says itself what it is made of
-        tell(_ADDRESS.sub("", str(structure)).encode())
-        _each([np.asarray(leaf) if isinstance(leaf, (int, float)) else leaf for leaf in leaves], tell, above)
+    if isinstance(value, Distribution):  # which says itself what it is made of, in an order that differs by process
+        names = {*kind.gather_pytree_data_fields(), *kind.gather_pytree_aux_fields()}
+        parts = {name: getattr(value, name, None) for name in names}
+        _add({name: np.asarray(p) if isinstance(p, (int, float)) else p for name, p in parts.items()}, tell, above)
         return
     if dataclasses.is_dataclass(value):
         held = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     else:
         cached = {name for base in kind.__mro__ for name, made in vars(base).items() if _caches(made)}
-        held = {name: part for name, part in getattr(value, "__dict__", {}).items() if name not in cached}
+        held = {
+            name: part
+            for name, part in getattr(value, "__dict__", {}).items()
+            if name not in cached and name != "_inv" and not isinstance(part, weakref.ref)
+        }
         if not held and kind.__repr__ is not object.__repr__:
             held = {"repr": _ADDRESS.sub("", repr(value))}
     _add(held, tell, above)

@@ -30,12 +30,13 @@ class Needs:
 
 
 def estimate(parameters: int, columns: int, rows: int, cells: int, bootstrap: int, transitions: int) -> Needs:
-    """What a run with so many bootstrap fits and transitions of chains needs.
+    """What a run with so many bootstrap fits and transitions of all chains needs.
 
     ``rows`` are distinct, and ``cells`` the numbers in the table that a loss is evaluated on.
     """
     square = 8.0 * parameters**2
     memory = 2.0 * square * (bootstrap + 8) + 6 * 8.0 * cells
+    memory += 8.0 * bootstrap * (rows + 4 * parameters) + 4 * 8.0 * transitions * (parameters + 8)
     wide = parameters > 2 * columns  # a parameter for every pair: each row meets each of them
     gradient = 4.0 * cells * (columns if wide else 1)
     newton = parameters**3 / 3 + 2.0 * cells * columns * (columns if wide else 1)
@@ -48,9 +49,9 @@ def require_memory(needs: Needs) -> None:
     there = memory()
     if needs.memory > SHARE * there:
         raise SettingError(
-            f"this model has {needs.parameters} parameters, and its calibration would need about "
+            f"this model has {needs.parameters} parameters, and its calibration and draws would need about "
             f"{needs.memory / 2**30:.0f} GiB of memory; the machine has {there / 2**30:.0f} GiB. What to do: fewer "
-            "columns (columns=[...]), a graph with fewer edges, or a smaller bootstrap."
+            "columns (columns=[...]), a graph with fewer edges, a smaller bootstrap, or fewer draws."
         )
 
 

@@ -29,9 +29,10 @@ from jaxtyping import Array, Float
 
 from .._util.checkpoint import Checkpoint
 from .._util.process import kept
-from ..data.dataset import Dataset, Reading, of_tally
+from ..data.dataset import Dataset, of_tally
 from ..data.distinct import BUCKETS, Tallies, Tally, bucket_of, merge
 from ..data.domain import Domain
+from ..data.interpreting import Reading
 from ..data.reading import CHUNK, Memory, Table, table_of
 from ..data.sites import Sites, Units
 from ..errors import DataError, ModelError, SettingError

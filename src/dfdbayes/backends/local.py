@@ -67,7 +67,7 @@ class InMemory:
 
 @dataclass(frozen=True)
 class Local:
-    """This machine; ``workers`` jobs at a time, in threads."""
+    """The machine at hand; ``workers`` jobs at a time, in threads."""
 
     workers: int = 2
 

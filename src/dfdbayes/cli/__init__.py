@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -36,6 +36,7 @@ from .running import (
     numbers_of,
     options_of,
     plain_table,
+    require_outputs,
     run_fit,
     say,
     show,
@@ -131,6 +132,8 @@ def compare(
     from ..models.from_file import model_of
 
     folder = require_writable(out) if out is not None else None
+    if folder is not None:
+        require_outputs(data, folder, ("comparison.csv", "comparison.png"), force=True)
     compared = compare_losses(
         model_of(model), data_of(data), [word.strip() for word in losses.split(",") if word.strip()], seed=seed,
         bootstrap=bootstrap, columns=columns.split(",") if columns else None, weights=weights, missing=missing,

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -35,10 +36,34 @@ def run_fit(
         raise SettingError("--resume goes on from an interrupted run and --force begins anew: choose one")
     if out is None:
         return _fit_and_show(source, None, timings, dask, True, as_json, settings)
+    if not str(out).strip() or str(out) == ".":
+        raise SettingError("--out needs the name of a folder for the run, for example --out runs/visits")
+    require_outputs(source, out, OUTPUTS, force)
     folder = require_writable(out)
     with alone_in(folder):
         return _fit_and_show(
             source, folder, timings, dask, _resumes(folder / CHECKPOINT, resume, force), as_json, settings
+        )
+
+
+OUTPUTS = ("posterior.nc", "summary.csv", "summary.json", "report.html", "run.json")
+
+
+def require_outputs(source: Any, folder: Path, names: Sequence[str], force: bool = False) -> None:
+    """Refuse to write over the data themselves, or over files that no run of this package wrote."""
+    from ..errors import SettingError
+    from ..report.runs import is_run
+
+    targets = [folder / name for name in names]
+    if isinstance(source, (str, Path)) and any(
+        t.exists() and Path(source).exists() and t.samefile(source) for t in targets
+    ):
+        raise SettingError(f"'{source}' is the data, and would be written over. Choose another folder with --out.")
+    there = [target.name for target in targets if target.exists()]
+    if there and not force and not is_run(folder):
+        raise SettingError(
+            f"'{folder}' holds {there[0]}, which is not from a run of dfdbayes. What to do: choose another folder, or "
+            "--force to replace it."
         )
 
 

@@ -178,8 +178,8 @@ class Domain:
 
 
 def _repeated(d: int, coordinate: Coordinate) -> Domain:
-    if d < 1:
-        raise ModelError(f"a domain needs at least one coordinate, not {d}")
+    if isinstance(d, bool) or not isinstance(d, (int, np.integer)) or d < 1:
+        raise ModelError(f"a domain needs a whole number of coordinates, at least one, not {d!r}")
     return Domain(((coordinate, int(d)),))
 
 
@@ -200,7 +200,10 @@ def CountsBelow(d: int = 1, maximum: int = 0) -> Domain:
 
 def Finite(d: int, levels: int | Sequence[int]) -> Domain:
     """A finite ordered set that wraps around: ``levels`` distinct integers, or a number k for 0..k-1."""
-    values = tuple(range(levels)) if isinstance(levels, int) else tuple(int(v) for v in levels)
+    given = range(levels) if isinstance(levels, int) else levels
+    if any(int(v) != v for v in given):
+        raise ModelError(f"levels must be whole numbers, not {list(given)}; recode them as 0, 1, 2, ...")
+    values = tuple(int(v) for v in given)
     if len(values) < 2 or len(set(values)) < len(values):
         raise ModelError(f"a finite domain needs at least two distinct levels, not {list(values)}")
     return _repeated(d, Coordinate("finite", levels=tuple(sorted(values))))

@@ -170,7 +170,7 @@ def table_of(source: Any) -> Table:
 
 def _of_array(source: Any) -> Table:
     try:
-        array = np.asanyarray(source)
+        array = np.asarray(source) if isinstance(source, np.matrix) else np.asanyarray(source)
     except ValueError as problem:
         raise DataError(f"the data are not a table: their rows have different lengths ({problem})") from problem
     if array.ndim == 0 or array.ndim > 2:
@@ -178,16 +178,20 @@ def _of_array(source: Any) -> Table:
     if array.dtype.names is not None:
         if array.ndim != 1:
             raise DataError(f"an array of records must be a vector, not of shape {array.shape}")
-        return _in_memory("array", {name: _unmasked(array[name]) for name in array.dtype.names})
+        return _in_memory("array", {name: unmasked(array[name]) for name in array.dtype.names})
     if array.ndim == 1:
-        return _in_memory("array", {"x": _unmasked(array)}, named=False)
-    return _in_memory("array", {f"x{j + 1}": _unmasked(array[:, j]) for j in range(array.shape[1])}, named=False)
+        return _in_memory("array", {"x": unmasked(array)}, named=False)
+    return _in_memory("array", {f"x{j + 1}": unmasked(array[:, j]) for j in range(array.shape[1])}, named=False)
 
 
 def _of_mapping(source: Mapping) -> Table:
     values = list(source.values())
     if values and all(np.ndim(value) == 1 and not isinstance(value, str) for value in values):
-        arrays = {str(name): _unmasked(np.asanyarray(value)) for name, value in source.items()}
+        _unique(tuple(map(str, source)))
+        series = [value for value in values if isinstance(value, pd.Series)]
+        if any(not value.index.equals(series[0].index) for value in series):
+            raise DataError("the columns are series with different indexes; put them into one frame first")
+        arrays = {str(name): unmasked(np.asanyarray(value)) for name, value in source.items()}
         lengths = {name: len(array) for name, array in arrays.items()}
         if len(set(lengths.values())) > 1:
             raise DataError(f"the columns have different lengths: {', '.join(f'{k}: {v}' for k, v in lengths.items())}")
@@ -200,7 +204,7 @@ def _of_mapping(source: Mapping) -> Table:
     return Table("frequency table", ("value",), (Memory({"value": keys}),), counts, named=False)
 
 
-def _unmasked(array: np.ndarray) -> np.ndarray:
+def unmasked(array: np.ndarray) -> np.ndarray:
     """A plain array; what is masked is missing."""
     if not isinstance(array, np.ma.MaskedArray):
         return array
@@ -299,13 +303,14 @@ def _heading(path: Path, separator: str) -> tuple[tuple[str, ...], bool]:
     Numbers that are counted up (0, 1, 2 or 2019, 2020) may be names as well, and nobody can tell.
     """
     with _readable(path), path.open(encoding="utf-8-sig", newline="") as lines:
-        heading = lines.readline().strip()
+        heading, second = lines.readline().strip(), lines.readline().strip()
     if not heading:
         raise DataError(f"{shown_name(path)} is empty: it needs a line of column names and at least two rows")
     cells = [cell.strip() for cell in next(csv.reader([heading], delimiter=separator, skipinitialspace=True))]
     numbers = [cell for cell in cells if _is_number(cell)]
     known = [cell for cell in cells if cell not in MISSING and not _is_number(cell)]
-    if numbers and not known and '"' not in heading:
+    quoted = '"' in heading and '"' not in second  # as some programs write names, and numbers without
+    if numbers and not known and not quoted:
         if len(numbers) == len(cells) and _counted_up(cells):
             raise DataError(
                 f"the first line of {shown_name(path)} is {heading}: are these names of columns or a row of data? "
@@ -332,7 +337,7 @@ def _is_number(text: str) -> bool:
         float(text)
     except ValueError:
         return False
-    return True
+    return "_" not in text  # which Python reads as a number, and people as a name
 
 
 def _as_numpy(column: pa.Array) -> np.ndarray:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._util.files import require_writable
 from .._util.identity import fingerprint
 from .._util.process import kept, require_seed, require_unforked
 from .._util.progress import on_terminal
@@ -110,6 +111,11 @@ def coverage(
     >>> sorted(found.marginal["rate"]) == [0.5, 0.8, 0.9, 0.95]
     True
     """
+    if not isinstance(model, AbstractModel):
+        raise SettingError(f"{model!r} is not a model; give one such as dfd.models.Poisson()")
+    for name in ("checkpoint", "progress"):
+        if name in settings:
+            raise SettingError(f"{name} belongs to a single fit; coverage keeps its replicates with path=")
     if replicates < 1 or n < 2:
         raise SettingError("coverage needs at least one replicate of at least two observations")
     if any(not 0 < level < 1 for level in levels):
@@ -208,9 +214,17 @@ def _described(value: Any) -> Any:
 
 def _kept(path: str | Path | None, about: dict[str, Any]) -> dict[int, dict[str, Any]]:
     """Replicates finished by an earlier run with the same settings; a line cut off by its end is left out."""
-    if path is None or not Path(path).is_file():
+    if path is None:
         return {}
-    text, kept = Path(path).read_text(), {}
+    require_writable(Path(path).parent)
+    if not Path(path).exists():
+        return {}
+    try:
+        text, kept = Path(path).read_text(), {}
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SettingError(f"'{path}' does not keep replicates and was not touched: {problem}") from problem
+    if text.strip() and '"replicate"' not in text:
+        raise SettingError(f"'{path}' does not keep replicates and was not touched; choose another file")
     if text and not text.endswith("\n"):  # so that the next entry begins a line of its own
         with Path(path).open("a") as lines:
             lines.write("\n")
@@ -219,7 +233,11 @@ def _kept(path: str | Path | None, about: dict[str, Any]) -> dict[int, dict[str,
             entry = json.loads(line)
             number, other = int(entry["replicate"]), dict(entry["run"])
             if "failure" not in entry:
-                _ = float(entry["joint"]), [float(tail) for tail in entry["tails"]]
+                shares = [float(entry["joint"]), *map(float, entry["tails"])]
+                if len(shares) != 1 + len(about["theta"]) or not all(0 <= share <= 1 for share in shares):
+                    continue
+            elif not isinstance(entry["failure"], str):
+                continue
         except (ValueError, KeyError, TypeError):
             continue
         if other != about:

@@ -19,7 +19,7 @@ from .._util.process import require_seed, require_unforked
 from .._util.resources import LONG, estimate, require_memory
 from .._util.timing import Clock
 from ..backends.local import Backend, Source, by_client
-from ..errors import CalibrationError, SettingError
+from ..errors import CalibrationError, ModelError, SettingError
 from ..inference import resampling as resamplings
 from ..inference import sampling
 from ..inference.adjustment import METHODS as ADJUSTMENTS
@@ -204,10 +204,16 @@ class Plan:
     @classmethod
     def of(
         cls, loss: Any, calibration: str | float | None, beta: float | None, adjust: str | None, on_failure: str,
-        sampler: Any, draws: int | None, warmup: int | None, chains: int | None, bootstrap: int, resampling: Any, seed: int,
+        sampler: Any, draws: int | None, warmup: int | None, chains: int | None, bootstrap: int, resampling: Any,
+        seed: int,
     ) -> Plan:  # fmt: skip
         """Refuse what makes no sense, before any data are read."""
         require_seed(seed)
+        for name, number in {"draws": draws, "warmup": warmup, "chains": chains, "bootstrap": bootstrap}.items():
+            if number is not None and (isinstance(number, bool) or not isinstance(number, (int, np.integer))):
+                raise SettingError(f"{name} is {number!r}; it must be a whole number")
+        draws, warmup, chains = (None if number is None else int(number) for number in (draws, warmup, chains))
+        seed, bootstrap, beta = int(seed), int(bootstrap), None if beta is None else _as_number(beta)
         found = losses.by_name(loss)
         chosen = sampling.by_name(sampler, draws, warmup, chains, bounded=found.bounded)
         if beta is not None:
@@ -238,6 +244,13 @@ class Plan:
         return self.resamples or self.adjust is not None or self.method == "lyddon"
 
 
+def _as_number(beta: Any) -> float:
+    try:
+        return float(beta)
+    except (TypeError, ValueError):
+        raise SettingError(f"beta is {beta!r}; it must be a positive number (beta > 0)") from None
+
+
 def _read(
     backend: Backend, model: AbstractModel | str, data: Any, options: Mapping[str, Any] | None,
     prior: Mapping[str, Any] | None, reading: dict[str, Any], plan: Plan, shown: Progress,
@@ -251,11 +264,18 @@ def _read(
         return found
 
     named = isinstance(model, str)
+    if not named and not isinstance(model, AbstractModel):
+        raise ModelError(
+            f"{model!r} is not a model; give a name such as 'cmp', or a model such as dfd.models.Poisson(), first and "
+            "the data second"
+        )
+    if options and not named:
+        raise SettingError("options belong to a model given by name; this one was made with its own")
     graph = (options or {}).get("graph") if isinstance(model, str) else None
     names = (
         (() if graph is None or isinstance(graph, str) else graph_of(graph).names) if named else of_width(0).node_names
     )
-    reading = reading | {"columns": reading["columns"] or names or None}
+    reading = reading | {"columns": (names or None) if reading["columns"] is None else reading["columns"]}
     domain = (lambda d: of_width(d).domain) if named else of_width(0).domain
     source = backend.read(data, domain, advance=_by_percent(shown.begin("reading", 100)), **reading)
     found = of_width(source.data.d if named else 0)

@@ -41,6 +41,9 @@ def adjusted(
     folded = space.fold(z)
     present = np.cov(folded.reshape(-1, space.size).T).reshape(space.size, space.size)
     try:
+        scale = np.sqrt(np.diag(wanted))
+        if np.linalg.cond(wanted / scale / scale[:, None]) > 1e12:
+            raise np.linalg.LinAlgError
         move = np.linalg.cholesky(wanted) @ np.linalg.inv(np.linalg.cholesky(present))
     except np.linalg.LinAlgError:
         raise CalibrationError(

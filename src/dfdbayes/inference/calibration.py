@@ -195,7 +195,7 @@ def calibrate(
     if minimum is None:
         minimum = require(minimise(objective), objective)
     if not isinstance(bootstrap, Bootstrap) and method in RESAMPLING:
-        replicates = run_bootstrap(objective, minimum, bootstrap, kind=resampling, seed=seed, advance=advance)
+        replicates = run_bootstrap(objective, minimum, bootstrap, resampling=resampling, seed=seed, advance=advance)
     others = [m for m in ("score-matching-invariant", "lyddon") if m != method] if on_failure == "fallback" else []
     reasons: list[str] = []
     first: CalibrationError | None = None

@@ -88,7 +88,7 @@ def warnings_of(
         )
     found += _of_prior(objective.model.space, tree)
     found += _of_means(tree)
-    found += _of_chains(stats, tree)
+    found += _of_chains(stats, tree, tuple(p.name for p in objective.model.space.parameters))
     return found
 
 
@@ -261,7 +261,7 @@ def bounds_of(minimum: Minimum, most: int = 4) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def _of_chains(stats: dict[str, Any], tree: xr.DataTree) -> list[DfdbayesWarning]:
+def _of_chains(stats: dict[str, Any], tree: xr.DataTree, parameters: tuple[str, ...]) -> list[DfdbayesWarning]:
     found: list[DfdbayesWarning] = []
     posterior = tree["posterior"].to_dataset()
     chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
@@ -274,6 +274,8 @@ def _of_chains(stats: dict[str, Any], tree: xr.DataTree) -> list[DfdbayesWarning
         )
     table = arviz_stats.summary(tree, kind="diagnostics", round_to="none")
     unusable = table.index[table[["ess_bulk", "r_hat"] if chains > 1 else ["ess_bulk"]].isna().any(axis=1)]
+    unusable = unusable[[str(name).partition("[")[0] in parameters for name in unusable]]  # others may be constant
+    table = table.loc[table["ess_bulk"].notna()]
     if len(unusable):
         raise NonFiniteError(
             f"the draws of {_listed(unusable)} do not vary, or are too large for their variance to be a number, so "

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._util.process import require_unforked
 from ..data.describe import far_values
 from ..errors import MinimiserError
 from ..losses import RATIO
@@ -319,6 +320,7 @@ def minimise(objective: Objective, start: Any = None) -> Minimum:
     >>> round(found.theta["rate"], 6), str(found.outcome)  # sum x^2 / sum (x + 1)
     (1.555556, 'converged')
     """
+    require_unforked()
     space = objective.model.space
     begin = first_guess(objective) if start is None else interior(space, space.flatten(start), open_only=True)
     lower, upper = box(space, begin)

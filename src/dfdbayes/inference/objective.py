@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .. import losses
+from .._util.process import require_unforked
 from ..data.dataset import Dataset
 from ..data.sites import BLOCKS, ROWS, Sites, Units, rows_of
 from ..errors import DataError, ModelError, SettingError
@@ -148,6 +149,7 @@ class Objective:
 
     @cached_property
     def _prepared(self) -> Prepared:
+        require_unforked()
         return self.loss.prepare(self.model, self.sites)
 
     @property

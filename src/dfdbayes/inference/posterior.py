@@ -88,7 +88,7 @@ def posterior(objective: Objective, beta: float, minimum: Minimum) -> tuple[LogP
 def named_draws(model: AbstractModel, theta: np.ndarray) -> dict[str, np.ndarray]:
     """Draws by name, with the model's derived quantities after its parameters."""
     named = model.space.unflatten(theta)
-    more = dict(model.derived(named)) if model.derived is not None else {}
+    more = {} if model.derived is None else _derived(model, named)
     for name in more:
         require_name(name, "derived quantity")
         if name in named:
@@ -96,3 +96,24 @@ def named_draws(model: AbstractModel, theta: np.ndarray) -> dict[str, np.ndarray
                 f"derived returns '{name}', which is a parameter: call the derived quantity something else"
             )
     return named | more
+
+
+def _derived(model: AbstractModel, named: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What the model's own function makes of copies of the draws, as numbers for every draw."""
+    assert model.derived is not None
+    axes = next(iter(named.values())).shape[:2]
+    try:
+        found = {name: np.asarray(values) for name, values in dict(model.derived(_copies(named))).items()}
+    except Exception as problem:
+        raise ModelError(f"derived of '{model.name}' ended with {type(problem).__name__}: {problem}") from problem
+    for name, values in found.items():
+        if values.shape[:2] != axes or values.dtype.kind not in "biuf":
+            raise ModelError(
+                f"derived returns '{name}' with shape {values.shape} and type {values.dtype}; it must be numbers, one "
+                f"for each chain and draw {axes}"
+            )
+    return {name: values.astype(float) for name, values in found.items()}
+
+
+def _copies(named: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: np.array(values) for name, values in named.items()}

@@ -1,10 +1,10 @@
 """How a minimiser varies: the loss is minimised again on resampled data, all replicates at once.
 
 What is resampled are rows as a rule (`Rows`), clusters of rows that belong together (`Clusters`), or blocks of sites
-where there is a single observation of a lattice (`Blocks`). Weights are ``"multinomial"`` (draws with replacement; Efron,
-1979) or ``"dirichlet"`` (a random share for every unit, so that no value is ever left out; the Bayesian bootstrap of
-Rubin, 1981). A replicate is a vector of weights, never a copied data set. Another kind of resampling is another
-`AbstractResampling`: it says which units there are, and makes replicates as it likes.
+where there is a single observation of a lattice (`Blocks`). Weights are ``"multinomial"`` (draws with replacement;
+Efron, 1979) or ``"dirichlet"`` (a random share for every unit, so that no value is ever left out; the Bayesian
+bootstrap of Rubin, 1981). A replicate is a vector of weights, never a copied data set. Another kind of resampling is
+another `AbstractResampling`: it says which units there are, and makes replicates as it likes.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._util.checkpoint import NOTHING, Checkpoint
+from .._util.process import require_unforked
 from ..data.dataset import Dataset
 from ..data.distinct import BUCKETS, bucket_of
 from ..data.sites import Units, blocks_of, clusters_of, rows_of
@@ -80,21 +81,8 @@ class Reweighting(AbstractResampling):
             raise SettingError(f"there is no resampling '{self.kind}'; known: {', '.join(KINDS)}")
 
     def __call__(self, objective: Objective, minimum: Minimum, size: int, seed: int, fits: Fits) -> Bootstrap:
-        weights = self.draw(objective, seed, size)
+        weights = resample(objective, seed, size, self.kind)
         return Bootstrap(self.kind, weights, fits(objective, minimum, weights), degenerate(objective, weights))
-
-    def draw(self, objective: Objective, seed: int, size: int) -> Float[np.ndarray, "size v"]:
-        """Weights of the objective's units in ``size`` replicates."""
-        units = objective.units
-        if not objective.rowwise or len(units.weights) <= LARGE:
-            return draw([seed, 1], units.observations, size, self.kind) * units.each
-        buckets = bucket_of(objective.data.rows.T)
-        shares = of_buckets(seed, np.bincount(buckets, weights=units.observations, minlength=BUCKETS), size, self.kind)
-        drawn = np.empty((size, len(units.weights)))
-        for bucket in range(BUCKETS):
-            inside = buckets == bucket
-            drawn[:, inside] = in_bucket(seed, bucket, shares[:, bucket], units.observations[inside], self.kind)
-        return drawn * units.each
 
 
 @dataclass(frozen=True)
@@ -124,9 +112,9 @@ class Clusters(Reweighting):
         units = clusters_of(data)
         if len(units.weights) < FEWEST_CLUSTERS:
             raise DataError(
-                f"there are {len(units.weights)} clusters; at least {FEWEST_CLUSTERS} are needed to see how an estimate "
-                "varies between them. What to do: treat rows as independent (leave out cluster=) and say so, or make "
-                "the cluster a factor of the model."
+                f"there are {len(units.weights)} clusters; at least {FEWEST_CLUSTERS} are needed to see how an "
+                "estimate varies between them. What to do: treat rows as independent (leave out cluster=) and say so, "
+                "or make the cluster a factor of the model."
             )
         return units
 
@@ -162,6 +150,7 @@ def bootstrap(
     advance: Callable[[int], None] = lambda done: None,
 ) -> Bootstrap:
     """Minimise the loss on ``size`` resampled data sets, from the full data's minimum."""
+    require_unforked()
     require_size(size)
     how = chosen(resampling, objective.model, objective.data)
     return how(objective, minimum, size, seed, in_parts(minimise_many, NOTHING, advance))
@@ -198,6 +187,20 @@ def in_parts(
         return Minima(whole["v"], whole["f"], whole["g"], tuple(Outcome(str(o)) for o in whole["outcomes"]))
 
     return fits
+
+
+def resample(objective: Objective, seed: int, size: int, kind: str = "multinomial") -> Float[np.ndarray, "size v"]:
+    """Random weights of the objective's units in ``size`` replicates."""
+    units = objective.units
+    if not objective.rowwise or len(units.weights) <= LARGE:
+        return draw([seed, 1], units.observations, size, kind) * units.each
+    buckets = bucket_of(objective.data.rows.T)
+    shares = of_buckets(seed, np.bincount(buckets, weights=units.observations, minlength=BUCKETS), size, kind)
+    drawn = np.empty((size, len(units.weights)))
+    for bucket in range(BUCKETS):
+        inside = buckets == bucket
+        drawn[:, inside] = in_bucket(seed, bucket, shares[:, bucket], units.observations[inside], kind)
+    return drawn * units.each
 
 
 def of_buckets(seed: int, totals: Float[np.ndarray, " k"], size: int, kind: str) -> Float[np.ndarray, "size k"]:

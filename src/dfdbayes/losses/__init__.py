@@ -50,7 +50,7 @@ def by_name(loss: Any) -> AbstractLoss:
 
 
 def plain(loss: AbstractLoss) -> dict[str, Any] | None:
-    """A built-in loss's name and arguments in values JSON can hold; None for one that cannot be made again from them."""
+    """A built-in loss's name and arguments in values JSON can hold; None for one that cannot be made from them."""
     if _BY_NAME.get(loss.name) == loss:
         return {"name": loss.name, "arguments": {}}
     kernel = kernels.plain(loss.kernel) if isinstance(loss, KernelStein) else None

@@ -24,7 +24,7 @@ _NEIGHBOURS = "<br><small>x<sup>j−</sup> and x<sup>j+</sup> are x with coordin
 
 @dataclass(frozen=True)
 class LocalLoss(AbstractLoss):
-    """A loss given by its functions f (``minus``) and g (``plus``) of the log-ratios; see `AbstractLoss` for the rest."""
+    """A loss given by its functions f (``minus``) and g (``plus``) of the log-ratios; see also `AbstractLoss`."""
 
     name: str
     title: str

@@ -142,6 +142,7 @@ class Interactions:
 
 
 def space_of(parameters: Mapping[str, Any] | Sequence[Parameter] | Space) -> Space:
+    """Parameters as a user declares them, in order."""
     if isinstance(parameters, Space):
         return parameters
     if isinstance(parameters, Mapping):

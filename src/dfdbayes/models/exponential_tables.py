@@ -212,10 +212,10 @@ def owned(lines: np.ndarray, sites: Sites, scale: np.ndarray) -> tuple[np.ndarra
     """Distinct lines of a (rows x coordinates) table, and how much of each of them a unit of weight 1 owns."""
     rows, d = sites.rows.shape
     units, amount = sites.units, scale.reshape(-1)
-    if units.kind == BLOCKS:
-        owner = units.owner
-    elif units.owner is None:
+    if units.owner is None:
         owner = np.repeat(np.arange(rows), d)
+    elif units.kind == BLOCKS:
+        owner = units.owner
     else:
         owner, amount = np.repeat(units.owner, d), amount * np.repeat(sites.data.counts, d)
     kept = scale.reshape(-1) != 0

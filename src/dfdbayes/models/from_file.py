@@ -5,9 +5,13 @@ It happens when, and only when, the user names the file: ``path.py:name``.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 from ..errors import ModelError
 from .base import AbstractModel, Model
@@ -16,6 +20,20 @@ from .base import AbstractModel, Model
 def is_code(name: str) -> bool:
     """Whether a model is named by a file, ``path.py:name``."""
     return name.rpartition(":")[0].endswith(".py")
+
+
+@contextmanager
+def _importing(name: str, module: Any, folder: str) -> Iterator[None]:
+    """As if the file were imported: it is known by its name, and files beside it can be imported."""
+    before = sys.modules.get(name)
+    sys.modules[name] = module
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+        if before is not None:
+            sys.modules[name] = before
 
 
 def model_of(name: str) -> AbstractModel | str:
@@ -31,11 +49,13 @@ def model_of(name: str) -> AbstractModel | str:
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
+    folder = str(Path(path).resolve().parent)
     try:
-        spec.loader.exec_module(module)
+        with _importing(spec.name, module, folder):
+            spec.loader.exec_module(module)
         found = getattr(module, attribute, None)
         made = found if isinstance(found, AbstractModel) or not callable(found) else found()
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         raise ModelError(f"{path} ended with {type(problem).__name__}: {problem}") from problem
     if not isinstance(made, AbstractModel):
         known = [key for key, value in vars(module).items() if isinstance(value, AbstractModel)]

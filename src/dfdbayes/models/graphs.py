@@ -85,15 +85,15 @@ class Graph:
         """
         if self.shape is None:
             raise ModelError(
-                "one observation can be calibrated only by resampling blocks of sites, and blocks need a grid: make the "
-                "graph with dfd.graphs.grid, give more than one observation, or give beta by hand (without adjust)"
+                "one observation can be calibrated only by resampling blocks of sites, and blocks need a grid: make "
+                "the graph with dfd.graphs.grid, give more than one observation, or give beta by hand (without adjust)"
             )
         rows, columns = self.shape
         counts = [max(1, round(m / (side or max(2, round(m**0.5))))) for m in (rows, columns)]
         if counts[0] * counts[1] < 8:
             raise ModelError(
-                f"a {rows} x {columns} grid holds only {counts[0] * counts[1]} blocks; at least 8 are needed to calibrate "
-                "from one observation. Give more observations, or beta by hand (without adjust)."
+                f"a {rows} x {columns} grid holds only {counts[0] * counts[1]} blocks; at least 8 are needed to "
+                "calibrate from one observation. Give more observations, or beta by hand (without adjust)."
             )
         row = np.minimum(np.arange(rows) * counts[0] // rows, counts[0] - 1)
         column = np.minimum(np.arange(columns) * counts[1] // columns, counts[1] - 1)
@@ -109,7 +109,12 @@ def grid(rows: int, columns: int, periodic: bool = False) -> Graph:
     >>> len(dfd.graphs.grid(3, 3).pairs), len(dfd.graphs.grid(3, 3, periodic=True).pairs)
     (12, 18)
     """
-    if rows < 1 or columns < 1 or rows * columns < 2:
+    if (
+        not all(isinstance(m, (int, np.integer)) for m in (rows, columns))
+        or rows < 1
+        or columns < 1
+        or rows * columns < 2
+    ):
         raise ModelError(f"a grid needs at least two cells, not {rows} x {columns}")
     require_fewer(2 * rows * columns, f"a grid of {rows} x {columns} cells")
     cell = np.arange(rows * columns).reshape(rows, columns)
@@ -141,6 +146,8 @@ def of(source: Any, size: int | None = None) -> Graph:
     if isinstance(source, Graph):
         return source
     if isinstance(source, Mapping):  # as saved with a fit
+        if not {"pairs", "size"} <= set(source):
+            raise ModelError("a graph as a dict of neighbours is not understood; make it with networkx.Graph(...)")
         edges = np.array(source["pairs"], int).reshape(-1, 2)
         shape = tuple(source["shape"]) if source.get("shape") else None
         return _graph(source["size"], edges, shape, tuple(source.get("names") or ()))
@@ -153,14 +160,16 @@ def of(source: Any, size: int | None = None) -> Graph:
         names = tuple(map(str, source.columns))
         if sorted(map(str, source.index)) != sorted(names) or len(set(names)) < len(names):
             raise ModelError("an adjacency frame needs the same names for its rows and its columns, each once")
-        source = source.loc[list(source.columns)].to_numpy()
+        rows = {str(name): place for place, name in enumerate(source.index)}
+        source = source.to_numpy()[[rows[name] for name in names]]
         names = () if names == tuple(str(i) for i in range(len(names))) else names
     array = source.toarray() if sparse.issparse(source) else np.asarray(source)
     if array.ndim == 2 and array.shape[0] == array.shape[1] and (array.shape[0] != 2 or size == 2 or names):
         return _of_adjacency(array, names)
     if array.ndim == 2 and array.shape[1] == 2 and len(array):
         if array.dtype.kind not in "iu":
-            return _of_nodes(sorted({str(node) for edge in source for node in edge}), [tuple(e) for e in source])
+            named = [(str(a), str(b)) for a, b in source]
+            return _of_nodes(sorted({node for edge in named for node in edge}), named)
         return _graph(int(array.max()) + 1 if size is None else size, array.astype(int))
     raise ModelError("give a networkx graph, a symmetric adjacency matrix, a list of edges, or dfd.graphs.grid(m, m)")
 
@@ -176,12 +185,14 @@ def _of_adjacency(array: np.ndarray, names: tuple[str, ...]) -> Graph:
 
 
 def _of_nodes(nodes: list[Any], edges: list[tuple[Any, Any]]) -> Graph:
-    """A graph of nodes that are numbers (positions), texts (names), or anything else (in the order given)."""
-    if all(isinstance(node, (int, np.integer)) for node in nodes):
+    """A graph of nodes that are 0, 1, 2, ... (positions), cells of a grid (in the order given), or names."""
+    names: tuple[str, ...] = ()
+    if set(nodes) == set(range(len(nodes))):
         nodes = sorted(nodes)
-        names: tuple[str, ...] = ()
-    else:
-        names = tuple(map(str, nodes)) if all(isinstance(node, str) for node in nodes) else ()
+    elif not all(isinstance(node, tuple) for node in nodes):
+        names = tuple(map(str, nodes))
+        if len(set(names)) < len(names):
+            raise ModelError("two nodes of the graph have the same name")
     order = {node: i for i, node in enumerate(nodes)}
     found = np.array([(order[a], order[b]) for a, b in edges], int).reshape(-1, 2)
     return _graph(len(order), found, None, names)

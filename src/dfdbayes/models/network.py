@@ -38,7 +38,7 @@ from .tables import Prepared
 class Pairwise(AbstractModel):
     """A pairwise model; see the module's formula. Made by `IsingNetwork` and the graphical count models.
 
-    Its parameters are ``intercept`` (one for each node), ``interaction`` (one for each edge, where there are edges), and
+    Its parameters are ``intercept`` (one for each node), ``interaction`` (one for each edge, where there are any), and
     ``nu`` (the powers of x!, where these are free). ``counts`` says whether values are counts, which weaken each other.
     """
 

@@ -29,6 +29,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
 from .._util.identity import fingerprint
+from .._util.process import require_unforked
 from ..errors import ModelError
 
 Theta = Float[Array, " p"]
@@ -67,10 +68,12 @@ class Parameter:
 
     def __post_init__(self) -> None:
         require_name(self.name, "parameter")
-        if isinstance(self.prior, dist.ImproperUniform):
+        if isinstance(self.prior, type):
+            raise ModelError(f"the prior of '{self.name}' is the class {self.prior.__name__}: give its arguments")
+        if _is_improper(self.prior):
             raise ModelError(
-                f"the prior of '{self.name}' is improper: it has no total probability, and the posterior may have "
-                "none. Give a proper one, for example numpyro.distributions.Normal(0, 10)"
+                f"the prior of '{self.name}' is improper: it has no density with a total probability of 1. Give a "
+                "proper one, for example numpyro.distributions.Normal(0, 10)"
             )
         if not isinstance(self.prior, dist.Distribution):
             raise ModelError(
@@ -104,6 +107,14 @@ class Parameter:
         return tuple(f"{self.name}[{label}]" for label in labels)
 
 
+def _is_improper(prior: Any) -> bool:
+    """Whether a prior, or what it is made of, has no total probability, or all of it in one point."""
+    improper = (dist.ImproperUniform, dist.MaskedDistribution, dist.Delta, dist.Unit)
+    while not isinstance(prior, improper) and hasattr(prior, "base_dist"):
+        prior = prior.base_dist
+    return isinstance(prior, improper)
+
+
 def _arrays(value: Any) -> Any:
     """NumPy for NumPy's arrays, so that work outside compiled code compiles nothing."""
     return jnp if isinstance(value, jax.Array) else np
@@ -118,9 +129,16 @@ def _support(prior: Any, name: str) -> tuple[float, float]:
         raise ModelError(
             f"the prior of '{name}' lives on {support}; give one on the real line, a half-line or an interval"
         )
-    lower = np.max(np.asarray(getattr(support, "lower_bound", -np.inf)))
-    upper = np.min(np.asarray(getattr(support, "upper_bound", np.inf)))
-    return float(lower), float(upper)
+    ends = []
+    for end, none in (("lower_bound", -np.inf), ("upper_bound", np.inf)):
+        values = np.unique(np.asarray(getattr(support, end, none), float))
+        if len(values) > 1:
+            raise ModelError(
+                f"the entries of '{name}' have priors on different intervals, which one parameter cannot have. Make a "
+                "parameter of each interval."
+            )
+        ends.append(float(values[0]))
+    return ends[0], ends[1]
 
 
 def require_name(name: Any, what: str) -> None:
@@ -240,6 +258,7 @@ class Space:
 
     def prior_quantiles(self, levels: Any) -> Float[np.ndarray, "q p"]:
         """Quantiles of the priors, entry by entry, as values of theta (from 2001 fixed draws)."""
+        require_unforked()
         parts = []
         for p in self.parameters:
             with jax.numpy_rank_promotion("allow"):  # as NumPyro needs it

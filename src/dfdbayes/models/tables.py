@@ -6,10 +6,10 @@ A model makes its own tables, each for one purpose:
 * log sums over the states of one coordinate (`AbstractConditionals`), for the pseudo-likelihood;
 * the log-likelihood (`AbstractLikelihood`), where the constant can be had.
 
-This file has those of a model that is known by its log mass alone; families with faster ones have them beside the family
-(`exponential.py`, `network.py`). Tables are pytrees: their arrays enter compiled code as arguments, and the model is part
-of their structure. They are padded with entries of weight zero to a few standard sizes, so that data sets of similar
-size share compiled code.
+This file has those of a model that is known by its log mass alone; families with faster ones have them beside the
+family (`exponential_tables.py`, `network_tables.py`). Tables are pytrees: their arrays enter compiled code as
+arguments, and the model is part of their structure. They are padded with entries of weight zero to a few standard
+sizes, so that data sets of similar size share compiled code.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 import jax
 import jax.numpy as jnp
@@ -37,6 +37,7 @@ SecondOrder = tuple[Array, Array, Array]
 T = TypeVar("T")
 
 
+@dataclass_transform(frozen_default=True)
 def table(cls: type[T]) -> type[T]:
     """Make a dataclass a pytree: all its fields are arrays but ``model``, which is part of the structure."""
     made = dataclass(frozen=True)(cls)
@@ -73,7 +74,7 @@ class AbstractTable(ABC):
         raise NotImplementedError
 
     def second_order(self, minus: Function, plus: Function, theta: Theta, weights: Any) -> SecondOrder | None:
-        """Value, gradient and Hessian of ``total(minus(u), plus(v))`` where there is a formula; None to differentiate."""
+        """Value, gradient and Hessian of ``total(minus(u), plus(v))`` by a formula; None to differentiate."""
         return None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._util.checkpoint import ABOUT
 from .._util.files import write_together
 from ..errors import DataError, SettingError
 from ..fitting.fit import fit
@@ -18,7 +19,7 @@ from ..models.from_file import is_code
 from ..results.fit_result import Fit, load, versions
 from . import render
 
-POSTERIOR, RUN = "posterior.nc", "run.json"
+POSTERIOR, RUN, CHECKPOINT = "posterior.nc", "run.json", "checkpoint"
 UNFINISHED = "UNFINISHED"
 KNOWN = ("data", "settings", "versions")
 
@@ -62,8 +63,17 @@ def read_about(folder: Path) -> dict[str, Any]:
     return about
 
 
+def is_run(folder: Path) -> bool:
+    """Whether a folder holds a run, finished or not."""
+    try:
+        return (folder / UNFINISHED).exists() or bool(read_about(folder))
+    except DataError:
+        return (folder / CHECKPOINT).is_dir() and (folder / CHECKPOINT / ABOUT).exists()
+
+
 def _require_finished(folder: Path) -> None:
-    if (folder / UNFINISHED).exists() or ((folder / RUN).exists() and not (folder / POSTERIOR).exists()):
+    kept = (folder / CHECKPOINT / ABOUT).exists() and not (folder / RUN).exists()
+    if kept or (folder / UNFINISHED).exists() or ((folder / RUN).exists() and not (folder / POSTERIOR).exists()):
         raise DataError(
             f"the run in '{folder}' was not finished: it ended while its files were written, and they may be of two "
             "runs. Repeat its fit command with --resume."

@@ -45,8 +45,8 @@ REFERENCES = {
 
 def title(fit: Fit) -> str:
     """What the model is, in a sentence."""
-    own = fit.model is None or fit.model.title == AbstractModel.title
-    return fit.settings["model"] if own else fit.model.title
+    known = None if fit.model is None else fit.model.title
+    return fit.settings["model"] if known in (None, AbstractModel.title) else str(known)
 
 
 def formula(fit: Fit) -> str:

@@ -77,13 +77,13 @@ class Checks:
             "goodness": None if self.goodness is None else vars(self.goodness),
             "table": _text(self.table), "marginals": [_text(table) for table in self.marginals],
             "pairs": _text(self.pairs), "equal": _text(self.equal),
-            "means": None if self.means is None else self.means.tolist(), "columns": list(self.columns), "sets": self.sets, "size": self.size,
-            "method": self.method, "mixed": self.mixed, "problem": self.problem,
+            "means": None if self.means is None else self.means.tolist(), "columns": list(self.columns),
+            "sets": self.sets, "size": self.size, "method": self.method, "mixed": self.mixed, "problem": self.problem,
         }  # fmt: skip
 
     @classmethod
     def of_plain(cls, about: dict[str, Any]) -> Checks:
-        tables = {name: _table(about[name]) for name in ("table", "pairs", "equal")}
+        tables: dict[str, Any] = {name: _table(about[name]) for name in ("table", "pairs", "equal")}
         return cls(
             goodness=None if about["goodness"] is None else GoodnessOfFit(**about["goodness"]),
             marginals=tuple(found for text in about["marginals"] if (found := _table(text)) is not None),

@@ -138,6 +138,10 @@ class Fit:
         seed : int
         """
         model = self.model
+        if model is not None and model.current() != model:
+            raise ModelError(
+                "the model's functions have changed since this fit (a global or an attribute that they use); fit again"
+            )
         names = [] if model is None else [p.name for p in model.space.parameters]
         thetas = parameters_of(self.posterior, names) if names else np.empty((0, 0))
         return predict(model, thetas, self.data, draws, size, method, seed)
@@ -181,6 +185,7 @@ class Fit:
             "warnings": list(self.warnings),
             "timings": self.timings,
             "versions": self.versions,
+            "identity": None if self.model is None else structure_of(self.model),
             "data": {
                 "columns": list(self.data.columns),
                 "dropped": self.data.dropped,
@@ -242,6 +247,12 @@ def entries_of(tree: xr.DataTree) -> dict[str, np.ndarray]:
     labels, posterior = BaseLabeller(), tree["posterior"].to_dataset()
     found = arviz_base.xarray_var_iter(posterior, skip_dims={"chain", "draw"})
     return {labels.make_label_flat(name, sel, isel): np.asarray(values) for name, sel, isel, values in found}
+
+
+def structure_of(model: AbstractModel) -> dict[str, Any]:
+    """What makes two models the same but for their priors, in values JSON can hold."""
+    about = {name: part for name, part in model.identity.items() if name not in ("priors", "parameters")}
+    return json.loads(json.dumps(about | {"parameters": [p.name for p in model.space.parameters]}))
 
 
 def _finite(value: Any) -> Any:
@@ -338,8 +349,16 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
             lost = ["model"]
         else:
             kept = {name: plain for name, plain in settings["prior_arguments"].items() if plain is not None}
-            model = model.with_priors({name: priors.made(plain) for name, plain in kept.items()})
+            if structure_of(model) == about["identity"]:
+                model = model.with_priors({name: priors.made(plain) for name, plain in kept.items()})
+            else:  # a model of one's own that has the name of a built-in one
+                model, lost = None, ["model"]
     else:
+        if model.labelled(data.columns).space.names != tuple(about["minimum"]["names"]):
+            raise ModelError(
+                f"the model given has the parameters {', '.join(model.space.names[:6])}; those of the file are "
+                f"{', '.join(about['minimum']['names'][:6])}"
+            )
         lost = []
     if settings["loss_arguments"] is None:
         lost.append("loss")
@@ -358,12 +377,12 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
         lower=np.asarray(saved["lower"]),
         upper=np.asarray(saved["upper"]),
     )
-    kept = tree["calibration"].to_dataset()
+    replicates = tree["calibration"].to_dataset()
     calibration = Calibration(
         **about["calibration"],
         names=minimum.names,
-        minimisers=kept["minimisers"].values,
-        outcomes=tuple(str(outcome) for outcome in kept["outcomes"].values),
+        minimisers=replicates["minimisers"].values,
+        outcomes=tuple(str(outcome) for outcome in replicates["outcomes"].values),
     )
     del tree["calibration"]
     del tree.attrs["dfdbayes"]

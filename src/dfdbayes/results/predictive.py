@@ -154,6 +154,7 @@ def predict(
     if draws < 1 or (size is not None and size < 1):
         raise SettingError("draws and size must be at least 1")
     require_seed(seed)
+    draws = min(draws, len(thetas))
     rng = np.random.default_rng([seed, 3])
     quick = _is_quick(model)
     most = MOST_CELLS / (draws * data.d) if quick else 500

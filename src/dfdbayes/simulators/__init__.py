@@ -111,6 +111,7 @@ def draw(
     sweeps: int | None = None,
 ) -> tuple[Int[np.ndarray, "c per d"], str, Mixing | None]:
     """``per`` observations at each of many parameters; also the method and its mixing."""
+    require_unforked()
     chosen = method or _default(model)
     if chosen not in METHODS:
         raise SettingError(f"there is no simulation method '{chosen}'; known: {', '.join(METHODS)}")

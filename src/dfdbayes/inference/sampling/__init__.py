@@ -32,6 +32,10 @@ def by_name(
         if sampler not in _BY_NAME:
             raise SettingError(f"there is no sampler '{sampler}'; known: {', '.join(_BY_NAME)}")
         sampler = NUTS(target=0.8) if sampler == "nuts" and bounded else _BY_NAME[sampler]()
+    if not hasattr(sampler, "run"):
+        raise SettingError(
+            f"{sampler!r} is not a sampler; give a word ({', '.join(_BY_NAME)}) or a dfd.samplers object"
+        )
     lengths = {"draws": draws, "warmup": warmup, "chains": chains}
     for name, value in lengths.items():
         least = 0 if name == "warmup" else (1 if name == "chains" else 4)

@@ -1,0 +1,281 @@
+"""How a table is read: which columns, which weights, and what values may be. Every refusal says row, column and remedy."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..errors import DataError, SettingError
+from .distinct import Tally, condense
+from .domain import Domain
+from .reading import CHUNK, Columns, Memory, Table, unmasked
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table is read: which columns, which weights, what values may be.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    weights : str or array, optional
+        The column of weights, or the weights themselves, one for each row of the table.
+    whole : bool
+        Whether the table is read as one chunk, so that what is said of it is said of all.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    weights: str | np.ndarray | None
+    domain: Domain | None
+    missing: str
+    whole: bool
+    named: bool = True
+    notes: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
+    cluster: str | None = None
+    numbers: dict[Any, int] = field(default_factory=dict)
+    """Of the clusters, in the order in which they were met."""
+
+    @classmethod
+    def of(
+        cls,
+        source: Any,
+        table: Table,
+        domain: Domain | Callable[[int], Domain] | None,
+        columns: Sequence[str] | None = None,
+        weights: Any = None,
+        missing: str = "refuse",
+        given: Sequence[str] = (),
+        cluster: str | None = None,
+    ) -> Reading:
+        if missing not in ("refuse", "drop"):
+            raise SettingError(f"missing must be 'refuse' or 'drop', not {missing!r}")
+        if weights is not None and table.frequencies is not None:
+            raise SettingError("the data are {value: count} and hold their own weights; leave out weights=")
+        weights = table.frequencies if weights is None else weights
+        names, notes = tuple(table.columns), table.notes
+        if isinstance(weights, str):
+            match(weights, names)
+            names = tuple(name for name in names if name != weights)
+        elif weights is not None:
+            weights = _aligned(weights, source)
+            total = table.parts[0].size
+            if isinstance(table.parts[0], Memory) and len(weights) != total:
+                raise DataError(f"there are {len(weights)} weights for {total} rows")
+        besides = tuple(match(str(name), table.columns) for name in (*given, *([] if cluster is None else [cluster])))
+        names = tuple(name for name in names if name not in besides)
+        if columns is not None:
+            names = tuple(match(str(c), table.columns) for c in listed(columns))
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise DataError(f"the column '{twice[0]}' is asked for twice")
+        elif set(names) & set(table.nameless):
+            left = [name for name in names if name in table.nameless]
+            names = tuple(name for name in names if name not in left)
+            notes = (
+                *notes,
+                f"a column without a name ('{left[0]}') was left out: it looks like the row numbers that pandas "
+                "writes. What to do: nothing, or name it in columns=[...] if it is data.",
+            )
+        if not names:
+            raise DataError(f"{table.name} holds no columns")
+        domain = domain(len(names)) if callable(domain) else domain
+        if domain is not None and len(names) != domain.d:
+            raise DataError(wrong_width(names, domain.d))
+        whole = len(table.parts) == 1 and table.size <= CHUNK
+        covariates = besides[: len(given)]
+        return cls(table.name, names, weights, domain, missing, whole, table.named, notes, covariates, cluster)
+
+    @property
+    def words(self) -> dict[str, tuple[str, ...]]:
+        """Labels of the columns' categories, which are values even where they usually mean that one is missing."""
+        if self.domain is None:
+            return {}
+        return {name: self.domain.coordinate(j).labels for j, name in enumerate(self.columns)}
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns that must be read."""
+        more = (self.weights if isinstance(self.weights, str) else None, self.cluster)
+        return self.columns + self.given + tuple(name for name in more if name is not None)
+
+    def tally(self, chunk: Columns, start: int) -> Tally:
+        """The distinct rows of a chunk whose first row is number ``start`` of the table (from 0)."""
+        total = len(chunk[self.columns[0]])
+        kept = np.ones(total, bool)
+        for name in self._complete:
+            if not np.issubdtype(chunk[name].dtype, np.integer):
+                kept &= ~np.asarray(pd.isna(chunk[name]))
+        if not kept.all() and self.missing == "refuse":
+            self._refuse_missing(chunk, start, int(total - kept.sum()), total)
+        weights = self._weights_of(chunk, start, total)
+        used = kept if weights is None else kept & (weights > 0)
+        everything = used.all()
+        where = np.arange(total) if everything else np.flatnonzero(used)
+        codes = [
+            self._codes(chunk[name] if everything else chunk[name][where], name, j, start + where)
+            for j, name in enumerate(self.columns)
+        ]
+        each = None if weights is None else weights[where]
+        extra = self._extra(chunk, where, start)
+        return condense(codes, start + where, None, each, total, int(total - kept.sum()), extra)
+
+    @property
+    def _complete(self) -> tuple[str, ...]:
+        """The columns in which nothing may be missing."""
+        return self.columns + self.given + (() if self.cluster is None else (self.cluster,))
+
+    def _extra(self, chunk: Columns, where: np.ndarray, start: int) -> np.ndarray | None:
+        """Covariates and the clusters' numbers, one line each."""
+        lines = []
+        for name in self.given:
+            numbers = pd.to_numeric(pd.Series(chunk[name][where]), errors="coerce").to_numpy(dtype=float)
+            if not np.isfinite(numbers).all():
+                i = int(np.argmin(np.isfinite(numbers)))
+                raise DataError(
+                    f"row {start + where[i] + 1}, column '{name}' is {chunk[name][where][i]!r}; a covariate must be a "
+                    "finite number. Correct the value or leave the covariate out."
+                )
+            lines.append(numbers)
+        if self.cluster is not None:
+            found = chunk[self.cluster][where].tolist()
+            lines.append(np.array([self.numbers.setdefault(label, len(self.numbers)) for label in found], float))
+        return np.stack(lines) if lines else None
+
+    def _codes(self, column: np.ndarray, name: str, j: int, where: np.ndarray) -> np.ndarray:
+        coordinate = self.domain.coordinate(j) if self.domain is not None else None
+        return _as_integers(column, name, where, coordinate, "" if self.whole else "at least ")
+
+    def _weights_of(self, chunk: Columns, start: int, total: int) -> np.ndarray | None:
+        if self.weights is None:
+            return None
+        if isinstance(self.weights, str):
+            return _as_weights(chunk[self.weights], self.weights, start)
+        part = self.weights[start : start + total]
+        if len(part) != total:
+            raise DataError(f"there are {len(self.weights)} weights for more than {start + len(part)} rows")
+        return _as_weights(part, "weights", start)
+
+    def _refuse_missing(self, chunk: Columns, start: int, dropped: int, total: int) -> None:
+        absent = np.stack([np.asarray(pd.isna(chunk[name])) for name in self._complete], axis=1)
+        i, j = np.argwhere(absent)[0]
+        of = f"of {total} rows" if self.whole else f"of the {total} rows from row {start + 1} on"
+        raise DataError(
+            f"{dropped} {of} have missing values (first: row {start + i + 1}, column '{self._complete[j]}'). "
+            "Pass missing='drop' (on the command line: --missing drop) to leave them out."
+        )
+
+
+def listed(columns: Any) -> list[Any]:
+    """The columns that were asked for."""
+    if isinstance(columns, str):
+        return [columns]
+    try:
+        found = list(columns)
+    except TypeError:
+        found = []
+    if not found:
+        raise DataError(f"columns must be names of columns, not {columns!r}; leave it out to use all")
+    return found
+
+
+def _aligned(weights: Any, source: Any) -> np.ndarray:
+    """Weights as a vector; those of a pandas series belong to the rows of a frame by their index."""
+    pandas = isinstance(weights, pd.Series) and isinstance(source, (pd.DataFrame, pd.Series))
+    if pandas and not weights.index.equals(source.index):
+        if not (weights.index.is_unique and source.index.is_unique and set(source.index) == set(weights.index)):
+            raise DataError(
+                "the weights' index is not the data's, so nobody can tell which weight belongs to which row. Give "
+                "weights with the same index, or as an array (weights.to_numpy()) if their order is the rows'."
+            )
+        weights = weights.reindex(source.index)
+    array = unmasked(np.asanyarray(weights))
+    if array.dtype.kind in "mMc" or _is_time(array):
+        raise DataError(f"weights must be numbers, not {array.dtype}")
+    if array.ndim != 1:
+        raise DataError(f"weights must be a vector, one for each row, not of shape {array.shape}")
+    return array
+
+
+def _as_integers(column: np.ndarray, name: str, where: np.ndarray, coordinate: Any, least: str = "") -> np.ndarray:
+    """Codes of one column without missing values; every refusal says row, column and remedy."""
+    labels = coordinate.labels if coordinate is not None else ()
+    if labels:
+        codes = pd.Index(labels).get_indexer(pd.Index(column.astype(str)))
+        if (codes < 0).any():
+            i = int(np.argmax(codes < 0))
+            raise DataError(
+                f"row {where[i] + 1}, column '{name}' is '{column[i]}'; Categories needs {coordinate.needs}. "
+                "Correct the value or add it to the model's labels."
+            )
+        return codes.astype(np.int64)
+    if _is_time(column):
+        raise DataError(
+            f"column '{name}' holds dates or times (row {where[0] + 1}: {column[0]}), which are no counts. Leave the "
+            "column out (columns=..., on the command line --columns), or recode it."
+        )
+    if column.dtype == bool or (np.issubdtype(column.dtype, np.integer) and column.dtype != np.uint64):
+        return column if column.dtype != bool else column.astype(np.int64)
+    if column.dtype.kind == "c":
+        raise DataError(f"column '{name}' holds complex numbers; discrete data need whole numbers")
+    try:
+        numbers = pd.to_numeric(pd.Series(column), errors="coerce").to_numpy(dtype=float)
+    except (OverflowError, TypeError, ValueError):
+        raise DataError(f"column '{name}' holds values that are no whole numbers, or too large for any count") from None
+    if np.isnan(numbers).any():
+        i = int(np.argmax(np.isnan(numbers)))
+        raise DataError(
+            f"row {where[i] + 1}, column '{name}' is the text '{column[i]}'; the model needs whole numbers. "
+            "Leave the column out (columns=..., on the command line --columns), or recode it."
+        )
+    fractional = (numbers != np.round(numbers)) | (np.abs(numbers) > 2**53)
+    if fractional.any():
+        i = int(np.argmax(fractional))
+        raise DataError(
+            f"row {where[i] + 1}, column '{name}' is {numbers[i]:g}; discrete data need whole numbers "
+            f"({least}{int(fractional.sum())} rows are affected). Round or recode the column, or leave it out."
+        )
+    return numbers.astype(np.int64)
+
+
+def _is_time(column: np.ndarray) -> bool:
+    if column.dtype.kind in "mM":
+        return len(column) > 0
+    times = (datetime.date, datetime.time, datetime.timedelta, pd.Period, np.datetime64, np.timedelta64)
+    return column.dtype == object and any(isinstance(value, times) for value in column)
+
+
+def _as_weights(weights: np.ndarray, name: str, start: int) -> np.ndarray:
+    numbers = pd.to_numeric(pd.Series(np.asarray(weights)), errors="coerce").to_numpy(dtype=float)
+    wrong = ~np.isfinite(numbers) | (numbers < 0)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise DataError(f"row {start + i + 1}, column '{name}' is {weights[i]}; a weight must be a number >= 0")
+    return numbers
+
+
+def match(name: str, table: Sequence[str]) -> str:
+    if name not in table:
+        raise DataError(f"there is no column '{name}'; the columns are {', '.join(map(repr, table))}")
+    return name
+
+
+def position(columns: tuple[str, ...], name: str) -> int:
+    return columns.index(match(name, columns))
+
+
+def wrong_width(columns: tuple[str, ...], needed: int) -> str:
+    shown = ", ".join(f"'{c}'" for c in columns[:8]) + (", ..." if len(columns) > 8 else "")
+    text = (
+        f"the model needs {needed} column{'s' if needed > 1 else ''}, the data have {len(columns)} ({shown}). "
+        "Choose with columns=[...] (on the command line: --columns NAME,...)"
+    )
+    if len(columns) == needed + 1:
+        text += f"; if '{columns[-1]}' holds frequencies, say weights='{columns[-1]}' (--weights {columns[-1]})"
+    return text + "."
