@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: install demo test check slow docs bench clean
+.PHONY: install demo test check wheel slow docs bench clean
 
 install: $(STAMP)
 
@@ -15,14 +15,18 @@ $(STAMP): pyproject.toml constraints.txt
 demo: install  ## fit the built-in sales data and write runs/sales
 	$(BIN)/dfdbayes demo --out runs/sales
 
-test: install  ## the tests, under ten minutes on two cores
+test: install  ## the tests
 	$(BIN)/pytest -n 2 --dist worksteal src tests
 
 check: install  ## style, types, and the direction of imports
 	$(BIN)/ruff check src tests benchmarks docs
 	$(BIN)/ruff format --check src tests benchmarks docs
 	$(BIN)/mypy
+	$(BIN)/codespell
 	$(BIN)/pytest tests/contract/test_imports.py
+
+wheel:  ## the package as a user gets it: built, installed into an empty environment, and used
+	.ci/wheel $(PYTHON)
 
 slow: install  ## studies that take minutes, on real data among others
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev,slow]"

@@ -8,6 +8,7 @@ import jax
 jax.config.update("jax_enable_x64", True)
 
 from . import errors, losses, models  # noqa: E402
+from ._version import VERSION  # noqa: E402
 from .data import builtin as datasets  # noqa: E402
 from .data.dataset import Dataset  # noqa: E402
 from .data.domain import Binary, Categories, Counts, CountsBelow, Domain, Finite, Integers, Spins  # noqa: E402
@@ -81,7 +82,7 @@ __all__ = [
     "simulate",
 ]
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 
 def __getattr__(name: str) -> Any:

@@ -109,7 +109,7 @@ def test_parts_know_their_run(tmp_path):
     """Whatever happened to about.json: another run's parts are computed anew, and so are empty and alien files."""
     theirs = Folder(tmp_path, {"seed": 1})
     theirs.part("block-0", lambda: {"z": np.zeros(2)})
-    for damage in ("", "{", "[]", '{"mark": 3}', None):
+    for damage in ("", "{", "garbled", None):
         if damage is None:
             (tmp_path / "about.json").unlink()
         else:
@@ -123,6 +123,12 @@ def test_parts_know_their_run(tmp_path):
     for content in (b"", b"PK\x03\x04 not a zip", b"\x93NUMPY"):
         (tmp_path / "block-0.npz").write_bytes(content)
         np.testing.assert_array_equal(again.part("block-0", lambda: {"z": np.full(2, 3.0)})["z"], np.full(2, 3.0))
+    for somebody_elses in ("[]", '{"mark": 3}'):  # a file of that name that no run wrote
+        (tmp_path / "other").mkdir(exist_ok=True)
+        (tmp_path / "other" / "about.json").write_text(somebody_elses)
+        with pytest.raises(dfd.errors.SettingError, match="nothing was touched"):
+            Folder(tmp_path / "other", {"seed": 1})
+        assert (tmp_path / "other" / "about.json").read_text() == somebody_elses
     np.savez(tmp_path / "block-1.npz", z=np.zeros(2))
     np.testing.assert_array_equal(again.part("block-1", lambda: {"z": np.ones(2)})["z"], np.ones(2))
 

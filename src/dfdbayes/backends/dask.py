@@ -284,7 +284,10 @@ def _read_files(client: Any, table: Table, reading: Reading, advance: Callable[[
         return replace(found, total=sum(totals), dropped=sum(dropped))
 
     def whole() -> Dataset:
-        return of_tally(counted(merge(client.gather(tallies))), table.name, reading)
+        found = of_tally(counted(merge(client.gather(tallies))), table.name, reading)
+        if reading.domain is not None:
+            found.check(reading.domain)
+        return found
 
     if distinct <= GATHERED:
         return InMemory(whole())

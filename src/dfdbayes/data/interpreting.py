@@ -1,4 +1,4 @@
-"""How a table is read: which columns, which weights, and what values may be. Every refusal says row, column and remedy."""
+"""How a table is read: which columns, which weights, what values may be. Refusals say row, column and remedy."""
 
 from __future__ import annotations
 
@@ -261,16 +261,19 @@ def _as_weights(weights: np.ndarray, name: str, start: int) -> np.ndarray:
 
 
 def match(name: str, table: Sequence[str]) -> str:
+    """The name of a column that there is."""
     if name not in table:
         raise DataError(f"there is no column '{name}'; the columns are {', '.join(map(repr, table))}")
     return name
 
 
 def position(columns: tuple[str, ...], name: str) -> int:
+    """Where a column stands."""
     return columns.index(match(name, columns))
 
 
 def wrong_width(columns: tuple[str, ...], needed: int) -> str:
+    """What to say of data with more or fewer columns than a model has coordinates."""
     shown = ", ".join(f"'{c}'" for c in columns[:8]) + (", ..." if len(columns) > 8 else "")
     text = (
         f"the model needs {needed} column{'s' if needed > 1 else ''}, the data have {len(columns)} ({shown}). "

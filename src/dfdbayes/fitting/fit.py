@@ -210,7 +210,9 @@ class Plan:
         """Refuse what makes no sense, before any data are read."""
         require_seed(seed)
         for name, number in {"draws": draws, "warmup": warmup, "chains": chains, "bootstrap": bootstrap}.items():
-            if number is not None and (isinstance(number, bool) or not isinstance(number, (int, np.integer))):
+            if (number is not None or name == "bootstrap") and (
+                isinstance(number, bool) or not isinstance(number, (int, np.integer))
+            ):
                 raise SettingError(f"{name} is {number!r}; it must be a whole number")
         draws, warmup, chains = (None if number is None else int(number) for number in (draws, warmup, chains))
         seed, bootstrap, beta = int(seed), int(bootstrap), None if beta is None else _as_number(beta)
@@ -269,7 +271,9 @@ def _read(
             f"{model!r} is not a model; give a name such as 'cmp', or a model such as dfd.models.Poisson(), first and "
             "the data second"
         )
-    if options and not named:
+    if options is not None and not isinstance(options, Mapping):
+        raise SettingError(f"options must be a mapping such as {{'graph': dfd.graphs.grid(6, 6)}}, not {options!r}")
+    if not named and any(value is not None for value in (options or {}).values()):
         raise SettingError("options belong to a model given by name; this one was made with its own")
     graph = (options or {}).get("graph") if isinstance(model, str) else None
     names = (

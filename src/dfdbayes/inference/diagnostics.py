@@ -272,7 +272,8 @@ def _of_chains(stats: dict[str, Any], tree: xr.DataTree, parameters: tuple[str, 
                 "corner of the posterior. What to do: raise the target, sampler=dfd.samplers.NUTS(target=0.95)."
             )
         )
-    table = arviz_stats.summary(tree, kind="diagnostics", round_to="none")
+    with np.errstate(invalid="ignore", divide="ignore"):  # of a quantity that is constant
+        table = arviz_stats.summary(tree, kind="diagnostics", round_to="none")
     unusable = table.index[table[["ess_bulk", "r_hat"] if chains > 1 else ["ess_bulk"]].isna().any(axis=1)]
     unusable = unusable[[str(name).partition("[")[0] in parameters for name in unusable]]  # others may be constant
     table = table.loc[table["ess_bulk"].notna()]

@@ -113,7 +113,8 @@ class Fit:
         """
         if not 0 < interval < 1:
             raise SettingError(f"interval is {interval}; it must lie between 0 and 1")
-        table = arviz_stats.summary(self.tree, ci_prob=interval, ci_kind="eti", round_to="none")
+        with np.errstate(invalid="ignore", divide="ignore"):  # of a quantity that is constant
+            table = arviz_stats.summary(self.tree, ci_prob=interval, ci_kind="eti", round_to="none")
         table.insert(2, "median", [float(np.median(draws)) for draws in self.entries.values()])
         table.loc[useless_means(self.tree), ["mean", "sd", "mcse_mean", "mcse_sd"]] = np.nan
         return table

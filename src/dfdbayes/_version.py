@@ -1,0 +1,3 @@
+"""The version, in one place."""
+
+VERSION = "0.2.0"
