@@ -9,9 +9,10 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 import jax
 import pytest
 
-import dfdbayes  # noqa: F401  (sets float64)
+import dfdbayes
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
+dfdbayes.fit.__kwdefaults__["check"] = False  # most tests look elsewhere; those of the checks ask for them
 
 
 @pytest.fixture(scope="session")

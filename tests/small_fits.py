@@ -10,7 +10,7 @@ import pandas as pd
 import dfdbayes as dfd
 from dfdbayes.results.fit_result import assemble
 
-QUICK = {"sampler": "laplace", "draws": 250, "bootstrap": 40, "progress": False}
+QUICK = {"sampler": "laplace", "draws": 250, "bootstrap": 40, "check": True, "progress": False}
 NAMES = ("sleep", "mood & <b>", "price_$x$", "_hidden")
 
 

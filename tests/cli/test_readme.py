@@ -27,6 +27,7 @@ NEEDS = {"docs/how-to/use-inside-pymc.md": "pymc"}  # tried in tests/statistical
 @pytest.mark.parametrize("page", [page for page in PAGES if python(page) and page not in NEEDS])
 def test_code_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(dfd.fit.__kwdefaults__, "check", True)  # as a reader has it
     session: dict = {}
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -97,7 +97,7 @@ def test_a_model_with_a_borrowed_name_is_not_replaced(tmp_path, quick):
 def test_a_loaded_fit_has_its_priors_and_its_loss(tmp_path, quick):
     prior = {"rate": dist.TruncatedNormal(3.0, 2.0, low=0.5)}
     loss = dfd.losses.KernelStein(dfd.kernels.Robust(dfd.kernels.below(20.0)))
-    fit = quick("poisson", X, prior=prior, loss=loss, bootstrap=30)
+    fit = quick("poisson", X, prior=prior, loss=loss, bootstrap=30, check=True)
     again = dfd.load(fit.save(tmp_path / "f.nc"))
     assert again.missing == () and again.loss == loss
     assert again.model.identity == fit.model.identity

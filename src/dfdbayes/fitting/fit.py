@@ -210,9 +210,8 @@ class Plan:
         """Refuse what makes no sense, before any data are read."""
         require_seed(seed)
         for name, number in {"draws": draws, "warmup": warmup, "chains": chains, "bootstrap": bootstrap}.items():
-            if (number is not None or name == "bootstrap") and (
-                isinstance(number, bool) or not isinstance(number, (int, np.integer))
-            ):
+            absent = number is None and name != "bootstrap"
+            if not absent and (isinstance(number, bool) or not isinstance(number, (int, np.integer))):
                 raise SettingError(f"{name} is {number!r}; it must be a whole number")
         draws, warmup, chains = (None if number is None else int(number) for number in (draws, warmup, chains))
         seed, bootstrap, beta = int(seed), int(bootstrap), None if beta is None else _as_number(beta)
