@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 
 import dfdbayes as dfd
 from dfdbayes.data import dataset as data
-from dfdbayes.data import reading
+from dfdbayes.data import interpreting, reading
 from dfdbayes.data.distinct import BUCKETS, Tallies, bucket_of, condense, merge
 from dfdbayes.inference.resampling import resample
 from dfdbayes.models import exponential_tables
@@ -108,6 +108,7 @@ def test_fractional_weights_in_chunks(monkeypatch):
 
 def test_errors_name_the_row_of_the_table(tmp_path, monkeypatch):
     monkeypatch.setattr(data, "CHUNK", 4)
+    monkeypatch.setattr(interpreting, "CHUNK", 4)
     values = ["1", "2"] * 5
     for bad, match in (
         ("x", "row 10, column 'a' is the text 'x'"),
