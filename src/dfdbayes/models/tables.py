@@ -71,7 +71,9 @@ class AbstractTable(ABC):
 
     def row_ratios(self, theta: Theta) -> Float[Array, "u d"]:
         """r_j^-(x) by row and coordinate, zero where the decrement does not exist."""
-        raise NotImplementedError
+        raise ModelError(
+            f"{type(self).__name__} has no ratios by row, which the kernel Stein discrepancy needs; use loss='dfd'"
+        )
 
     def second_order(self, minus: Function, plus: Function, theta: Theta, weights: Any) -> SecondOrder | None:
         """Value, gradient and Hessian of ``total(minus(u), plus(v))`` by a formula; None to differentiate."""
