@@ -31,6 +31,7 @@ from .models import (  # noqa: E402
 from .models.parameters import Parameter  # noqa: E402
 from .results import evidence  # noqa: E402
 from .results.fit_result import Fit, load  # noqa: E402
+from .results.predictive import prior_predictive  # noqa: E402
 from .simulators import simulate  # noqa: E402
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ __all__ = [
     "models",
     "objective",
     "plots",
+    "prior_predictive",
     "rerun",
     "resampling",
     "sample",

@@ -177,6 +177,10 @@ def _evaluate(part: Partition, order: int, thetas: np.ndarray, which: np.ndarray
     return tuple(np.concatenate(end) for end in zip(*found, strict=True))
 
 
+def _moments(part: Partition, theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    return part.objective.moments(theta)
+
+
 # -- the pass ----------------------------------------------------------------------------------
 
 
@@ -346,6 +350,12 @@ class _Handle:
             self._last = {key: (order, ends)}
         return ends[: order + 1]
 
+    def moments(self, theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Number, sum and sum of squares of the gradients of single observations."""
+        found = self.client.gather(self.client.map(_moments, self.parts, theta=theta, pure=False))
+        size, first, second = (sum(parts) for parts in zip(*found, strict=True))
+        return float(size), np.asarray(first), np.asarray(second)
+
     def weighted(self, seed: int, size: int, kind: str) -> None:
         """Draw the replicates' weights on the workers."""
         totals = sum(self.client.gather(self.client.map(_bucket_totals, self.parts, pure=False)))
@@ -367,7 +377,7 @@ class Summed(AbstractLoss):
     number: int = field(compare=False)  # of the handle; code compiled for one serves all
 
     def __getattribute__(self, name: str) -> Any:
-        described = ("name", "title", "phrase", "formula", "references", "bounded", "calibration")
+        described = ("name", "title", "phrase", "formula", "references", "bounded")
         return getattr(self.loss, name) if name in described else super().__getattribute__(name)
 
     def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:
@@ -376,7 +386,10 @@ class Summed(AbstractLoss):
         def weigh(weights: np.ndarray, holding: _Handle = handle) -> Array:
             return jnp.asarray(weights[..., 0], int)
 
-        return Prepared(Remote(jnp.asarray(self.number)), weigh, np.array([-1.0]), True)
+        def moments(theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+            return handle.moments(theta)
+
+        return Prepared(Remote(jnp.asarray(self.number)), weigh, np.array([-1.0]), True, moments=moments)
 
     def value(self, theta: Theta, table: Remote, weights: Any) -> Float[Array, ""]:
         return _value(theta, table.number, weights)

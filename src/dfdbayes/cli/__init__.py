@@ -66,18 +66,18 @@ app = typer.Typer(
 def fit_command(
     data: Data,
     model: ModelName,
-    loss: Annotated[str, typer.Option(help="dfd, ratio, ksd, pseudo or likelihood.")] = "dfd",
+    loss: Annotated[str, typer.Option(help="auto, dfd, ratio, ksd, pseudo or likelihood.")] = "auto",
     beta: Annotated[float | None, typer.Option(help="The weight by hand; nothing is calibrated then.")] = None,
     calibration: Annotated[
-        str | None, typer.Option(help="score-matching, score-matching-invariant, gpc, lyddon, none.")
+        str | None, typer.Option(help="curvature, score-matching, score-matching-invariant, gpc, lyddon, none.")
     ] = None,
-    adjust: Annotated[str, typer.Option(help="auto, bootstrap, sandwich, none: a width for each direction.")] = "auto",
+    prior: Annotated[str | None, typer.Option(help="paper: the priors of Matsubara et al. (2024).")] = None,
     on_failure: Annotated[
         str, typer.Option(help="raise, or fallback: another calibration if there is no beta.")
     ] = "raise",
     bootstrap: Bootstrap = 400,
     resampling: Annotated[str, typer.Option(help="multinomial or dirichlet.")] = "multinomial",
-    sampler: Annotated[str, typer.Option(help="nuts, random-walk or laplace.")] = "nuts",
+    sampler: Annotated[str, typer.Option(help="auto, nuts, independence, random-walk or laplace.")] = "auto",
     draws: Annotated[int | None, typer.Option(help="Draws a chain.")] = None,
     warmup: Annotated[int | None, typer.Option(help="Warm-up steps a chain.")] = None,
     chains: Annotated[int | None, typer.Option(help="Chains.")] = None,
@@ -98,7 +98,7 @@ def fit_command(
     """Fit a model to data and print the calibrated posterior."""
     run_fit(
         data, out, timings, dask, resume, force, as_json, model=model, loss=loss, beta=beta, calibration=calibration,
-        adjust=adjust, on_failure=on_failure, bootstrap=bootstrap, resampling=resampling, sampler=sampler, draws=draws,
+        prior=prior, on_failure=on_failure, bootstrap=bootstrap, resampling=resampling, sampler=sampler, draws=draws,
         warmup=warmup, chains=chains, seed=seed, columns=columns.split(",") if columns else None, weights=weights,
         missing=missing, options=options_of(graph, states, rates),
     )  # fmt: skip
@@ -107,7 +107,7 @@ def fit_command(
 @app.command()
 def demo(out: Out = Path("runs/sales"), seed: Seed = 0, timings: Timings = False, force: Force = False) -> None:
     """Fit the Conway-Maxwell-Poisson model to the built-in sales data."""
-    run_fit("sales", out, timings, force=force, model="cmp", seed=seed)
+    run_fit("sales", out, timings, force=force, model="cmp", loss="dfd", prior="paper", seed=seed)
 
 
 @app.command()
@@ -164,11 +164,10 @@ def coverage_command(
     theta: Annotated[str, typer.Option(help="The true parameters in order, separated by commas: 4,0.75.")],
     n: Annotated[int, typer.Option(help="Observations in each data set.")],
     replicates: Annotated[int, typer.Option(help="Data sets.")] = 200,
-    loss: Annotated[str, typer.Option(help="dfd, ratio, ksd, pseudo or likelihood.")] = "dfd",
+    loss: Annotated[str, typer.Option(help="auto, dfd, ratio, ksd, pseudo or likelihood.")] = "auto",
     calibration: Annotated[str | None, typer.Option(help="As for fit.")] = None,
-    adjust: Annotated[str, typer.Option(help="As for fit.")] = "auto",
     bootstrap: Bootstrap = 400,
-    sampler: Annotated[str, typer.Option(help="nuts, random-walk or laplace.")] = "laplace",
+    sampler: Annotated[str, typer.Option(help="As for fit.")] = "auto",
     seed: Seed = 0,
     graph: GraphName = None,
     states: States = None,
@@ -190,7 +189,7 @@ def coverage_command(
     made = models.by_name(named, width, options_of(graph, states, rates)) if isinstance(named, str) else named
     with cluster_at(dask) as client:
         found = coverage(
-            made, numbers_of(theta), n, replicates, loss=loss, calibration=calibration, adjust=adjust, client=client,
+            made, numbers_of(theta), n, replicates, loss=loss, calibration=calibration, client=client,
             bootstrap=bootstrap, sampler=sampler, seed=seed, path=folder / "replicates.jsonl" if folder else None,
         )  # fmt: skip
     if as_json:

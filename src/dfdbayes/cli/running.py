@@ -191,7 +191,9 @@ def show(result: Any, interval: float, as_json: bool = False) -> None:
         return
     data, settings = result.data, result.settings
     say(f"{settings['model']} fitted to {data.source}: {data.n} observations, {len(data.rows)} distinct rows")
-    say(f"loss {settings['loss']}, {result.calibration.message}")
+    why = f" ({settings['loss_reason']})" if settings["loss_reason"] else ""
+    say(f"loss {settings['loss']}{why}")
+    say(f"{result.calibration.message}")
     if settings.get("bounds"):
         say(f"the loss is unbounded below, so the parameters are bounded: {settings['bounds']}")
     table = result.summary(interval).drop(columns=["mcse_mean", "mcse_sd"])

@@ -144,6 +144,14 @@ class Sites:
         for first in range(0, len(self.rows), size):
             yield self.at(np.arange(first, min(first + size, len(self.rows))))
 
+    def by_unit(self, lines: Float[np.ndarray, "u p"]) -> Float[np.ndarray, "v p"]:
+        """Lines of rows summed over what each unit of weight 1 owns of them."""
+        if self.units.owner is None:
+            return lines
+        found = np.zeros((len(self.units.weights), lines.shape[1]))
+        np.add.at(found, self.units.owner, lines * self.data.counts[:, None])
+        return found
+
     def of_rows(self, weights: Float[np.ndarray, "*batch v"]) -> Float[np.ndarray, "*batch u"]:
         """Weights of rows from weights of units that own whole rows."""
         weights = np.asarray(weights, float)

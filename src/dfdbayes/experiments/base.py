@@ -80,10 +80,16 @@ class Finding:
 
 
 def fit(model: Any, data: Any, **settings: Any) -> Any:
-    """A fit with the paper's calibration, without bars and with warnings kept in the fit."""
+    """A fit with the paper's loss, priors and calibration, without bars and with warnings kept in the fit."""
+    usual = {"loss": "dfd", "prior": "paper", "calibration": "score-matching"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return dfd.fit(model, data, progress=False, **({"calibration": "score-matching"} | settings))
+        return dfd.fit(model, data, progress=False, **(usual | settings))
+
+
+def with_papers_priors(model: Any) -> Any:
+    """The same model under the priors of the paper."""
+    return model.with_priors(dfd.models.paper_priors(model))
 
 
 def draws_of(found: Any, name: str) -> np.ndarray:

@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 import dfdbayes as dfd
 
-from .base import BLUE, GREY, Finding, Number, Settings, clean, exponent
+from .base import BLUE, GREY, Finding, Number, Settings, clean, exponent, with_papers_priors
 
 
 def distance(model, objective, minimum):
@@ -26,7 +26,7 @@ def distance(model, objective, minimum):
 
 
 def run(settings: Settings) -> Finding:
-    model = dfd.models.Poisson()
+    model = with_papers_priors(dfd.models.Poisson())
     sizes = (10, 30, 100, 300, 1000, 3000, 10_000, 30_000)
     repeats = 10 if settings.quick else 50
     figure = Figure(figsize=(9, 3.2), layout="constrained")

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 import dfdbayes as dfd
 
-from .base import BLUE, GREEN, INK, ORANGE, Finding, Number, Settings, clean
+from .base import BLUE, GREEN, INK, ORANGE, Finding, Number, Settings, clean, with_papers_priors
 
 THETA = {"rate": 4.0, "nu": 0.75}
 
@@ -40,7 +40,7 @@ def theorem_3(objective, thetas):
 
 
 def run(settings: Settings) -> Finding:
-    model = dfd.models.ConwayMaxwellPoisson()
+    model = with_papers_priors(dfd.models.ConwayMaxwellPoisson())
     realisations = 6 if settings.quick else 20
     sizes = (250, 500, 1000, 2000)
     weights: dict[str, list] = {name: [] for name in ("score-matching", "score-matching-invariant", "lyddon")}

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 import dfdbayes as dfd
 
-from .base import BLUE, ORANGE, Finding, Number, Settings, clean, exponent
+from .base import BLUE, ORANGE, Finding, Number, Settings, clean, exponent, with_papers_priors
 
 THETA = np.array([4.0, 0.75])
 
@@ -42,7 +42,7 @@ def seconds(action, least=0.05):
 
 
 def run(settings: Settings) -> Finding:
-    model = dfd.models.ConwayMaxwellPoisson()
+    model = with_papers_priors(dfd.models.ConwayMaxwellPoisson())
     sizes = {"dfd": (1000, 10_000, 100_000, 1_000_000), "ksd": (500, 1000, 2000, 4000)}
     plain = {"dfd": fisher_by_rows, "ksd": stein_by_rows}
     figure = Figure(figsize=(5.6, 3.8), layout="constrained")

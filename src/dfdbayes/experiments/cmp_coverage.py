@@ -5,18 +5,19 @@ from matplotlib.figure import Figure
 
 import dfdbayes as dfd
 
-from .base import BLUE, ORANGE, Finding, Number, Settings, clean, draws_of, fit, region
+from .base import BLUE, ORANGE, Finding, Number, Settings, clean, draws_of, fit, region, with_papers_priors
 
 
 def run(settings: Settings) -> Finding:
-    model = dfd.models.ConwayMaxwellPoisson()
+    model = with_papers_priors(dfd.models.ConwayMaxwellPoisson())
     x = dfd.simulate(model, {"rate": 4.0, "nu": 0.75}, 2000, seed=0).rows
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     numbers = []
+    objective = dfd.objective(model, x)
+    points = dfd.bootstrap(objective, dfd.minimise(objective), settings.bootstrap).minima.vectors
     kinds: tuple[tuple[str, dict], ...] = (("the paper's weight", {}), ("the default", {"calibration": None}))
     for axes, (title, choice) in zip(figure.subplots(1, 2), kinds, strict=True):
         found = fit(model, x, bootstrap=settings.bootstrap, **settings.walk(500, 5000), **choice)
-        points = found.calibration.minimisers
         areas, edges = [], []
         clouds = (
             (draws_of(found, "rate"), draws_of(found, "nu"), BLUE, "credible region"),

@@ -5,7 +5,20 @@ from matplotlib.figure import Figure
 
 import dfdbayes as dfd
 
-from .base import COLOURS, GREY, INK, TITLES, Finding, Number, Settings, clean, draws_of, fit, region
+from .base import (
+    COLOURS,
+    GREY,
+    INK,
+    TITLES,
+    Finding,
+    Number,
+    Settings,
+    clean,
+    draws_of,
+    fit,
+    region,
+    with_papers_priors,
+)
 
 PRINTED = {(0.75, "dfd"): 1.91, (0.75, "ksd"): 5.04, (1.25, "dfd"): 0.46, (1.25, "ksd"): 2.51}
 # The same formula at exact minimisers of the authors' own data and bootstrap draws (jackknife errors).
@@ -18,7 +31,7 @@ SOLVED = {
 
 
 def run(settings: Settings) -> Finding:
-    model = dfd.models.ConwayMaxwellPoisson()
+    model = with_papers_priors(dfd.models.ConwayMaxwellPoisson())
     figure = Figure(figsize=(11, 5.2), layout="constrained")
     panels = figure.subplots(2, 4)
     numbers = []

@@ -16,7 +16,7 @@ def run(settings: Settings) -> Finding:
     data = gene_data(settings)
     if data is None:
         return without_data(title, where)
-    model = dfd.models.ConwayMaxwellPoissonGraphical(dfd.graphs.complete(10))
+    model = dfd.models.ConwayMaxwellPoissonGraphical(dfd.graphs.complete(10), prior="squared")
     rng = np.random.default_rng(0)
     chance = data.counts / data.counts.sum()
     realisations = 4 if settings.quick else 10

@@ -20,8 +20,8 @@ def run(settings: Settings) -> Finding:
         return without_data(title, where)
     graph = dfd.graphs.complete(10)
     models = {
-        "Poisson": dfd.models.PoissonGraphical(graph),
-        "CMP": dfd.models.ConwayMaxwellPoissonGraphical(graph),
+        "Poisson": dfd.models.PoissonGraphical(graph, prior="squared"),
+        "CMP": dfd.models.ConwayMaxwellPoissonGraphical(graph, prior="squared"),
     }
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     panels = figure.subplots(2, 5)

@@ -23,6 +23,7 @@ from ..errors import DataError, DfdbayesError, SettingError
 from ..models.base import AbstractModel
 from ..models.parameters import Space
 from ..results.fit_result import versions
+from ..results.intervals import interval
 from ..simulators import simulate
 from .fit import Silent, fit
 
@@ -38,7 +39,7 @@ class Coverage:
     joint : dict
         Level to coverage of the joint region of all parameters.
     marginal : dict of dict
-        Parameter to level to coverage of its equal-tailed interval.
+        Parameter to level to coverage of its interval.
     replicates : int
         How many fits the shares are of; ``failures`` more had none, by reason.
     """
@@ -101,7 +102,7 @@ def coverage(
         A cluster to run the replicates on, in place of this machine.
     progress : bool
     **settings
-        Passed to `fit`: loss, calibration, adjust, sampler, bootstrap and so on.
+        Passed to `fit`: loss, calibration, sampler, bootstrap and so on.
 
     Examples
     --------
@@ -172,22 +173,36 @@ def _replicate(job: _Job, seed: int) -> dict[str, Any]:
     except DfdbayesError as problem:
         return {"failure": type(problem).__name__}
     parts = [result.posterior[p.name].values.reshape(-1, p.size) for p in model.space.parameters]
-    return placed(model.space, job.truth, np.concatenate(parts, axis=1))
+    shape = result.calibration.curvature
+    return placed(model.space, job.truth, np.concatenate(parts, axis=1), None if shape is None else shape.covariance)
 
 
-def placed(space: Space, truth: np.ndarray, draws: np.ndarray) -> dict[str, Any]:
+def placed(space: Space, truth: np.ndarray, draws: np.ndarray, metric: np.ndarray | None = None) -> dict[str, Any]:
     """The smallest level at which each parameter's interval, and the joint region, hold the truth.
 
-    Intervals are equal-tailed; the joint region is an ellipsoid in unconstrained coordinates.
+    Intervals are as in a summary; the joint region is an ellipsoid about the mean in the minimiser's coordinates, of
+    the shape of ``metric`` or of the draws' own covariance.
     """
     below = (draws < truth).mean(axis=0) + 0.5 * (draws == truth).mean(axis=0)
+    tails = 2 * np.abs(below - 0.5)
+    for i in np.flatnonzero(space.closed):
+        tails[i] = _level(draws[:, i], truth[i], (float(space.lower[i]), float(space.upper[i])))
     with np.errstate(divide="ignore", invalid="ignore"):
-        z, at = space.to_z(draws), space.to_z(truth)
-    centre, spread = z.mean(axis=0), np.cov(z.T).reshape(len(truth), len(truth))
-    inverse = np.linalg.pinv(spread)
-    distance = np.einsum("si,ij,sj->s", z - centre, inverse, z - centre)
+        y, at = space.to_y(draws), space.to_y(truth)
+    centre, spread = y.mean(axis=0), np.cov(y.T).reshape(len(truth), len(truth)) if metric is None else metric
+    inverse = np.linalg.pinv(spread, hermitian=True)
+    distance = np.einsum("si,ij,sj->s", y - centre, inverse, y - centre, optimize=True)
     own = (at - centre) @ inverse @ (at - centre)
-    return {"tails": (2 * np.abs(below - 0.5)).tolist(), "joint": float((distance < own).mean())}
+    return {"tails": tails.tolist(), "joint": float((distance < own).mean())}
+
+
+def _level(draws: np.ndarray, truth: float, edge: tuple[float, float]) -> float:
+    """The smallest of a row of levels whose interval holds the truth."""
+    for level in np.linspace(0.005, 0.995, 199):
+        low, high, _ = interval(draws, level, edge)
+        if low <= truth <= high:
+            return float(level)
+    return 1.0
 
 
 def _counted(results: list[dict[str, Any]], names: tuple[str, ...], levels: Sequence[float]) -> Coverage:

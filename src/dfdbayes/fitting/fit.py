@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,23 +15,20 @@ import numpy as np
 from .. import losses, models
 from .._util.checkpoint import NOTHING, Checkpoint, keeping
 from .._util.identity import fingerprint
-from .._util.process import require_seed, require_unforked
+from .._util.process import require_unforked
 from .._util.resources import LONG, estimate, require_memory
 from .._util.timing import Clock
 from ..backends.local import Backend, Source, by_client
-from ..errors import CalibrationError, ModelError, SettingError
+from ..errors import EscapedError, MinimiserError, ModelError, SettingError
 from ..inference import resampling as resamplings
 from ..inference import sampling
-from ..inference.adjustment import METHODS as ADJUSTMENTS
-from ..inference.adjustment import adjusted
-from ..inference.calibration import RESAMPLING, Calibration, calibrate, require_positive
+from ..inference.calibration import Calibration, calibrate
 from ..inference.diagnostics import bounds_of, require_finite, require_in_basin, warnings_of
 from ..inference.minimise import Minimum, minimise, require
 from ..inference.objective import Objective
-from ..inference.posterior import named_draws, posterior
+from ..inference.posterior import named_draws, posterior, where_taken
 from ..inference.resampling import Bootstrap
 from ..inference.sampling import Draws
-from ..losses.base import AbstractLoss
 from ..models import priors as plain_priors
 from ..models.base import AbstractModel
 from ..models.graphs import of as graph_of
@@ -40,6 +37,7 @@ from ..results.checks import Checks, check
 from ..results.fit_result import Fit, assemble, versions
 from ..results.predictive import parameters_of
 from ..results.uncalibrated import uncalibrated_intervals
+from .plan import Plan
 
 
 class Progress(Protocol):
@@ -64,13 +62,12 @@ def fit(
     model: AbstractModel | str,
     data: Any,
     *,
-    loss: Any = "dfd",
-    prior: Mapping[str, Any] | None = None,
+    loss: Any = "auto",
+    prior: Mapping[str, Any] | str | None = None,
     calibration: str | float | None = None,
     beta: float | None = None,
-    adjust: str | None = "auto",
     on_failure: str = "raise",
-    sampler: Any = "nuts",
+    sampler: Any = "auto",
     draws: int | None = None,
     warmup: int | None = None,
     chains: int | None = None,
@@ -88,7 +85,7 @@ def fit(
     check: bool = True,
     progress: bool | Progress = True,
 ) -> Fit:
-    """Fit a model to discrete data: a generalised posterior whose width is calibrated by a bootstrap.
+    """Fit a model to discrete data: a generalised posterior with calibrated intervals.
 
     Parameters
     ----------
@@ -97,28 +94,28 @@ def fit(
     data
         Anything `Dataset.of` reads; ``columns``, ``weights`` and ``missing`` are passed to it.
     loss : str or loss
-        ``"dfd"`` (discrete Fisher divergence), ``"ratio"`` (its bounded relative), ``"ksd"`` (kernel Stein
-        discrepancy), ``"pseudo"`` (pseudo-likelihood), ``"likelihood"`` (standard Bayes), or an object such as
+        ``"auto"`` chooses for the model and the data (see docs/how-to/choose-a-loss.md) and says why; ``"dfd"``
+        (discrete Fisher divergence), ``"ratio"`` (its bounded relative), ``"ksd"`` (kernel Stein discrepancy),
+        ``"pseudo"`` (pseudo-likelihood), ``"likelihood"``, or an object such as
         ``dfd.losses.KernelStein(kernel=dfd.kernels.Robust(dfd.kernels.below(90)))``.
-    prior : mapping, optional
-        NumPyro distributions by parameter name, in place of the model's own.
+    prior : mapping or "paper", optional
+        NumPyro distributions by parameter name, in place of the model's own; or the priors of Matsubara et al. (2024).
     calibration : str or float, optional
-        See `calibrate`. By default ``"score-matching-invariant"``, and ``"none"`` (beta = 1) for the likelihood;
-        ``"score-matching"`` is the paper's.
+        See `calibrate`. By default ``"curvature"``: the loss gets the estimator's information in every direction, and
+        the prior comes after. ``"score-matching"`` is the paper's weight; ``"none"`` is beta = 1, which for the
+        likelihood is standard Bayes.
     beta : float, optional
         A weight by hand; then nothing is calibrated.
     on_failure : {"raise", "fallback"}
         What to do where the calibration has no positive beta; see `calibrate`.
-    adjust : {"auto", "bootstrap", "sandwich", None}
-        Move the draws about their mean so that every direction has the estimator's width, as the bootstrap or the
-        sandwich formula gives it. By default by the bootstrap if the calibration is the default too and the draws can
-        be moved, which is what covers best (see docs/how-to/choose-a-calibration.md).
     sampler : str or sampler
-        ``"nuts"``, ``"random-walk"`` (the paper's), ``"laplace"``, or e.g. ``dfd.samplers.RandomWalk(step=0.05)``.
+        ``"auto"`` (an independence chain where the posterior is nearly normal, else NUTS), ``"nuts"``,
+        ``"independence"``, ``"random-walk"`` (the paper's), ``"laplace"``, or e.g.
+        ``dfd.samplers.RandomWalk(step=0.05)``.
     draws, warmup, chains : int, optional
         Lengths of the chains; each sampler has its own defaults.
     bootstrap : int
-        Bootstrap replicates for the calibration.
+        Bootstrap replicates, for the calibrations that need them; the default one does not.
     resampling : {"multinomial", "dirichlet"} or resampling
         Whether a bootstrap draws observations with replacement or gives each a random share; or an object such as
         ``dfd.resampling.Blocks(side=5)``.
@@ -154,28 +151,26 @@ def fit(
     ['rate']
     """
     require_unforked()
-    plan = Plan.of(
-        loss, calibration, beta, adjust, on_failure, sampler, draws, warmup, chains, bootstrap, resampling, seed
-    )
+    plan = Plan.of(loss, calibration, beta, on_failure, sampler, draws, warmup, chains, bootstrap, resampling, seed)
     clock, shown, backend = Clock(), _progress(progress), by_client(client)
     with clock.stage("read"):
         reading = {"columns": columns, "weights": weights, "missing": missing, "cluster": cluster}
         source, made = _read(backend, model, data, options, prior, reading, plan, shown)
-    with clock.stage("tabulate"):
-        objective = _tabulate(source, made, plan, shown)
-    with clock.stage("minimise"):
-        minimum = require(minimise(objective), objective)
-    with keeping(checkpoint, lambda: _identity(objective, minimum, plan), resume) as kept:
-        with clock.stage("calibrate"):
-            weight = _calibrate(backend, objective, minimum, plan, kept, shown)
-        with clock.stage("sample"):
-            drawn = _sample(objective, minimum, weight, plan, kept, shown)
+        plans = plan.of_data(made, source.data)
+    for plan in plans:
+        try:
+            folder = checkpoint if plan is plans[0] else None  # it keeps parts of one loss
+            objective, minimum, weight, drawn = _inferred(backend, source, made, plan, clock, folder, resume, shown)
+            break
+        except (EscapedError, MinimiserError):
+            if plan is plans[-1]:
+                raise
     with clock.stage("summarise"):
         named, left_out = require_finite(named_draws(made, made.space.from_z(drawn.z)), made.space)
         tree = assemble(named, drawn.stats, objective.data, _labels(made.space))
-        told = warnings_of(objective, minimum, weight, drawn.unmoved, drawn.adjust, drawn.stats, tree) + left_out
+        told = warnings_of(objective, minimum, weight, drawn.stats, tree) + left_out
         found = Fit(
-            made, objective.data, minimum, weight, tree, _settings(objective, minimum, weight, plan, drawn.adjust),
+            made, objective.data, minimum, weight, tree, _settings(objective, minimum, weight, plan, drawn),
             tuple(map(str, told)), {"seconds": clock.seconds, "compiling": clock.compiling}, versions(), objective.loss,
         )  # fmt: skip
     if check:
@@ -186,84 +181,39 @@ def fit(
     return found
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What a run was asked to do with a loss, checked."""
-
-    loss: AbstractLoss
-    method: str | float
-    adjust: str | None
-    may_leave: bool
-    """Whether draws that cannot be adjusted may stay as they are."""
-    on_failure: str
-    sampler: Any
-    bootstrap: int
-    resampling: Any
-    seed: int
-
-    @classmethod
-    def of(
-        cls, loss: Any, calibration: str | float | None, beta: float | None, adjust: str | None, on_failure: str,
-        sampler: Any, draws: int | None, warmup: int | None, chains: int | None, bootstrap: int, resampling: Any,
-        seed: int,
-    ) -> Plan:  # fmt: skip
-        """Refuse what makes no sense, before any data are read."""
-        require_seed(seed)
-        for name, number in {"draws": draws, "warmup": warmup, "chains": chains, "bootstrap": bootstrap}.items():
-            absent = number is None and name != "bootstrap"
-            if not absent and (isinstance(number, bool) or not isinstance(number, (int, np.integer))):
-                raise SettingError(f"{name} is {number!r}; it must be a whole number")
-        draws, warmup, chains = (None if number is None else int(number) for number in (draws, warmup, chains))
-        seed, bootstrap, beta = int(seed), int(bootstrap), None if beta is None else _as_number(beta)
-        found = losses.by_name(loss)
-        chosen = sampling.by_name(sampler, draws, warmup, chains, bounded=found.bounded)
-        if beta is not None:
-            require_positive(beta)
-        word = "none" if adjust is None else str(adjust).lower()
-        if word not in ("none", "auto", *ADJUSTMENTS):
-            raise SettingError(f"there is no adjustment '{word}'; known: {', '.join(ADJUSTMENTS)}, auto, none")
-        method = beta if beta is not None else found.calibration if calibration is None else calibration
-        usual = beta is None and calibration is None and method in RESAMPLING
-        moved = {"auto": "bootstrap" if usual else None, "none": None}.get(word, word)
-        plan = cls(found, method, moved, word == "auto", on_failure, chosen, bootstrap, resampling, seed)
-        if plan.resamples:
-            resamplings.require_size(bootstrap)
-        return plan
-
-    @property
-    def resamples(self) -> bool:
-        """Whether bootstrap fits are needed."""
-        return self.method in RESAMPLING or self.adjust == "bootstrap"
-
-    @property
-    def fits(self) -> int:
-        return self.bootstrap if self.resamples else 0
-
-    @property
-    def needs_units(self) -> bool:
-        """Whether anything depends on what is independent in the data."""
-        return self.resamples or self.adjust is not None or self.method == "lyddon"
-
-
-def _as_number(beta: Any) -> float:
-    try:
-        return float(beta)
-    except (TypeError, ValueError):
-        raise SettingError(f"beta is {beta!r}; it must be a positive number (beta > 0)") from None
+def _inferred(
+    backend: Backend, source: Source, made: AbstractModel, plan: Plan, clock: Clock, checkpoint: str | Path | None,
+    resume: bool, shown: Progress,
+) -> tuple[Objective, Minimum, Calibration, Draws]:  # fmt: skip
+    """The stages that depend on the loss, from its table to draws of the posterior."""
+    with clock.stage("tabulate"):
+        objective = _tabulate(source, made, plan, shown)
+    with clock.stage("minimise"):
+        minimum = minimise(objective)
+        if plan.needs_minimum:
+            require(minimum, objective)
+    with keeping(checkpoint, lambda: _identity(objective, minimum, plan), resume) as kept:
+        with clock.stage("calibrate"):
+            weight = _calibrate(backend, objective, minimum, plan, kept, shown)
+        with clock.stage("sample"):
+            drawn = _sample(objective, minimum, weight, plan, kept, shown)
+    return objective, minimum, weight, drawn
 
 
 def _read(
     backend: Backend, model: AbstractModel | str, data: Any, options: Mapping[str, Any] | None,
-    prior: Mapping[str, Any] | None, reading: dict[str, Any], plan: Plan, shown: Progress,
+    prior: Mapping[str, Any] | str | None, reading: dict[str, Any], plan: Plan, shown: Progress,
 ) -> tuple[Source, AbstractModel]:  # fmt: skip
     """The data, and the model for them; a model that would not fit into memory is refused before any row is read."""
 
     @cache
     def of_width(d: int) -> AbstractModel:
-        found = models.by_name(model, d, options) if isinstance(model, str) else model.current()
+        found = models.by_name(model, d, options, prior) if isinstance(model, str) else model.current()
         require_memory(estimate(found.space.size, d, 0, 0, plan.fits, 0))
         return found
 
+    if isinstance(prior, str) and prior != "paper":
+        raise SettingError(f"prior is {prior!r}; give priors by parameter name, or the word 'paper'")
     named = isinstance(model, str)
     if not named and not isinstance(model, AbstractModel):
         raise ModelError(
@@ -283,7 +233,8 @@ def _read(
     source = backend.read(data, domain, advance=_by_percent(shown.begin("reading", 100)), **reading)
     found = of_width(source.data.d if named else 0)
     source = source.arranged(found)
-    return source, found.with_priors(prior).labelled(source.data.columns)
+    given = models.paper_priors(found) if isinstance(prior, str) else prior
+    return source, found.with_priors(given).labelled(source.data.columns)
 
 
 def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress) -> Objective:
@@ -317,48 +268,33 @@ def _calibrate(
     return calibrate(objective, plan.method, bootstrap=replicates, minimum=minimum, on_failure=plan.on_failure)
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """Draws in unconstrained coordinates; how they were adjusted, or why they were not."""
-
-    z: np.ndarray
-    stats: dict[str, np.ndarray]
-    adjust: str | None
-    unmoved: str = ""
-
-
 def _sample(
     objective: Objective, minimum: Minimum, weight: Calibration, plan: Plan, kept: Checkpoint, shown: Progress
-) -> Drawn:
-    """Draws of the posterior, moved to the estimator's width where that was asked for."""
+) -> Draws:
+    """Draws of the posterior, in unconstrained coordinates."""
     advance = shown.begin("sampling", plan.sampler.transitions)
     found = sample(objective, weight, minimum, plan.sampler, seed=plan.seed, advance=advance, checkpoint=kept)
     if found.stats:  # chains may wander off; independent draws cannot
-        require_in_basin(objective, minimum, objective.model.space.from_z(found.z))
-    try:
-        return Drawn(adjusted(found.z, objective, minimum, weight, plan.adjust), found.stats, plan.adjust)
-    except CalibrationError as problem:
-        if not plan.may_leave:
-            raise
-        return Drawn(found.z, found.stats, None, str(problem).partition(" What to do")[0])
+        theta = objective.model.space.from_z(found.z)
+        require_in_basin(objective, minimum, where_taken(objective, weight, theta))
+    return found
 
 
 def sample(
     objective: Objective,
     beta: float | Calibration,
     minimum: Minimum | None = None,
-    sampler: Any = "nuts",
+    sampler: Any = "auto",
     *,
     seed: int = 0,
     advance: Callable[[int], None] = lambda done: None,
     checkpoint: Checkpoint = NOTHING,
 ) -> Draws:
-    """Draws from the posterior pi(theta) exp(-beta D_n), in unconstrained coordinates."""
+    """Draws from the posterior pi(theta) exp(-beta D_n), or of a calibrated loss, in unconstrained coordinates."""
     if minimum is None:
         minimum = require(minimise(objective), objective)
-    weight = beta.beta if isinstance(beta, Calibration) else beta
     chosen = sampling.by_name(sampler, bounded=objective.loss.bounded)
-    log_density, inputs, start = posterior(objective, weight, minimum)
+    log_density, inputs, start = posterior(objective, beta, minimum)
     around = sampling.centre(log_density, inputs, start)
     return chosen.run(log_density, inputs, around, seed, advance, checkpoint)
 
@@ -382,6 +318,7 @@ def _asked(objective: Objective, plan: Plan) -> dict[str, Any]:
         "options": models.plain_options(objective.model),
         "loss": plan.loss.name,
         "loss_arguments": losses.plain(plan.loss),
+        "loss_reason": plan.reason,
         "priors": {p.name: describe_prior(p.prior) for p in space.parameters},
         "prior_arguments": {p.name: plain_priors.plain(p.prior) for p in space.parameters},
         "sampler": chosen.name,
@@ -392,17 +329,22 @@ def _asked(objective: Objective, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _settings(
-    objective: Objective, minimum: Minimum, weight: Calibration, plan: Plan, adjust: str | None
-) -> dict[str, Any]:
+def _settings(objective: Objective, minimum: Minimum, weight: Calibration, plan: Plan, drawn: Draws) -> dict[str, Any]:
     return _asked(objective, plan) | {
+        "sampler": drawn.sampler,
         "resampling": weight.resampling or None,
         "units": str(objective.units),
         "calibration": weight.method,
-        "adjust": adjust,
+        "edges": _edges(objective.model.space),
         "bounds": None if objective.loss.bounded else bounds_of(minimum),
         "bootstrap": plan.bootstrap if len(weight.outcomes) else 0,
     }
+
+
+def _edges(space: Space) -> dict[str, list[float | None]]:
+    """The ends of the supports of entries that may lie on them."""
+    ends = zip(space.names, space.lower, space.upper, space.closed, strict=True)
+    return {name: [float(e) if np.isfinite(e) else None for e in (a, b)] for name, a, b, closed in ends if closed}
 
 
 def _identity(objective: Objective, minimum: Minimum, plan: Plan) -> dict[str, Any]:

@@ -12,6 +12,8 @@ S is the identity in the paper (``"score-matching"``) and the bootstrap covarian
 ``"gpc"`` (Syring and Martin, 2019) looks for the beta at which 95 % credible sets of resampled data hold the full
 data's minimiser 95 % of the time; ``"lyddon"`` (Lyddon, Holmes and Walker, 2019) matches information and needs no
 resampling.
+
+``"curvature"``, the default, is no single weight: see `curvature`.
 """
 
 from __future__ import annotations
@@ -28,13 +30,14 @@ from scipy.stats import chi2
 
 from ..errors import CalibrationError, SettingError
 from ..models.parameters import Space
+from .curvature import Curvature, curvature
 from .minimise import Minima, Minimum, Outcome, minimise, require
 from .objective import Objective, in_batches
 from .resampling import Bootstrap
 from .resampling import bootstrap as run_bootstrap
 
 RESAMPLING = ("score-matching", "score-matching-invariant", "gpc")
-METHODS = (*RESAMPLING, "lyddon", "none")
+METHODS = ("curvature", *RESAMPLING, "lyddon", "none")
 LEVEL = 0.95  # of the credible sets that "gpc" gives their coverage
 
 
@@ -62,6 +65,8 @@ class Calibration:
         With ``"gpc"``, the share of bootstrap credible sets that hold the full data's minimiser.
     instead_of : str
         The method that was asked for and why it failed, where another one stands in for it.
+    curvature : Curvature or None
+        With ``"curvature"``, the calibrated loss; ``beta`` is then its common weight.
     """
 
     method: str
@@ -80,6 +85,7 @@ class Calibration:
     degenerate: int = 0
     reached: float = float("nan")
     instead_of: str = ""
+    curvature: Curvature | None = None
 
     @property
     def tally(self) -> dict[str, int]:
@@ -94,6 +100,12 @@ class Calibration:
         """The calibration as a sentence."""
         if self.method == "none":
             return f"beta = {self.beta:g}: the loss was not calibrated"
+        if self.curvature is not None:
+            least, most = self.curvature.weights.min(), self.curvature.weights.max()
+            return (
+                f"the loss has the estimator's information in every direction (curvature adjustment): weights from "
+                f"{least:.3g} to {most:.3g}, the median beta = {self.beta:.4g}; the prior is not part of it"
+            )
         if self.method == "lyddon":
             return f"beta = {self.beta:.4g} by information matching (Lyddon et al., 2019), without a bootstrap"
         if self.method == "given":
@@ -147,7 +159,7 @@ def _in_own_coordinates(
 
 def calibrate(
     objective: Objective,
-    method: str | float = "score-matching-invariant",
+    method: str | float = "curvature",
     *,
     bootstrap: int | Bootstrap = 400,
     resampling: str = "multinomial",
@@ -162,8 +174,9 @@ def calibrate(
     ----------
     objective : Objective
     method : str or float
-        ``"score-matching-invariant"``, ``"score-matching"`` (the paper's Theorem 3), ``"gpc"`` (bootstrap coverage of
-        credible sets), ``"lyddon"`` (information matching), ``"none"`` for beta = 1, or a number.
+        ``"curvature"`` (the estimator's information in every direction, without a bootstrap), ``"score-matching"``
+        (the paper's Theorem 3), ``"score-matching-invariant"``, ``"gpc"`` (bootstrap coverage of credible sets),
+        ``"lyddon"`` (information matching), ``"none"`` for beta = 1, or a number.
     bootstrap : int or Bootstrap
         How many replicates, or those already fitted.
     resampling : {"multinomial", "dirichlet"}
@@ -192,6 +205,10 @@ def calibrate(
         return _with(given(float(method), space), replicates)
     if method == "none":
         return _with(given(1.0, space, method="none"), replicates)
+    if method == "curvature":
+        minimum = minimise(objective) if minimum is None else minimum
+        shape = curvature(objective, minimum)
+        return _with(replace(_of_weight(shape.beta, space, "curvature"), curvature=shape), replicates)
     if minimum is None:
         minimum = require(minimise(objective), objective)
     if not isinstance(bootstrap, Bootstrap) and method in RESAMPLING:
@@ -233,9 +250,7 @@ def _with(found: Calibration, replicates: Bootstrap | None) -> Calibration:
 
 def information(objective: Objective, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The loss's Hessian, and the sum over observations of squared gradients, at ``theta``."""
-    gradients = objective.unit_gradients(theta)
-    weights = objective.units.observations * objective.units.each**2
-    return objective.hessian(theta), (gradients * weights[:, None]).T @ gradients
+    return objective.hessian(theta), objective.moments(theta)[2]
 
 
 def _lyddon(objective: Objective, minimum: Minimum) -> Calibration:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import arviz_base
-import arviz_stats
 import numpy as np
+import pandas as pd
 import xarray as xr
 from arviz_base.labels import BaseLabeller
+from arviz_stats.base import array_stats
 
 from ..data.dataset import Dataset
 from ..data.describe import far_values
@@ -35,6 +36,7 @@ from .objective import Objective
 R_HAT = 1.02
 DIVERGED = 1e-3  # share of transitions; fewer leave no trace in a summary
 WIDER = 1.1  # times the prior's width, which a posterior does not exceed but for the noise of its draws
+MOVED = 0.5  # posterior standard deviations that a prior may move an estimate without a word
 FEW = 400.0  # effective draws in all, as Vehtari et al. (2021) advise
 
 
@@ -42,8 +44,6 @@ def warnings_of(
     objective: Objective,
     minimum: Minimum,
     calibration: Calibration,
-    unmoved: str,
-    adjusted: str | None,
     stats: dict[str, Any],
     tree: xr.DataTree,
 ) -> list[DfdbayesWarning]:
@@ -69,24 +69,24 @@ def warnings_of(
     if flat:
         found.append(IdentificationWarning(_with_remedy(flatness(flat))))
     found += _of_calibration(calibration, objective.loss.bounded)
-    if unmoved:
+    if minimum.outcome not in (Outcome.CONVERGED, Outcome.BOUNDARY):
         found.append(
-            CalibrationWarning(
-                f"draws were not adjusted, so one weight serves all directions and some intervals may be too narrow "
-                f"or too wide: {unmoved} What to do: adjust=None says that this is wanted; 'dfdbayes coverage' "
-                "measures what it costs."
+            IdentificationWarning(
+                f"the loss alone has no minimum: {minimum.message.removeprefix('escaped: ')}. The prior holds what the "
+                "data do not say. What to do: read the intervals of these parameters as the prior's opinion, give a "
+                "prior that you can defend, or use a simpler model."
             )
         )
-    p, fits = objective.model.space.size, len(calibration.outcomes)
-    if adjusted == "bootstrap" and p > fits / 10:
+    p, n = objective.model.space.size, objective.size
+    if calibration.curvature is not None and p > n:
         found.append(
             CalibrationWarning(
-                f"the covariance of {p} parameters comes from {fits} bootstrap fits: every single interval has its "
-                "width, but joint statements about many parameters are too sure. What to do: raise bootstrap to "
-                f"{10 * p} if you need them."
+                f"there are {p} parameters and {n:.0f} observations: every single interval is calibrated, joint "
+                "statements about many parameters are not. What to do: use a simpler model for those."
             )
         )
     found += _of_prior(objective.model.space, tree)
+    found += _of_influence(calibration)
     found += _of_means(tree)
     found += _of_chains(stats, tree, tuple(p.name for p in objective.model.space.parameters))
     return found
@@ -133,19 +133,37 @@ def _of_prior(space: Space, tree: xr.DataTree) -> list[DfdbayesWarning]:
         found.append(
             PriorWarning(
                 f"the posterior of {_listed(wider)} is wider than its prior (by up to {np.nanmax(ratio):.1f} times): "
-                "some bootstrap fits have no minimum nearby and ran far away, and the intervals are not to be used as "
-                "they are. What to do: adjust=None keeps the posterior within its prior; a simpler model or more data "
-                "help."
+                "the loss bends the wrong way there, and the intervals are not to be used as they are. What to do: use "
+                "loss='ratio', a simpler model or more data."
             )
         )
     if len(same):
         found.append(
             PriorWarning(
-                f"the posterior of {_listed(same)} is its prior: through this loss the data say next to nothing about "
-                "it. What to do: use another loss, or more data."
+                f"the posterior of {_listed(same)} is its prior: the data say nothing about it, and its interval is "
+                "the prior's. What to do: use another loss, or more data."
             )
         )
     return found
+
+
+def _of_influence(calibration: Calibration) -> list[DfdbayesWarning]:
+    """Parameters that the prior moved by more than half a standard deviation, though the data speak about them."""
+    shape = calibration.curvature
+    if shape is None:
+        return []
+    names, moved = np.array(calibration.names, dtype=object), np.abs(shape.moved)
+    far = (moved > MOVED) & (shape.from_data > 0.5)
+    if not far.any():
+        return []
+    order = np.argsort(-np.where(far, moved, 0.0))[: int(far.sum())]
+    return [
+        PriorWarning(
+            f"the prior moved {_listed(names[order])} by more than half a standard deviation (at most "
+            f"{moved[order[0]]:.1f}). What to do: make sure that you mean that prior; fit.prior_influence has the "
+            "shifts of all parameters, and prior={...} takes a wider one."
+        )
+    ]
 
 
 def useless_means(tree: xr.DataTree) -> list[str]:
@@ -223,7 +241,10 @@ def require_in_basin(objective: Objective, minimum: Minimum, theta: np.ndarray) 
     """Refuse draws with a loss below the minimum they should surround: a loss may fall without bound far away."""
     if objective.loss.bounded:
         return
-    flat = theta.reshape(-1, theta.shape[-1])
+    space, flat = objective.model.space, theta.reshape(-1, theta.shape[-1])
+    flat = flat[((flat >= space.lower) & (flat <= space.upper)).all(axis=1)]  # beyond an edge a loss may well be less
+    if not len(flat):
+        return
     values = objective.values(flat[:: max(1, len(flat) // 2000)])
     below = int(np.sum(values < minimum.value - 1e-6 * max(1.0, abs(minimum.value))))
     if below:
@@ -272,8 +293,7 @@ def _of_chains(stats: dict[str, Any], tree: xr.DataTree, parameters: tuple[str, 
                 "corner of the posterior. What to do: raise the target, sampler=dfd.samplers.NUTS(target=0.95)."
             )
         )
-    with np.errstate(invalid="ignore", divide="ignore"):  # of a quantity that is constant
-        table = arviz_stats.summary(tree, kind="diagnostics", round_to="none")
+    table = _diagnostics(posterior)
     unusable = table.index[table[["ess_bulk", "r_hat"] if chains > 1 else ["ess_bulk"]].isna().any(axis=1)]
     unusable = unusable[[str(name).partition("[")[0] in parameters for name in unusable]]  # others may be constant
     table = table.loc[table["ess_bulk"].notna()]
@@ -288,7 +308,7 @@ def _of_chains(stats: dict[str, Any], tree: xr.DataTree, parameters: tuple[str, 
             worst = table["r_hat"].idxmax()
             found.append(
                 ConvergenceWarning(
-                    f"R-hat of {_listed(rough)} exceeds {R_HAT} (worst {table.loc[worst, 'r_hat']:.3f} for {worst}): "
+                    f"R-hat of {_listed(rough)} exceeds {R_HAT} (worst {table['r_hat'].max():.3f} for {worst}): "
                     "the chains disagree. What to do: use more warmup and draws."
                 )
             )
@@ -302,6 +322,20 @@ def _of_chains(stats: dict[str, Any], tree: xr.DataTree, parameters: tuple[str, 
             )
         )
     return found
+
+
+def _diagnostics(posterior: xr.Dataset) -> pd.DataFrame:
+    """Effective sizes and R-hat of every scalar entry, by ArviZ's functions of arrays, as its summary has them."""
+    labels, rows, axes = BaseLabeller(), {}, {"chain_axis": 0, "draw_axis": 1}
+    with np.errstate(invalid="ignore", divide="ignore"):  # of a quantity that is constant
+        for name, sel, isel, values in arviz_base.xarray_var_iter(posterior, skip_dims={"chain", "draw"}):
+            draws = np.asarray(values)
+            rows[labels.make_label_flat(name, sel, isel)] = {
+                "ess_bulk": float(array_stats.ess(draws, method="bulk", **axes)),
+                "ess_tail": float(array_stats.ess(draws, method="tail", prob=(0.05, 0.95), **axes)),
+                "r_hat": float(array_stats.rhat(draws, **axes)) if draws.shape[0] > 1 else np.nan,
+            }
+    return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def _listed(names: Any) -> str:

@@ -25,9 +25,10 @@ from ..data.describe import far_values
 from ..errors import MinimiserError
 from ..losses import RATIO
 from ..models.parameters import Named, Space
-from .objective import Objective, Problem
+from ..models.tables import SecondOrder
+from . import newton
+from .objective import Objective, Problem, second_order
 
-MAX_ITERATIONS = 200
 AIM = 1e-11  # the loop stops at this gradient per observation,
 ENOUGH = 1e-8  # and one that stops earlier, for want of digits, counts as converged below this
 REACH = 7.0  # how far log and logit coordinates may move from the start: a factor of about 1100
@@ -110,83 +111,54 @@ class Minima:
         return {str(outcome): count for outcome, count in Counter(self.outcomes).items()}
 
 
-class _State(NamedTuple):
-    y: Array
-    value: Array
-    gradient: Array
-    hessian: Array
-    damping: Array
-    iterations: Array
-    done: Array
+class Penalty(NamedTuple):
+    """What is minimised: the loss alone, or beta D - log pi where ``on``."""
+
+    priors: dict[str, Any]
+    soft: Float[Array, " p"]
+    """Added to squares in the prior, whose roots have no slope at zero."""
+    beta: Array
+    on: Array
 
 
-def _free(y: Array, gradient: Array, lower: Array, upper: Array) -> Array:
-    """Coordinates that are not held at a bound by the gradient."""
-    return ~(((y <= lower) & (gradient > 0)) | ((y >= upper) & (gradient < 0)))
+@partial(jax.jit, static_argnums=0)
+def _evaluate(problem: Problem, y: Array, table: Any, weights: Any, penalty: Penalty) -> tuple[Array, ...]:
+    """Value, gradient and Hessian of what is minimised, and d theta / d y."""
+    space = problem.model.space
+
+    def prior(y: Array) -> Array:
+        return space.log_prior_at_y(y, penalty.priors, penalty.soft)
+
+    loss = problem.second_order_along(space.from_y, y, table, weights)
+    pairs = zip(loss, second_order(prior, y), strict=True)
+    slope = jnp.abs(jax.jvp(space.from_y, (y,), (jnp.ones_like(y),))[1])
+    return *(penalty.beta * a - jnp.where(penalty.on, b, 0.0) for a, b in pairs), slope
 
 
-def _newton(evaluate: Callable, y: Array, lower: Array, upper: Array, slope: Callable, aim: Array) -> _State:
-    """Minimise over a box. ``evaluate(y)`` gives value, gradient and Hessian, ``slope(y)`` is d theta / d y."""
-
-    def projected(y: Array, gradient: Array) -> Array:
-        return jnp.where(_free(y, gradient, lower, upper), gradient, 0.0) / slope(y)
-
-    def step(state: _State) -> _State:
-        free = _free(state.y, state.gradient, lower, upper)
-        scale = jnp.abs(jnp.diag(state.hessian))
-        scale = jnp.maximum(scale, 1e-10 * jnp.max(scale) + 1e-300)
-        both = free[:, None] & free[None, :]
-        damped = jnp.where(both, state.hessian, 0.0) + jnp.diag(jnp.where(free, state.damping * scale, 1.0))
-        force = jnp.where(free, -state.gradient, 0.0)
-        move = jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(damped), True), force)
-        solved = jnp.all(jnp.isfinite(move))
-        limit = 2.0 * jnp.maximum(1.0, jnp.abs(state.y))  # stay in the basin: no giant leaps
-        move = jnp.clip(jnp.where(solved, move, 0.0), -limit, limit)
-        y = jnp.clip(state.y + move, lower, upper)
-        move = y - state.y
-        expected = -(jnp.dot(state.gradient, move) + 0.5 * move @ state.hessian @ move)
-        value, gradient, hessian = evaluate(y)
-        gained = state.value - value
-        noise = 1e-13 * (jnp.abs(state.value) + 1.0)
-        smaller = jnp.max(jnp.abs(projected(y, gradient))) < jnp.max(jnp.abs(projected(state.y, state.gradient)))
-        finite = jnp.isfinite(value) & jnp.all(jnp.isfinite(gradient)) & jnp.all(jnp.isfinite(hessian))
-        better = (gained >= 1e-4 * expected) & (gained > 0.0)
-        accepted = solved & finite & (better | ((jnp.abs(gained) <= noise) & smaller))
-        good = gained > 0.75 * expected
-        damping = jnp.where(
-            accepted,
-            jnp.where(good | (jnp.abs(gained) <= noise), state.damping / 10.0, state.damping),
-            jnp.maximum(state.damping * 8.0, 1e-6),
-        )
-        damping = jnp.where(damping < 1e-9, 0.0, damping)
-        y, value, gradient, hessian = jax.tree.map(
-            lambda new, old: jnp.where(accepted, new, old),
-            (y, value, gradient, hessian),
-            (state.y, state.value, state.gradient, state.hessian),
-        )
-        small = jnp.max(jnp.abs(projected(y, gradient))) <= aim
-        done = small | (damping > 1e14)
-        return _State(y, value, gradient, hessian, damping, state.iterations + 1, done)
-
-    value, gradient, hessian = evaluate(y)
-    begin = _State(y, value, gradient, hessian, jnp.asarray(1e-3), jnp.asarray(0), ~jnp.isfinite(value))
-    return jax.lax.while_loop(lambda s: ~s.done & (s.iterations < MAX_ITERATIONS), step, begin)
+def evaluate(objective: Objective, y: np.ndarray, penalty: Penalty | None = None) -> tuple[np.ndarray, ...]:
+    """Value, gradient and Hessian of the loss (penalised, or alone) at y, and d theta / d y, on the full data."""
+    space = objective.model.space
+    if penalty is None:
+        penalty = Penalty(space.priors, jnp.zeros(space.size), jnp.asarray(1.0), jnp.asarray(False))
+    found = _evaluate(objective.problem, jnp.asarray(y), objective.table, objective.own_weights, penalty)
+    return tuple(map(np.asarray, found))
 
 
 @partial(jax.jit, static_argnums=0)
 def _minimise_batch(
     problem: Problem, y: Array, lower: Array, upper: Array, aim: Array, table: Any, weights: Any
 ) -> tuple[Array, ...]:
+    space = problem.model.space
+
     def one(y: Array, weights: Any) -> tuple[Array, ...]:
-        space = problem.model.space
+        def evaluate(y: Array) -> SecondOrder:
+            return problem.second_order_along(space.from_y, y, table, weights)
 
         def slope(y: Array) -> Array:
             return jnp.abs(jax.jvp(space.from_y, (y,), (jnp.ones_like(y),))[1])
 
-        end = _newton(
-            lambda y: problem.second_order_along(space.from_y, y, table, weights), y, lower, upper, slope, aim
-        )
-        free = _free(end.y, end.gradient, lower, upper)
+        end = newton.many(evaluate, y, lower, upper, slope, aim)
+        free = newton.free_of(end.y, end.gradient, lower, upper)
         gradient = jnp.where(free, end.gradient, 0.0) / slope(end.y)
         inner = jnp.where(free[:, None] & free[None, :], end.hessian, 0.0) + jnp.diag(jnp.where(free, 0.0, 1.0))
         scale = 1.0 / jnp.sqrt(jnp.maximum(jnp.abs(jnp.diag(inner)), 1e-300))
@@ -233,7 +205,7 @@ def first_guess(objective: Objective) -> np.ndarray:
     if objective.loss == RATIO:
         return centre
     bounded = replace(objective, loss=RATIO)
-    found = _search(bounded, bounded.units.weights[None], centre, *box(space, centre))
+    found = _search_one(bounded, centre, *box(space, centre))
     usable = found.outcomes[0] in (Outcome.CONVERGED, Outcome.BOUNDARY)
     return found.vectors[0] if usable else centre
 
@@ -258,9 +230,7 @@ def _search(
     """Minimise under each row of ``weights`` from one start, a batch at a time."""
     space = objective.model.space
     y = np.clip(space.to_y(start), lower, upper)
-    # One batch size means one compilation; only where a batch costs more than compiling is one alone run alone.
-    batch = objective.batch if len(weights) > 1 or space.size <= 20 else 1
-    parts = []
+    batch, parts = objective.batch, []  # one batch size means one compilation
     for first in range(0, len(weights), batch):
         chunk = weights[first : first + batch]
         filled = jax.tree.map(lambda part: _filled(part, batch), objective.weigh(chunk))
@@ -268,6 +238,48 @@ def _search(
         parts.append([end[: len(chunk)] for end in ends])
         advance(len(chunk))
     y, values, norms, iterations, convex = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return _judged(objective, y, values, norms, iterations, convex, lower, upper)
+
+
+def _search_one(
+    objective: Objective, start: np.ndarray, lower: np.ndarray, upper: np.ndarray, penalty: Penalty | None = None
+) -> _Found:
+    """Minimise on the data themselves; what ends on a saddle point is pushed off it and run again."""
+    space, n = objective.model.space, objective.size
+
+    def at(y: np.ndarray) -> tuple[np.ndarray, ...]:
+        return evaluate(objective, y, penalty)
+
+    y = np.clip(np.asarray(space.to_y(start), float), lower, upper)
+    for _ in range(4):
+        end = newton.one(at, y, lower, upper, AIM * n)
+        y, free = end.y, newton.free_of(end.y, end.gradient, lower, upper)
+        norm = float(np.linalg.norm(np.where(free, end.gradient, 0.0) / at(y)[3]))
+        convex = _is_convex(end.hessian, free)
+        if convex or norm > ENOUGH * n or not np.isfinite(end.value):
+            break
+        y = np.clip(y + 0.1 * np.linalg.eigh(end.hessian)[1][:, 0], lower, upper)
+    parts = (end.y[None], np.array([end.value]), np.array([norm]), np.array([end.iterations]), np.array([convex]))
+    return _judged(objective, *parts, lower, upper)
+
+
+def _is_convex(hessian: np.ndarray, free: np.ndarray) -> bool:
+    at = np.flatnonzero(free)
+    inner = hessian[np.ix_(at, at)]
+    scale = 1.0 / np.sqrt(np.maximum(np.abs(np.diag(inner)), 1e-300))
+    try:
+        np.linalg.cholesky(inner * scale[:, None] * scale + 1e-10 * np.eye(len(at)))
+    except np.linalg.LinAlgError:
+        return False
+    return bool(np.isfinite(inner).all())
+
+
+def _judged(
+    objective: Objective, y: np.ndarray, values: np.ndarray, norms: np.ndarray, iterations: np.ndarray,
+    convex: np.ndarray, lower: np.ndarray, upper: np.ndarray,
+) -> _Found:  # fmt: skip
+    """How each search ended."""
+    space = objective.model.space
     small = norms <= ENOUGH * objective.size
     natural_low, natural_high = space.edges
     wall = ((y <= lower + 1e-9) & (lower > natural_low)) | ((y >= upper - 1e-9) & (upper < natural_high))
@@ -324,11 +336,10 @@ def minimise(objective: Objective, start: Any = None) -> Minimum:
     space = objective.model.space
     begin = first_guess(objective) if start is None else interior(space, space.flatten(start), open_only=True)
     lower, upper = box(space, begin)
-    found = _search(objective, objective.units.weights[None], begin, lower, upper)
+    found = _search_one(objective, begin, lower, upper)
     y, names = found.y[0], np.array(space.names)
-    touching = (y <= lower + 1e-9) | (y >= upper - 1e-9)
+    touching, theta = (y <= lower + 1e-9) | (y >= upper - 1e-9), space.unflatten(found.vectors[0])
     ends = space.from_y(np.stack([lower, upper]))
-    theta = space.unflatten(found.vectors[0])
     return Minimum(
         theta={name: float(value) if value.ndim == 0 else value for name, value in theta.items()},
         names=space.names,
@@ -341,6 +352,18 @@ def minimise(objective: Objective, start: Any = None) -> Minimum:
         lower=np.minimum(*ends),
         upper=np.maximum(*ends),
     )
+
+
+def mode(objective: Objective, beta: float, around: Minimum, start: np.ndarray) -> np.ndarray:
+    """The mode of pi exp(-beta D) in the minimiser's coordinates, from a start in them.
+
+    It exists for every proper prior where the loss is bounded below, though the loss itself may have no minimiser.
+    """
+    space = objective.model.space
+    lower, upper = np.sort(space.to_y(np.stack([around.lower, around.upper])), axis=0)
+    soft = jnp.asarray(1e-6 * space.prior_quantiles([0.84])[0] * space.square)
+    penalty = Penalty(space.priors, soft, jnp.asarray(float(beta)), jnp.asarray(True))
+    return _search_one(objective, space.from_y(start), lower, upper, penalty).y[0]
 
 
 def minimise_many(
@@ -391,7 +414,8 @@ def flat_parameters(objective: Objective, minimum: Minimum, least: float = 0.1) 
     theta = interior(space, minimum.vector)
     ends = np.vstack([space.prior_quantiles([0.05, 0.95]), theta])
     grid = np.linspace(ends.min(axis=0), ends.max(axis=0), 9)
-    curvature = np.abs(np.diagonal(objective.derivatives(theta[None])[1][0]))
+    _, _, hessian, slope = evaluate(objective, space.to_y(theta))
+    curvature = np.abs(np.diagonal(hessian)) / slope**2
     suspects = np.flatnonzero(curvature * (grid[-1] - grid[0]) ** 2 < 100 * least)
     flat = []
     for i in suspects[:200]:

@@ -95,6 +95,17 @@ def _gradients(problem: Problem, theta: Theta, table: Any, weights: Any) -> Floa
 
 
 @partial(jax.jit, static_argnums=(0, 1))
+def _lines(problem: Problem, at_once: int, theta: Theta, table: Any, weights: Any) -> Any:
+    """The gradient of every term: a loss that is a sum of terms is linear in their weights."""
+
+    def along(direction: Array) -> Any:
+        return jax.jvp(lambda t: jax.grad(problem.value, argnums=2)(t, table, weights), (theta,), (direction,))[1]
+
+    found = jax.lax.map(along, jnp.eye(len(theta)), batch_size=at_once)
+    return jax.tree.map(lambda part: jnp.moveaxis(part, 0, -1), found)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
 def _values(problem: Problem, at_once: int, thetas: Array, table: Any, weights: Any) -> Array:
     return jax.lax.map(lambda theta: problem.value(theta, table, weights), thetas, batch_size=at_once)
 
@@ -261,10 +272,14 @@ class Objective:
         """
         if self.elsewhere:
             raise SettingError(
-                "'lyddon' and 'sandwich' need the gradient of every row, and the rows are on other machines. What to "
-                "do: use calibration='score-matching-invariant' and adjust='bootstrap'."
+                "the gradient of every row was asked for, and the rows are on other machines. What to do: load the "
+                "data here, without a client."
             )
         flat = self.model.space.flatten(theta)
+        gather = self._prepared.gather
+        if gather is not None and self.loss.separable:
+            at_once = max(1, min(len(flat), MOST_CELLS // max(self.data.rows.size, 1)))
+            return np.asarray(gather(_lines(self.problem, at_once, flat, self.table, self.own_weights)))
 
         def of(part: np.ndarray) -> tuple[Array]:
             plus_one = np.repeat(self.units.weights[None], len(part), axis=0)
@@ -272,6 +287,14 @@ class Objective:
             return (_gradients(self.problem, flat, self.table, self.weigh(plus_one)),)
 
         return in_batches(of, np.arange(len(self.units.weights)), self.batch)[0] - self.gradient(theta)
+
+    def moments(self, theta: Any) -> tuple[float, Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
+        """Of the gradients of single observations: how many there are, their sum, and the sum of their squares."""
+        if self._prepared.moments is not None:
+            return self._prepared.moments(np.asarray(self.model.space.flatten(theta)))
+        lines = self.unit_gradients(theta) * self.units.each[:, None]
+        weighted = lines * self.units.observations[:, None]
+        return float(self.units.observations.sum()), weighted.sum(axis=0), weighted.T @ lines
 
     def values(self, thetas: np.ndarray) -> Float[np.ndarray, " b"]:
         """D_n at many parameters, on the full data."""

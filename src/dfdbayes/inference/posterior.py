@@ -1,10 +1,15 @@
-"""The generalised posterior pi(theta) exp(-beta D_n(theta)) as a log density in coordinates z."""
+"""The generalised posterior as a log density in coordinates z: pi exp(-beta D_n), or pi exp(-D_c) with D_c calibrated.
+
+Both are pi(theta) exp(-beta D_n(m + C (y - m)) - l . (y - m)) in the minimiser's coordinates y; one weight for all
+directions means that C is the identity and l is zero (see `curvature`).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -12,6 +17,7 @@ from jaxtyping import Array, Float
 from ..errors import ModelError
 from ..models.base import AbstractModel
 from ..models.parameters import require_name
+from .calibration import Calibration
 from .minimise import Minimum, interior
 from .objective import Objective, Problem, second_order
 
@@ -23,13 +29,19 @@ class Inputs(NamedTuple):
     weights: Any
     priors: dict[str, Any]
     beta: Array
+    centre: Float[Array, " p"]
+    stretch: Float[Array, "p p"]
+    tilt: Float[Array, " p"]
     lower: Float[Array, " p"]
     upper: Float[Array, " p"]
 
 
 @dataclass(frozen=True)
 class LogPosterior:
-    """log pi(v(z)) + log |d v / d z| - beta D_n(theta(z)); minus infinity outside the limits."""
+    """log pi(v(z)) + log |d v / d z| - beta D_n(m + C (y - m)) - l . (y - m); minus infinity outside the limits.
+
+    The limits are of the point at which the loss is taken; a limit that is the edge of the support is none there.
+    """
 
     problem: Problem
 
@@ -39,16 +51,18 @@ class LogPosterior:
 
     def __call__(self, z: Float[Array, " p"], inputs: Inputs) -> Float[Array, ""]:
         space = self.problem.model.space
-        v = space.v_of_z(z)
+        away = space.y_of_z(z) - inputs.centre
+        at = inputs.centre + inputs.stretch @ away
         log_density = (
-            space.log_prior(v, inputs.priors)
+            space.log_prior(space.v_of_z(z), inputs.priors)
             + space.log_jacobian(z)
-            - inputs.beta * self.problem.value(space.from_v(v), inputs.table, inputs.weights)
+            - inputs.beta * self.problem.value(space.from_y(at), inputs.table, inputs.weights)
+            - jnp.dot(inputs.tilt, away)
         )
-        return self._within(z, inputs, log_density)
+        return self._within(at, inputs, log_density)
 
-    def _within(self, z: Array, inputs: Inputs, log_density: Array) -> Float[Array, ""]:
-        inside = jnp.all((z > inputs.lower) & (z < inputs.upper)) & jnp.isfinite(log_density)
+    def _within(self, at: Array, inputs: Inputs, log_density: Array) -> Float[Array, ""]:
+        inside = jnp.all((at > inputs.lower) & (at < inputs.upper)) & jnp.isfinite(log_density)
         return jnp.where(inside, log_density, -jnp.inf)
 
     def second_order(self, z: Float[Array, " p"], inputs: Inputs) -> tuple[Array, Array, Array]:
@@ -58,31 +72,59 @@ class LogPosterior:
         def prior(z: Array) -> Array:
             return space.log_prior(space.v_of_z(z), inputs.priors) + space.log_jacobian(z)
 
+        def slope(z: Array) -> Array:
+            return jax.jvp(space.y_of_z, (z,), (jnp.ones_like(z),))[1]
+
         value, gradient, hessian = second_order(prior, z)
-        loss = self.problem.second_order_along(space.from_z, z, inputs.table, inputs.weights)
-        log_density = self._within(z, inputs, value - inputs.beta * loss[0])
-        return log_density, gradient - inputs.beta * loss[1], hessian - inputs.beta * loss[2]
+        away = space.y_of_z(z) - inputs.centre
+        at = inputs.centre + inputs.stretch @ away
+        loss = self.problem.second_order_along(space.from_y, at, inputs.table, inputs.weights)
+        first, second = jax.jvp(slope, (z,), (jnp.ones_like(z),))
+        pull = inputs.beta * inputs.stretch.T @ loss[1] + inputs.tilt
+        bend = inputs.beta * inputs.stretch.T @ loss[2] @ inputs.stretch
+        log_density = value - inputs.beta * loss[0] - jnp.dot(inputs.tilt, away)
+        return (
+            self._within(at, inputs, log_density),
+            gradient - first * pull,
+            hessian - first[:, None] * bend * first[None, :] - jnp.diag(second * pull),
+        )
 
 
-def posterior(objective: Objective, beta: float, minimum: Minimum) -> tuple[LogPosterior, Inputs, np.ndarray]:
+def posterior(
+    objective: Objective, weight: float | Calibration, minimum: Minimum
+) -> tuple[LogPosterior, Inputs, np.ndarray]:
     """The log density, its inputs, and a point inside to start from.
 
-    The posterior lives on the box in which the minimum was sought: where a loss is unbounded below,
-    only a bounded parameter space gives a proper posterior.
+    The loss is taken in the box in which its minimum was sought: where it is unbounded below, only a bounded parameter
+    space gives a proper posterior.
     """
     space = objective.model.space
-    with np.errstate(divide="ignore"):
-        ends = np.sort(space.to_z(np.stack([minimum.lower, minimum.upper])), axis=0)
-        ends[0] = np.where(space.square, -ends[1], ends[0])  # a root may have either sign
+    shape = weight.curvature if isinstance(weight, Calibration) else None
+    beta = weight.beta if isinstance(weight, Calibration) else float(weight)
+    lower, upper = np.sort(space.to_y(np.stack([minimum.lower, minimum.upper])), axis=0)
+    edges = space.edges
+    p = space.size
     inputs = Inputs(
         objective.table,
         objective.own_weights,
         space.priors,
         jnp.asarray(float(beta)),
-        jnp.asarray(ends[0]),
-        jnp.asarray(ends[1]),
+        jnp.zeros(p) if shape is None else jnp.asarray(shape.centre),
+        jnp.eye(p) if shape is None else jnp.asarray(shape.stretch),
+        jnp.zeros(p) if shape is None else jnp.asarray(shape.tilt),
+        jnp.asarray(np.where(lower <= edges[0], -np.inf, lower)),
+        jnp.asarray(np.where(upper >= edges[1], np.inf, upper)),
     )
-    return LogPosterior(objective.problem), inputs, space.to_z(interior(space, minimum.vector))
+    start = minimum.vector if shape is None else space.from_y(shape.centre)
+    return LogPosterior(objective.problem), inputs, space.to_z(interior(space, start))
+
+
+def where_taken(objective: Objective, weight: Calibration, theta: np.ndarray) -> np.ndarray:
+    """The parameters at which the loss of a posterior is evaluated for draws ``theta``."""
+    space, shape = objective.model.space, weight.curvature
+    if shape is None:
+        return theta
+    return space.from_y(shape.centre + (space.to_y(theta) - shape.centre) @ shape.stretch.T)
 
 
 def named_draws(model: AbstractModel, theta: np.ndarray) -> dict[str, np.ndarray]:

@@ -36,8 +36,6 @@ class AbstractLoss(ABC):
         Whether it is a sum of terms of single rows, which can be computed apart.
     normalised : bool
         Whether it needs the model's constant; then it is the likelihood, and beta = 1 is Bayes.
-    calibration : str
-        How its weight is chosen by default.
     """
 
     name: str
@@ -48,7 +46,6 @@ class AbstractLoss(ABC):
     bounded: bool = True
     separable: ClassVar[bool] = True
     normalised: ClassVar[bool] = False
-    calibration: str = "score-matching-invariant"
 
     def scales(self, rows: np.ndarray, domain: Domain) -> tuple[Any, Any]:
         """How much the terms of the two ratios of every site count; see `Sites`."""

@@ -16,7 +16,7 @@ from .base import AbstractLoss
 
 @dataclass(frozen=True)
 class Likelihood(AbstractLoss):
-    """The negative log-likelihood. Its posterior is the ordinary one, so beta is 1 unless asked otherwise.
+    """The negative log-likelihood. At beta = 1 (calibration="none") its posterior is the ordinary one.
 
     The model's own formula for its constant serves where there is one; otherwise a finite domain is listed.
     """
@@ -25,7 +25,6 @@ class Likelihood(AbstractLoss):
     title = "likelihood"
     phrase = "the negative log-likelihood"
     formula = "D(θ) = − Σ<sub>i</sub> log p(x<sub>i</sub>)"
-    calibration = "none"
     normalised = True
 
     def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:

@@ -34,7 +34,6 @@ class LocalLoss(AbstractLoss):
     phrase: str = ""
     formula: str = ""
     references: tuple[str, ...] = ()
-    calibration: str = "score-matching-invariant"
 
     def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:
         return model.table(sites)

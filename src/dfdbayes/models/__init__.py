@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpyro.distributions as dist
+
 from ..errors import ModelError
 from .base import AbstractModel, Model
 from .counts import Bernoulli, ConwayMaxwellPoisson, Poisson
@@ -31,6 +33,7 @@ __all__ = [
     "Potts",
     "by_name",
     "names",
+    "paper_priors",
     "plain_options",
 ]
 
@@ -78,12 +81,12 @@ _BY_NAME: dict[str, tuple[Callable[..., AbstractModel], Callable[[int, Options],
     "potts": (Potts, lambda d, o: Potts(_graph(o), _count_of_states(o)), ("graph", "states")),
     "poisson-graphical": (
         PoissonGraphical,
-        lambda d, o: PoissonGraphical(_or_all_pairs(d, o), o.get("prior") or "squared"),
+        lambda d, o: PoissonGraphical(_or_all_pairs(d, o), o.get("prior") or "weak"),
         ("graph", "prior"),
     ),
     "cmp-graphical": (
         ConwayMaxwellPoissonGraphical,
-        lambda d, o: ConwayMaxwellPoissonGraphical(_or_all_pairs(d, o), o.get("prior") or "squared"),
+        lambda d, o: ConwayMaxwellPoissonGraphical(_or_all_pairs(d, o), o.get("prior") or "weak"),
         ("graph", "prior"),
     ),
     "poisson-mixture": (
@@ -99,18 +102,33 @@ def names() -> dict[str, str]:
     return {name: (make.__doc__ or "").splitlines()[0] for name, (make, *_) in _BY_NAME.items()}
 
 
-def by_name(name: str, d: int, options: Options | None = None) -> AbstractModel:
-    """A built-in model for data with ``d`` columns; ``options`` are those of its Python function."""
+def by_name(name: str, d: int, options: Options | None = None, prior: Any = None) -> AbstractModel:
+    """A built-in model for data with ``d`` columns; ``options`` are those of its Python function.
+
+    With ``prior="paper"``, in the form that the paper's priors need.
+    """
     if name not in _BY_NAME:
         close = difflib.get_close_matches(name, _BY_NAME, n=1)
         hint = f"; did you mean '{close[0]}'?" if close else "."
         raise ModelError(f"there is no model '{name}'{hint} Known models: {', '.join(_BY_NAME)}.")
     _, make, takes = _BY_NAME[name]
+    if isinstance(prior, str) and prior == "paper" and "prior" in takes:
+        options = dict(options or {}) | {"prior": "squared"}
     for key, value in (options or {}).items():
         if value is not None and key not in takes:
             known = f"takes {', '.join(takes)}" if takes else "takes no options"
             raise ModelError(f"'{name}' has no {key}: it {known}. Leave out {key} (--{key}), or choose another model.")
     return make(d, options or {})
+
+
+def paper_priors(model: AbstractModel) -> dict[str, Any]:
+    """The priors of Matsubara et al. (2024) for a model of theirs; none where the model's own are theirs."""
+    names = {p.name for p in model.space.parameters}
+    if model.name in ("poisson", "cmp"):
+        return {name: dist.Chi2(3.0) for name in names}
+    if model.name in ("poisson-graphical", "cmp-graphical") and model.options.get("prior") != "squared":
+        raise ModelError("the paper's priors are of roots: make the model with prior='squared'")
+    return {}
 
 
 def plain_options(model: AbstractModel) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +30,8 @@ from .tables import (
     Prepared,
 )
 
+LOW = 2.0  # a mean count below which the divergence is not used by default,
+LARGE = 5.0  # and the one from which it is used for counts that vary less than Poisson's too
 Row = Float[Array, " d"]
 
 
@@ -99,6 +102,16 @@ class AbstractModel(ABC):
             return not any(coordinate.kind == "integers" for coordinate, _ in self.domain.runs)
         raise ModelError(f"'{what}' is nothing that models can do; ask for likelihood, blocks or simulation")
 
+    def advise(self, data: Dataset) -> tuple[str, str]:
+        """The loss that serves this model best on these data, by name, and why (docs/how-to/choose-a-loss.md)."""
+        if self.domain.d == 1 and self.domain.is_binary:
+            return "likelihood", "for one binary column all losses agree, and this one has the steadiest curvature"
+        if self.domain.d == 1 and self.domain.coordinate(0).kind == "above" and _low(data):
+            if self.log_normaliser is not None:
+                return "likelihood", "counts are low or vary little, and the constant is known"
+            return "ratio", "counts are low or vary little, and ratio matching is steadier there"
+        return "dfd", "the discrete Fisher divergence needs no normalising constant and is sound here"
+
     @property
     def graph(self) -> Graph | None:
         """The graph that the model is on, if it is on one."""
@@ -139,6 +152,14 @@ class Interactions:
     intercept: Float[np.ndarray, "*batch d"]
     interaction: Float[np.ndarray, "*batch e"]
     nu: Float[np.ndarray, "*batch d"] | None = None
+
+
+def _low(data: Dataset) -> bool:
+    """Whether counts are so low, or vary so little, that their far ratios are hardly observed."""
+    x = data.rows[:, 0].astype(float)
+    mean = np.average(x, weights=data.counts)
+    variance = np.average((x - mean) ** 2, weights=data.counts)
+    return bool(mean < LOW or (variance < mean and mean < LARGE))
 
 
 def space_of(parameters: Mapping[str, Any] | Sequence[Parameter] | Space) -> Space:
@@ -226,13 +247,29 @@ class Model(AbstractModel):
         return jnp.asarray(self.log_mass(theta, x))
 
     def with_priors(self, priors: Mapping[str, Any] | None) -> Model:
-        return replace(self, parameters=self.space.with_priors(priors)) if priors else self
+        return with_space(self, self.space.with_priors(priors)) if priors else self
 
     def labelled(self, columns: Sequence[str]) -> Model:
         return self
 
     def current(self) -> Model:
-        return replace(self)
+        return self if is_own(self.log_mass) else replace(self)
+
+
+M = TypeVar("M", bound=AbstractModel)
+
+
+def with_space(model: M, space: Space) -> M:
+    """The same model with parameters of the same structure; its functions are not traced again."""
+    made = copy.copy(model)
+    object.__setattr__(made, "space", space)
+    object.__setattr__(made, "parameters", space)
+    return made
+
+
+def is_own(function: Callable) -> bool:
+    """Whether a function is this package's, which refers to nothing that may change."""
+    return (getattr(function, "__module__", None) or "").startswith(__package__)
 
 
 def arguments_of(model: AbstractModel) -> tuple[dict[str, Any], Any]:

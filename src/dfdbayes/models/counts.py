@@ -79,13 +79,16 @@ def _poisson_differences(rows: np.ndarray, moved: np.ndarray) -> tuple[np.ndarra
 
 
 def Poisson() -> ExponentialFamily:
-    """p(x) proportional to rate^x / x! (the paper's theta), for one column of counts; chi-squared(3) prior."""
+    """p(x) proportional to rate^x / x! (the paper's theta), for one column of counts.
+
+    Its log has a normal prior with standard deviation 3; the paper's is chi-squared(3) for the rate.
+    """
     return ExponentialFamily(
         T=_value,
         b=_log_factorial,
         eta=_log_rate,
         domain=Counts(1),
-        parameters=[Parameter("rate", dist.Chi2(3.0), lower=0.0)],
+        parameters=[Parameter("rate", dist.LogNormal(0.0, 3.0), lower=0.0)],
         name="poisson",
         title="a Poisson model",
         formula="p(x) ∝ λ<sup>x</sup> / x!, &nbsp; λ = rate",
@@ -190,8 +193,9 @@ def ConwayMaxwellPoisson() -> ExponentialFamily:
     """p(x) proportional to rate^x / (x!)^nu, for one column of counts.
 
     ``nu`` < 1 is over-dispersed, 1 is Poisson, > 1 is under-dispersed; ``nu`` = 0 is geometric.
-    In the paper ``rate`` is theta_1 and ``nu`` is theta_2. Chi-squared(3) priors, as there. Derived quantities:
-    ``mean`` and ``dispersion_index`` (the variance divided by the mean).
+    In the paper ``rate`` is theta_1 and ``nu`` is theta_2. The log of the rate, which is about the mean to the power
+    nu, has a normal prior with standard deviation 5, ``nu`` a chi-squared(3) one, as both have in the paper. Derived
+    quantities: ``mean`` and ``dispersion_index`` (the variance divided by the mean).
     """
     return ExponentialFamily(
         T=_count_and_log_factorial,
@@ -199,7 +203,7 @@ def ConwayMaxwellPoisson() -> ExponentialFamily:
         eta=_log_rate_and_nu,
         domain=Counts(1),
         parameters=[
-            Parameter("rate", dist.Chi2(3.0), lower=0.0),
+            Parameter("rate", dist.LogNormal(0.0, 5.0), lower=0.0),
             Parameter("nu", dist.Chi2(3.0), lower=0.0, closed=True),
         ],
         name="cmp",

@@ -14,7 +14,17 @@ from .._util.identity import code, fingerprint
 from ..data.dataset import Dataset
 from ..data.domain import Domain
 from ..data.sites import Sites
-from .base import AbstractModel, Interactions, Row, arguments_of, of_constant, require_scalar, space_of
+from .base import (
+    AbstractModel,
+    Interactions,
+    Row,
+    arguments_of,
+    is_own,
+    of_constant,
+    require_scalar,
+    space_of,
+    with_space,
+)
 from .exponential_tables import DistinctConditionals, DistinctDecrements, DistinctTable, SummedLikelihood
 from .parameters import Space
 from .tables import Prepared
@@ -76,13 +86,13 @@ class ExponentialFamily(AbstractModel):
         return jnp.dot(self.eta(theta), self.T(x)) + self.base(x)
 
     def with_priors(self, priors: Mapping[str, Any] | None) -> ExponentialFamily:
-        return replace(self, parameters=self.space.with_priors(priors)) if priors else self
+        return with_space(self, self.space.with_priors(priors)) if priors else self
 
     def labelled(self, columns: Sequence[str]) -> ExponentialFamily:
         return self
 
     def current(self) -> ExponentialFamily:
-        return replace(self)
+        return self if is_own(self.T) and is_own(self.eta) else replace(self)
 
     def table(self, sites: Sites) -> Prepared:
         return DistinctTable.of(self, sites)

@@ -64,7 +64,12 @@ class DistinctTable(AbstractTable):
                 for incidence in (minus_map, plus_map)
             )
 
-        return Prepared(DistinctTable(model, *_padded(minus_table), *_padded(plus_table)), weigh, units)
+        def gather(lines: Any) -> np.ndarray:
+            parts = zip((minus_map, plus_map), lines, strict=True)
+            return sum(incidence @ np.asarray(part)[: incidence.shape[1]] for incidence, part in parts)
+
+        made = DistinctTable(model, *_padded(minus_table), *_padded(plus_table))
+        return Prepared(made, weigh, units, gather=gather)
 
     def log_ratios(self, theta: Theta) -> tuple[Array, Array]:
         eta = self.model.eta(self.model.space.unflatten(theta))
@@ -112,7 +117,11 @@ class DistinctConditionals(AbstractConditionals):
         size = padded_size(len(found))
         full = pad(found, size).reshape(size, len(levels), width)
         made = DistinctConditionals(model, jnp.asarray(full[..., :-1]), jnp.asarray(full[..., -1]))
-        return Prepared(made, lambda weights: jnp.asarray(pad(np.asarray(weights @ incidence), size, axis=-1)))
+        return Prepared(
+            made,
+            lambda weights: jnp.asarray(pad(np.asarray(weights @ incidence), size, axis=-1)),
+            gather=lambda lines: incidence @ np.asarray(lines)[: incidence.shape[1]],
+        )
 
     def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
         log = self.T @ self.model.eta(self.model.space.unflatten(theta)) + self.b
@@ -136,12 +145,16 @@ class SummedLikelihood(AbstractLikelihood):
             rows = sites.of_rows(weights)
             return jnp.asarray(rows @ T), jnp.asarray(rows @ b), jnp.asarray(rows.sum(axis=-1))
 
+        def gather(lines: Any) -> np.ndarray:
+            of_T, of_b, of_n = map(np.asarray, lines)
+            return sites.by_unit(T @ of_T + np.outer(b, of_b) + of_n)
+
         if model.log_normaliser is not None:
-            return Prepared(SummedLikelihood(model, jnp.zeros((0, T.shape[1])), jnp.zeros(0)), weigh)
+            return Prepared(SummedLikelihood(model, jnp.zeros((0, T.shape[1])), jnp.zeros(0)), weigh, gather=gather)
         distinct, inverse = fold(np.column_stack(statistics(model, all_points(model))))
         multiplicity = np.log(np.bincount(inverse))
         made = SummedLikelihood(model, jnp.asarray(distinct[:, :-1]), jnp.asarray(distinct[:, -1] + multiplicity))
-        return Prepared(made, weigh)
+        return Prepared(made, weigh, gather=gather)
 
     def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
         named = self.model.space.unflatten(theta)

@@ -125,6 +125,11 @@ class Pairwise(AbstractModel):
             curve = np.ones_like(node)
         return Interactions(self.graph, "product", np.asarray(node), self.sign * np.asarray(edge), curve)
 
+    def advise(self, data: Dataset) -> tuple[str, str]:
+        if self.counts:
+            return "ratio", "ratio matching is bounded, so that far counts and weak edges do not decide a network"
+        return "pseudo", "each answer given the others is a logistic regression, which serves rare answers best"
+
     def with_priors(self, priors: Mapping[str, Any] | None) -> Pairwise:
         return replace(self, space=self.space.with_priors(priors)) if priors else self
 
@@ -152,7 +157,8 @@ def IsingNetwork(graph: Any, states: str = "binary") -> Pairwise:
     states : {"binary", "spins"}
         Whether the values are 0/1 or -1/+1.
 
-    Standard normal priors for ``intercept`` (one a node) and ``interaction`` (one an edge).
+    Normal priors: standard deviation 3 for ``intercept`` (one a node; -3 is an item that one in twenty has), and 1 for
+    ``interaction`` (one an edge; 1 means odds that are 2.7 times as large).
     """
     graph = _graph_of(graph, "a network")
     domain = _two_states(states, graph.size)
@@ -171,7 +177,7 @@ def IsingNetwork(graph: Any, states: str = "binary") -> Pairwise:
 
     space = Space(
         (
-            Parameter("intercept", dist.Normal(0.0, 1.0), shape=(graph.size,)),
+            Parameter("intercept", dist.Normal(0.0, 3.0), shape=(graph.size,)),
             Parameter("interaction", dist.Normal(0.0, 1.0), shape=(len(graph.pairs),)),
         )
     )
@@ -193,16 +199,17 @@ def _means(data: Dataset) -> np.ndarray:
     return np.log(np.maximum(np.average(data.rows, axis=0, weights=data.counts), 0.05))
 
 
-def PoissonGraphical(graph: Any, prior: str = "squared") -> Pairwise:
+def PoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
     """Counts with p(x) proportional to exp(intercept . x - sum interaction_ij x_i x_j - sum log x_j!).
 
     Parameters
     ----------
     graph : int or graph
         A number d for all pairs of d columns, or a graph as for `Ising`; one without edges gives independent counts.
-    prior : {"squared", "half-normal"}
-        Of the interactions, which are >= 0: the paper's squares of normal roots with scale 1 / (number of pairs), or
-        half-normal with that scale. Intercepts are standard normal.
+    prior : {"weak", "squared", "half-normal"}
+        Of the interactions, which are >= 0: half-normal with scale 1 (``"weak"``, with intercepts of standard
+        deviation 5); the paper's squares of normal roots with scale 1 / (number of pairs); or half-normal with that
+        scale. Intercepts are standard normal in both.
     """
     graph = _graph_of(graph, "a graphical model")
 
@@ -212,10 +219,11 @@ def PoissonGraphical(graph: Any, prior: str = "squared") -> Pairwise:
     return _count_graph(graph, prior, "poisson-graphical", independent, ())
 
 
-def ConwayMaxwellPoissonGraphical(graph: Any, prior: str = "squared") -> Pairwise:
+def ConwayMaxwellPoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
     """Counts as in `PoissonGraphical`, each log x_j! multiplied by a ``nu`` >= 0 of its own.
 
-    The prior of ``nu`` is that of squares of standard normal roots, or half-normal with scale 1/sqrt(2).
+    The prior of ``nu`` is half-normal with scale 3 (``"weak"``), that of squares of standard normal roots, or
+    half-normal with scale 1/sqrt(2).
     """
     graph = _graph_of(graph, "a graphical model")
 
@@ -234,7 +242,7 @@ def ConwayMaxwellPoissonGraphical(graph: Any, prior: str = "squared") -> Pairwis
     if prior == "squared":
         nu = Parameter("nu", dist.Normal(0.0, 1.0), shape=shape, square=True)
     else:
-        half = dist.HalfNormal(0.5**0.5)
+        half = dist.HalfNormal(3.0 if prior == "weak" else 0.5**0.5)
         nu = Parameter("nu", half, shape=shape, lower=0.0, closed=True)
     return _count_graph(graph, prior, "cmp-graphical", independent, (nu,))
 
@@ -246,12 +254,12 @@ def _count_graph(
     scale = 1.0 / max(1, graph.size * (graph.size - 1) // 2)
     if prior == "squared":
         interaction = Parameter("interaction", dist.Normal(0.0, scale), shape=(edges,), square=True)
-    elif prior == "half-normal":
-        half = dist.HalfNormal(scale)
+    elif prior in ("weak", "half-normal"):
+        half = dist.HalfNormal(1.0 if prior == "weak" else scale)
         interaction = Parameter("interaction", half, shape=(edges,), lower=0.0, closed=True)
     else:
-        raise ModelError(f"prior must be 'squared' or 'half-normal', not {prior!r}")
-    intercept = Parameter("intercept", dist.Normal(0.0, 1.0), shape=(graph.size,))
+        raise ModelError(f"prior must be 'weak', 'squared' or 'half-normal', not {prior!r}")
+    intercept = Parameter("intercept", dist.Normal(0.0, 5.0 if prior == "weak" else 1.0), shape=(graph.size,))
     space = Space((intercept, *((interaction,) if edges else ()), *more))
     options = {"graph": graph, "prior": prior}
     power = "ν<sub>j</sub> " if more else ""

@@ -31,6 +31,7 @@ from jaxtyping import Array, Float
 from .._util.identity import fingerprint
 from .._util.process import require_unforked
 from ..errors import ModelError
+from .priors import quantiles
 
 Theta = Float[Array, " p"]
 Named = dict[str, Any]
@@ -257,14 +258,21 @@ class Space:
         return Space(tuple(replace(p, prior=given[p.name]) if p.name in given else p for p in self.parameters))
 
     def prior_quantiles(self, levels: Any) -> Float[np.ndarray, "q p"]:
-        """Quantiles of the priors, entry by entry, as values of theta (from 2001 fixed draws)."""
-        require_unforked()
+        """Quantiles of the priors, entry by entry, as values of theta; by 2001 draws where no formula is known."""
         parts = []
         for p in self.parameters:
-            with jax.numpy_rank_promotion("allow"):  # as NumPyro needs it
-                draws = np.asarray(p.prior.sample(jax.random.key(0), (2001,))).reshape(2001, -1)
-            found = np.quantile(draws**2 if p.square else draws, levels, axis=0)
+            found = None if p.square else quantiles(p.prior, levels)
+            found = np.quantile(_drawn(p, 2001, 0), levels, axis=0) if found is None else found
             parts.append(np.broadcast_to(found, (len(found), p.size)))
+        return np.clip(np.concatenate(parts, axis=1), self.lower, self.upper)
+
+    def draw_priors(self, size: int, seed: int) -> Float[np.ndarray, "size p"]:
+        """Independent draws of theta from the priors."""
+        parts = []
+        for number, p in enumerate(self.parameters):
+            repeats = 1 if tuple(p.prior.batch_shape + p.prior.event_shape) == p.shape else p.size
+            drawn = _drawn(p, size * repeats, seed + number)
+            parts.append(drawn.reshape(size, p.size))
         return np.clip(np.concatenate(parts, axis=1), self.lower, self.upper)
 
     # -- flat and named --------------------------------------------------------------------------
@@ -304,6 +312,15 @@ class Space:
         named = self.unflatten(v)
         return sum((jnp.sum(priors[name].log_prob(value)) for name, value in named.items()), jnp.zeros(()))
 
+    def log_prior_at_y(self, y: Theta, priors: Mapping[str, Any], soft: Any = 0.0) -> Float[Array, ""]:
+        """Log density of the priors at the minimiser's coordinates.
+
+        With respect to y where the support is open, so that it has a mode inside; with respect to v where its edge is
+        allowed, which keeps it finite there. ``soft`` is added to squares: a root has no slope at zero.
+        """
+        v = self.to_v(self.from_y(y) + (jnp.where(self.square, soft, 0.0) if self.square.any() else 0.0))
+        return self.log_prior(v, priors) + _log_slope(y, *self._ends_of_y)
+
     # -- coordinates: of traced vectors, or of NumPy arrays of any leading shape -------------------
 
     def to_v(self, theta: Any) -> Any:
@@ -329,10 +346,7 @@ class Space:
 
     def log_jacobian(self, z: Theta) -> Float[Array, ""]:
         """Log |d v / d z|."""
-        both, above, below, low, high = _kinds(*self._ends_of_v)
-        masked = jnp.where(both, z, 0.0)
-        inside = np.log(high - low) - jnp.abs(masked) - 2.0 * jnp.log1p(jnp.exp(-jnp.abs(masked)))
-        return jnp.sum(jnp.where(both, inside, jnp.where(above | below, z, 0.0)))
+        return _log_slope(z, *self._ends_of_v)
 
     @cached_property
     def _ends_of_y(self) -> tuple[np.ndarray, np.ndarray]:
@@ -341,6 +355,10 @@ class Space:
     def from_y(self, y: Any) -> Any:
         return _forward(y, *self._ends_of_y)
 
+    def y_of_z(self, z: Any) -> Any:
+        """The minimiser's coordinates of unconstrained ones; they differ where an edge is allowed."""
+        return _arrays(z).where(self.closed, self.from_z(z), z) if self.closed.any() else z
+
     def to_y(self, theta: Any) -> Any:
         return _backward(theta, *self._ends_of_y)
 
@@ -348,6 +366,14 @@ class Space:
     def edges(self) -> tuple[np.ndarray, np.ndarray]:
         """The natural bounds of ``y``: the ends of closed supports, otherwise infinite."""
         return np.where(self.closed, self.lower, -np.inf), np.where(self.closed, self.upper, np.inf)
+
+
+def _drawn(parameter: Parameter, size: int, seed: int) -> Float[np.ndarray, "size k"]:
+    """Draws of a parameter's prior as values of theta: one column, or one for each entry with a prior of its own."""
+    require_unforked()
+    with jax.numpy_rank_promotion("allow"):  # as NumPyro needs it
+        draws = np.asarray(parameter.prior.sample(jax.random.key(seed), (size,))).reshape(size, -1)
+    return draws**2 if parameter.square else draws
 
 
 def _kinds(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -365,6 +391,14 @@ def _forward(z: Any, lower: np.ndarray, upper: np.ndarray) -> Any:
     inside = 1.0 / (1.0 + xp.exp(-xp.where(both, z, 0.0)))
     value = xp.where(above, low + growth, xp.where(below, high - growth, z))
     return xp.where(both, low + (high - low) * inside, value)
+
+
+def _log_slope(z: Array, lower: np.ndarray, upper: np.ndarray) -> Float[Array, ""]:
+    """The sum of log |d _forward / d z|."""
+    both, above, below, low, high = _kinds(lower, upper)
+    masked = jnp.where(both, z, 0.0)
+    inside = np.log(high - low) - jnp.abs(masked) - 2.0 * jnp.log1p(jnp.exp(-jnp.abs(masked)))
+    return jnp.sum(jnp.where(both, inside, jnp.where(above | below, z, 0.0)))
 
 
 def _backward(value: Any, lower: np.ndarray, upper: np.ndarray) -> Any:

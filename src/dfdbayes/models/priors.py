@@ -1,12 +1,13 @@
-"""Priors as plain values and back: what a saved fit holds of them."""
+"""Priors as plain values and back: what a saved fit holds of them; and their quantiles."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import numpyro.distributions as dist
+from scipy import stats
 
 from .._util.identity import fingerprint
 
@@ -62,6 +63,36 @@ def _plain(prior: Any) -> Plain:
         return {"name": name, "arguments": {}, "base": _plain(prior.base_dist), "transforms": steps}
     known = [argument for argument in prior.arg_constraints if argument in vars(prior)]
     return {"name": name, "arguments": {argument: _number(getattr(prior, argument)) for argument in known}}
+
+
+_FROZEN: dict[type, Callable[[Any], Any]] = {
+    dist.Normal: lambda p: stats.norm(_array(p.loc), _array(p.scale)),
+    dist.LogNormal: lambda p: stats.lognorm(_array(p.scale), scale=np.exp(_array(p.loc))),
+    dist.HalfNormal: lambda p: stats.halfnorm(scale=_array(p.scale)),
+    dist.Gamma: lambda p: stats.gamma(_array(p.concentration), scale=1.0 / _array(p.rate)),
+    dist.Chi2: lambda p: stats.chi2(_array(p.df)),
+    dist.Beta: lambda p: stats.beta(_array(p.concentration1), _array(p.concentration0)),
+    dist.Uniform: lambda p: stats.uniform(_array(p.low), _array(p.high) - _array(p.low)),
+    dist.Exponential: lambda p: stats.expon(scale=1.0 / _array(p.rate)),
+    dist.Laplace: lambda p: stats.laplace(_array(p.loc), _array(p.scale)),
+    dist.Cauchy: lambda p: stats.cauchy(_array(p.loc), _array(p.scale)),
+    dist.HalfCauchy: lambda p: stats.halfcauchy(scale=_array(p.scale)),
+    dist.StudentT: lambda p: stats.t(_array(p.df), _array(p.loc), _array(p.scale)),
+}
+
+
+def quantiles(prior: Any, levels: np.ndarray) -> np.ndarray | None:
+    """Quantiles of a prior, one column for each of its entries; None where only its draws can tell."""
+    while isinstance(prior, (dist.ExpandedDistribution, dist.Independent)):
+        prior = prior.base_dist
+    frozen = _FROZEN.get(type(prior))
+    if frozen is None:
+        return None
+    return np.stack([np.asarray(frozen(prior).ppf(level)).reshape(-1) for level in levels])
+
+
+def _array(value: Any) -> np.ndarray:
+    return np.asarray(value, float)
 
 
 def _number(value: Any) -> Any:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 import jax
@@ -56,6 +56,10 @@ class Prepared:
     """The data's own weights of what is weighed, where that is not the sites' units."""
     elsewhere: bool = False
     """Whether the rows are on other machines, so that single ones cannot be weighed."""
+    gather: Callable[[Any], Float[np.ndarray, "v p"]] | None = None
+    """What each unit owns of lines that belong to the terms: the transpose of ``weigh``, where that is linear."""
+    moments: Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray]] | None = None
+    """Of the observations' gradients at a parameter: their number, sum and sum of squares, where rows are elsewhere."""
 
 
 class AbstractTable(ABC):
@@ -125,7 +129,11 @@ def filled(array: np.ndarray, size: int) -> Array:
 def by_row(sites: Sites, made: Any, size: int) -> Prepared:
     """A table with one weight for each row."""
     refuse_blocks(sites)
-    return Prepared(made, lambda weights: jnp.asarray(pad(sites.of_rows(weights), size, axis=-1)))
+    return Prepared(
+        made,
+        lambda weights: jnp.asarray(pad(sites.of_rows(weights), size, axis=-1)),
+        gather=lambda lines: sites.by_unit(np.asarray(lines)[: len(sites.rows)]),
+    )
 
 
 def refuse_blocks(sites: Sites) -> None:
@@ -234,7 +242,7 @@ class FlipConditionals(AbstractConditionals):
 
     @staticmethod
     def of(model: AbstractModel, prepared: Prepared) -> Prepared:
-        return Prepared(FlipConditionals(model, prepared.table), prepared.weigh, prepared.units)
+        return replace(prepared, table=FlipConditionals(model, prepared.table))
 
     def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
         u, v = self.table.log_ratios(theta)
@@ -280,7 +288,7 @@ class LikelihoodConditionals(AbstractConditionals):
 
     @staticmethod
     def of(model: AbstractModel, prepared: Prepared) -> Prepared:
-        return Prepared(LikelihoodConditionals(model, prepared.table), prepared.weigh, prepared.units)
+        return replace(prepared, table=LikelihoodConditionals(model, prepared.table))
 
     def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
         return self.table.value(theta, weights)

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from ..errors import SettingError
 from ..results.fit_result import Fit
 from ..results.predictive import parameters_of
+from ..results.uncalibrated import side_by_side
 from .base import BLUE, GREY, INK, MOST, ORANGE, bare, clean, density, fitted, panels, region, thinned
 
 MOST_PAIRS = 6
@@ -93,11 +94,14 @@ def pairs(fit: Fit, names: Sequence[str] | None = None) -> Figure:
 
 
 def calibration(fit: Fit) -> Figure | None:
-    """Bootstrap minimisers over the posterior draws of the first two parameters (or of the only one).
+    """What calibration did: how many times as wide each interval became, or bootstrap minimisers over the draws.
 
-    In a calibrated posterior the two clouds are alike. None if nothing was bootstrapped.
+    Of a loss with one weight from a bootstrap, the first two parameters (or the only one): in a calibrated posterior
+    the two clouds are alike. None if nothing was bootstrapped, or if the uncalibrated intervals are not known.
     """
     known = fit.calibration
+    if known.curvature is not None:
+        return None if fit.uncalibrated is None else _width_ratios(fit)
     usable = np.isin(known.outcomes, ("converged", "at the boundary"))
     if not len(known.minimisers) or usable.sum() < 2:
         return None
@@ -122,6 +126,22 @@ def calibration(fit: Fit) -> Figure | None:
         axes.set_ylabel(fitted(known.names[1], 40))
         clean(axes)
     axes.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def _width_ratios(fit: Fit) -> Figure:
+    """A dot for every entry, at most the first 30: the width of its interval over that at beta = 1."""
+    table = side_by_side(fit).head(30)
+    high = 0.9 + 0.24 * len(table)
+    figure = Figure(figsize=(5.6, high), layout="constrained")
+    axes = figure.subplots()
+    at = np.arange(len(table))[::-1]
+    axes.axvline(1.0, color="#8a9aa5", lw=1)
+    axes.plot(table["width_ratio"], at, "o", color=BLUE, ms=5)
+    axes.set_yticks(at, [fitted(name, 28) for name in table.index], fontsize=8)
+    axes.set_ylim(-0.7, len(table) - 0.3)
+    axes.set_xlabel("width of the calibrated interval, times that at beta = 1")
+    clean(axes)
     return figure
 
 

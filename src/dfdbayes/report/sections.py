@@ -73,12 +73,12 @@ def model(fit: Fit) -> str:
         "edges": str(pairs) if pairs else "",
         "priors": wording.priors(fit),
         "loss": wording.loss(fit),
+        "chosen because": s["loss_reason"],
         "minimiser": _first(m.names, [f"{v:.5g}" for v in m.vector], " = ", 8),
         "search": m.message,
         "parameter space": _first(m.bounds, [f"[{a:.3g}, {b:.3g}]" for a, b in m.bounds.values()], " in ", 4),
         "calibration": s["calibration"] + (f", {s['bootstrap']} bootstrap fits" if s["bootstrap"] else ""),
         "weight": f"beta = {fit.beta:.5g}",
-        "adjustment": f"draws have the covariance of the {s['adjust']}" if s["adjust"] else "none",
         "sampler": f"{s['sampler']}: {s['chains']} chains, {s['warmup']} warm-up, {s['draws']} draws each",
     }
     mass = f"<div class=formula>{wording.formula(fit)}</div>"
@@ -99,7 +99,7 @@ def estimates(fit: Fit, summary: pd.DataFrame) -> str:
     note = ""
     if not is_calibrated(fit):
         shown["95 % interval"] = own
-        note = "The weight is 1 and the draws were not adjusted: these are the uncalibrated intervals."
+        note = "The weight is 1: these are the uncalibrated intervals."
     else:
         shown["calibrated 95 %"] = own
         if fit.uncalibrated is None:
@@ -109,7 +109,7 @@ def estimates(fit: Fit, summary: pd.DataFrame) -> str:
             shown["uncalibrated, β = 1"] = html.between(both["beta1_low"], both["beta1_high"])
             shown["width ratio"] = [f"{ratio:.2f}" for ratio in both["width_ratio"]]
             note = (
-                "The uncalibrated intervals are those of the same loss and prior with beta = 1 and no adjustment, by "
+                "The uncalibrated intervals are those of the same loss and prior with beta = 1, by "
                 "the normal approximation. The width ratio says how many times as wide the calibrated interval is."
             )
     return html.table(shown) + html.paragraph(note, "quiet")
@@ -169,9 +169,21 @@ def calibration(fit: Fit) -> str:
         other = "" if bounded else ", or use loss='ratio', whose weight is seldom near zero"
         remedy = f"widen the prior, gather more data{other}."
         parts.append(_warning(f"{where}: there the prior outweighs the data. What to do: {remedy}"))
+    influence = fit.prior_influence
+    if influence is not None:
+        order = influence["moved"].abs().sort_values(ascending=False).index[:8]
+        few = " (the eight that were moved most)" if len(influence) > len(order) else ""
+        told = (
+            "How far the prior moved each parameter, in posterior standard deviations, and the share of what is known"
+        )
+        shown = influence.loc[order].map(lambda value: f"{value:.2f}")
+        shown.columns = ["moved by the prior (sd)", "known from the data"]
+        parts.append(html.paragraph(f"{told} that the data gave{few}.", "quiet") + html.table(shown))
     cloud = plots.calibration(fit)
     if cloud is not None:
         caption = "Where the loss is smallest on bootstrap data, over draws of the posterior: calibrated means alike."
+        if fit.calibration.curvature is not None:
+            caption = "What calibration did to each interval; at 1 the loss as it is would have had the right width."
         parts.append(html.figure(cloud, caption))
     return "\n".join(parts)
 

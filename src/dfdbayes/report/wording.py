@@ -32,6 +32,10 @@ REFERENCES = {
     "ksd": "Matsubara, T., Knoblauch, J., Briol, F.-X. and Oates, C. J. (2022). Robust generalised Bayesian inference "
     "for intractable likelihoods. Journal of the Royal Statistical Society, Series B 84(3), 997–1022.",
     "rubin": "Rubin, D. B. (1981). The Bayesian bootstrap. The Annals of Statistics 9(1), 130–134.",
+    "chandler": "Chandler, R. E. and Bate, S. (2007). Inference for clustered data using the independence "
+    "loglikelihood. Biometrika 94(1), 167–183.",
+    "ribatet": "Ribatet, M., Cooley, D. and Davison, A. C. (2012). Bayesian inference from composite likelihoods, "
+    "with an application to spatial extremes. Statistica Sinica 22, 813–845.",
     "shaby": "Shaby, B. A. (2014). The open-faced sandwich adjustment for MCMC using estimating functions. Journal of "
     "Computational and Graphical Statistics 23(3), 853–876.",
     "syring": "Syring, N. and Martin, R. (2019). Calibrating general posterior credible regions. Biometrika 106(2), "
@@ -74,7 +78,7 @@ class Methods:
     def __init__(self, fit: Fit, diagnostics: str = "", goodness: GoodnessOfFit | None = None) -> None:
         self.cited: set[str] = set()
         self._fit, self._settings = fit, fit.settings
-        sentences = [self._model(), self._posterior(), self._weight(), self._adjustment(), self._sampler(diagnostics)]
+        sentences = [self._model(), self._posterior(), self._weight(), self._sampler(diagnostics)]
         sentences += [self._network(), self._check(goodness), self._software()]
         self.text = " ".join(sentence for sentence in sentences if sentence)
 
@@ -118,6 +122,14 @@ class Methods:
             return ""
         if c.method in ("none", "given"):
             return f"The weight β = {c.beta:g} was {'not calibrated' if c.method == 'none' else 'chosen by hand'}."
+        if c.curvature is not None:
+            self._cite("chandler", "ribatet", "shaby")
+            units = "" if self._settings["units"] == "rows" else f", with {self._settings['units']} as units"
+            return (
+                "The loss was adjusted so that its curvature is the estimator's information (Godambe's) in every "
+                f"direction{units}, shrunk to a common weight of β = {c.beta:.4g} and capped (cf. Chandler and Bate, "
+                "2007; Ribatet et al., 2012; Shaby, 2014)."
+            )
         if c.method == "lyddon":
             self._cite("lyddon")
             return f"The weight β = {c.beta:.4g} matches the loss's information (Lyddon et al., 2019)."
@@ -145,22 +157,14 @@ class Methods:
             return f"Bayesian bootstrap (Rubin, 1981){units}"
         return f"bootstrap (Efron, 1979){units}"
 
-    def _adjustment(self) -> str:
-        adjust = self._settings["adjust"]
-        if adjust is None:
-            return ""
-        self._cite("shaby")
-        whose = f"{self._bootstrap()} covariance" if adjust == "bootstrap" else "sandwich covariance"
-        return (
-            "Draws were then moved affinely about their mean, in unconstrained coordinates, so that their covariance "
-            f"is the {whose} of the minimiser (cf. Shaby, 2014)."
-        )
-
     def _sampler(self, diagnostics: str) -> str:
         s = self._settings
         if s["sampler"] == "laplace":
             return f"{s['chains'] * s['draws']} draws came from the normal approximation at the posterior's mode."
-        kinds = {"nuts": "the No-U-Turn sampler (Hoffman and Gelman, 2014) of BlackJAX (Cabezas et al., 2024)"}
+        kinds = {
+            "independence": "an independence Metropolis chain with the normal approximation at the mode as proposal",
+            "nuts": "the No-U-Turn sampler (Hoffman and Gelman, 2014) of BlackJAX (Cabezas et al., 2024)",
+        }
         if s["sampler"] == "nuts":
             self._cite("hoffman", "blackjax")
         how = kinds.get(s["sampler"], f"{s['sampler'].replace('random-walk', 'random-walk Metropolis')} sampling")
@@ -188,6 +192,6 @@ class Methods:
         v, seed = self._fit.versions, self._settings["seed"]
         known = ", ".join(f"{name} {v[name]}" for name in ("jax", "numpyro", "blackjax", "arviz-stats") if name in v)
         return (
-            "Intervals are equal-tailed 95 % intervals. Computations used the Python package dfdbayes "
-            f"{v.get('dfdbayes', '')} with {known} (seed {seed})."
+            "Intervals are equal-tailed 95 % intervals, one-sided next to an edge. Computations used the Python "
+            f"package dfdbayes {v.get('dfdbayes', '')} with {known} (seed {seed})."
         )

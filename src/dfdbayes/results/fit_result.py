@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,14 @@ from .._util.files import write_atomically
 from ..data.dataset import Dataset
 from ..errors import DataError, ModelError, SettingError
 from ..inference.calibration import Calibration
+from ..inference.curvature import Curvature
 from ..inference.diagnostics import useless_means
 from ..inference.minimise import Minimum, Outcome
 from ..losses.base import AbstractLoss
 from ..models import priors
 from ..models.base import AbstractModel
 from .checks import Checks
+from .intervals import intervals
 from .predictive import Predictive, parameters_of, predict
 
 FORMAT = 2
@@ -71,7 +73,7 @@ class Fit:
     checks : Checks or None
         Whether the model reproduces the data: predictive checks and a test of fit.
     uncalibrated : pandas.DataFrame or None
-        The 95 % intervals at beta = 1, without adjustment.
+        The 95 % intervals at beta = 1.
     missing : tuple of str
         What a loaded fit lacks, because a file cannot hold it: "model", "loss", "prior of rate".
     """
@@ -105,16 +107,38 @@ class Fit:
         """Draws (chain, draw) of every scalar entry, by its name in the summary and in that order."""
         return entries_of(self.tree)
 
-    def summary(self, interval: float = 0.95) -> pd.DataFrame:
-        """Mean, sd, median, equal-tailed interval and diagnostics of every parameter and derived quantity.
+    @property
+    def edges(self) -> dict[str, tuple[float, float]]:
+        """Ends of the supports of parameters that may lie on them, by entry; infinite where there is none."""
+        known = self.settings.get("edges", {})
+        return {name: (-np.inf if a is None else a, np.inf if b is None else b) for name, (a, b) in known.items()}
 
-        Column names are ArviZ's: for a 95 % interval ``eti95_lb`` and ``eti95_ub``. Where a few huge draws decide the
-        mean, it is left out (NaN), and so is the sd: read the median.
+    @property
+    def prior_influence(self) -> pd.DataFrame | None:
+        """By parameter: how far the prior moved it, in posterior sds, and how much of its information data gave.
+
+        Of the normal approximation; None for a fit whose loss has one weight for all directions.
+        """
+        shape = self.calibration.curvature
+        if shape is None:
+            return None
+        return pd.DataFrame({"moved": shape.moved, "from_data": shape.from_data}, index=list(self.minimum.names))
+
+    def summary(self, interval: float = 0.95) -> pd.DataFrame:
+        """Mean, sd, median, interval and diagnostics of every parameter and derived quantity.
+
+        Column names are ArviZ's: for a 95 % interval ``eti95_lb`` and ``eti95_ub``, equal-tailed; next to an edge that
+        a parameter may lie on (an interaction >= 0) the interval is one-sided, from the edge. Where a few huge draws
+        decide the mean, it is left out (NaN), and so is the sd: read the median.
         """
         if not 0 < interval < 1:
             raise SettingError(f"interval is {interval}; it must lie between 0 and 1")
         with np.errstate(invalid="ignore", divide="ignore"):  # of a quantity that is constant
             table = arviz_stats.summary(self.tree, ci_prob=interval, ci_kind="eti", round_to="none")
+        low, high, beside = intervals(self.entries, interval, self.edges)
+        chosen = table.index.isin(beside)
+        for column, ends in zip([c for c in table.columns if c.startswith("eti")], (low, high), strict=True):
+            table.loc[chosen, column] = ends[chosen]
         table.insert(2, "median", [float(np.median(draws)) for draws in self.entries.values()])
         table.loc[useless_means(self.tree), ["mean", "sd", "mcse_mean", "mcse_sd"]] = np.nan
         return table
@@ -170,6 +194,11 @@ class Fit:
                 coords={"parameter": list(self.calibration.names)},
             )
         )
+        shape = self.calibration.curvature
+        if shape is not None:
+            axes = {0: (), 1: ("parameter",), 2: ("parameter", "other")}
+            parts = {field.name: np.asarray(getattr(shape, field.name)) for field in fields(Curvature)}
+            tree["curvature"] = xr.DataTree(xr.Dataset({name: (axes[a.ndim], a) for name, a in parts.items()}))
         kept = {
             "checks": None if self.checks is None else self.checks.plain(),
             "uncalibrated": None if self.uncalibrated is None else self.uncalibrated.to_dict(orient="list"),
@@ -324,6 +353,15 @@ def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
     )
 
 
+def _curvature(tree: xr.DataTree) -> Curvature | None:
+    if "curvature" not in tree:
+        return None
+    saved = tree["curvature"].to_dataset()
+    del tree["curvature"]
+    parts: dict[str, Any] = {field.name: saved[field.name].values for field in fields(Curvature)}
+    return Curvature(**parts | {"beta": float(parts["beta"])})
+
+
 def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | None) -> Fit:
     settings = about["settings"]
     observed = tree["observed_data"].to_dataset()
@@ -384,6 +422,7 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
         names=minimum.names,
         minimisers=replicates["minimisers"].values,
         outcomes=tuple(str(outcome) for outcome in replicates["outcomes"].values),
+        curvature=_curvature(tree),
     )
     del tree["calibration"]
     del tree.attrs["dfdbayes"]

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from .. import models
 from .._util.process import require_seed
 from ..data.dataset import Dataset
 from ..errors import ModelError, SettingError
@@ -183,3 +184,45 @@ def parameters_of(posterior: Any, names: list[str]) -> Float[np.ndarray, "all p"
     """Flat parameters of all draws, from a posterior by name."""
     parts = [posterior[name].values.reshape(posterior.sizes["chain"] * posterior.sizes["draw"], -1) for name in names]
     return np.concatenate(parts, axis=1)
+
+
+def prior_predictive(
+    model: AbstractModel | str, size: int = 100, draws: int = 100, *, columns: int = 1, prior: Any = None,
+    options: Any = None, method: str | None = None, seed: int = 0,
+) -> tuple[dict[str, np.ndarray], Int[np.ndarray, "draws size d"]]:  # fmt: skip
+    """Data that a model's priors expect: parameters from the priors, and a data set from each.
+
+    Parameters
+    ----------
+    model : AbstractModel or str
+        With a name, ``columns`` says for how many columns, and ``options`` are those of its function.
+    size, draws : int
+        Observations in each data set, and how many data sets.
+    prior : mapping or "paper", optional
+        As for `fit`.
+    method : str, optional
+        The simulator; see `simulate`.
+    seed : int
+
+    Returns
+    -------
+    parameters : dict of arrays
+        By name, one entry a draw.
+    rows : (draws, size, d) integers
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd, numpyro.distributions as dist
+    >>> parameters, rows = dfd.prior_predictive("poisson", 50, 20, prior={"rate": dist.Gamma(2.0, 1.0)})
+    >>> rows.shape, parameters["rate"].shape
+    ((20, 50, 1), (20,))
+    """
+    if draws < 1 or size < 1:
+        raise SettingError("draws and size must be at least 1")
+    require_seed(seed)
+    made = models.by_name(model, columns, options, prior) if isinstance(model, str) else model.current()
+    made = made.with_priors(models.paper_priors(made) if isinstance(prior, str) else prior)
+    rng = np.random.default_rng([seed, 4])
+    thetas = made.space.draw_priors(draws, int(rng.integers(2**31)))
+    rows, _, _ = draw(made, thetas, size, method, rng)
+    return made.space.unflatten(thetas), rows

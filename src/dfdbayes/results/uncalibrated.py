@@ -1,4 +1,4 @@
-"""What the intervals would be without calibration: beta = 1 and no adjustment, beside those of the fit.
+"""What the intervals would be without calibration: beta = 1, beside those of the fit.
 
 The posterior at beta = 1 is drawn from its normal approximation in unconstrained coordinates. That costs a few Newton
 steps and no chains, and is exact enough for what it is shown for: how far calibration moved the widths.
@@ -15,6 +15,7 @@ from ..inference import sampling
 from ..inference.minimise import Minimum
 from ..inference.objective import Objective
 from ..inference.posterior import named_draws, posterior
+from .intervals import intervals
 from .predictive import parameters_of
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ def uncalibrated_intervals(
 
 
 def is_calibrated(fit: Fit) -> bool:
-    """Whether anything was done to the width of the posterior: a weight other than 1, or adjusted draws."""
-    return fit.beta != 1.0 or fit.settings["adjust"] is not None
+    """Whether anything was done to the width of the posterior: a weight other than 1, or one for each direction."""
+    return fit.beta != 1.0 or fit.calibration.curvature is not None
 
 
 def outweighed(fit: Fit, interval: float = 0.95) -> tuple[str, ...]:
@@ -64,8 +65,7 @@ def side_by_side(fit: Fit, interval: float = 0.95) -> pd.DataFrame:
     """The fit's own intervals, those at beta = 1, and how many times as wide the fit's own are."""
     plain = fit.uncalibrated
     assert plain is not None
-    draws = np.stack([values.reshape(-1) for values in fit.entries.values()])
-    low, high = np.quantile(draws, [0.5 * (1 - interval), 0.5 * (1 + interval)], axis=1)
+    low, high, _ = intervals(fit.entries, interval, fit.edges)
     width = (plain["high"] - plain["low"]).to_numpy()
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = (high - low) / width

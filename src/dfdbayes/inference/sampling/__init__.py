@@ -7,13 +7,14 @@ from typing import Any
 
 from ...errors import SettingError
 from .base import Draws, centre
+from .independence import Auto, Independence
 from .laplace import Laplace
 from .nuts import NUTS
 from .random_walk import RandomWalk
 
-__all__ = ["NUTS", "Draws", "Laplace", "RandomWalk", "by_name", "centre"]
+__all__ = ["NUTS", "Auto", "Draws", "Independence", "Laplace", "RandomWalk", "by_name", "centre"]
 
-_BY_NAME = {"nuts": NUTS, "random-walk": RandomWalk, "laplace": Laplace}
+_BY_NAME = {"auto": Auto, "nuts": NUTS, "independence": Independence, "random-walk": RandomWalk, "laplace": Laplace}
 
 
 def by_name(
@@ -31,7 +32,8 @@ def by_name(
     if isinstance(sampler, str):
         if sampler not in _BY_NAME:
             raise SettingError(f"there is no sampler '{sampler}'; known: {', '.join(_BY_NAME)}")
-        sampler = NUTS(target=0.8) if sampler == "nuts" and bounded else _BY_NAME[sampler]()
+        tuned = {"target": 0.8} if bounded and sampler in ("nuts", "auto") else {}
+        sampler = _BY_NAME[sampler](**tuned)
     if not hasattr(sampler, "run"):
         raise SettingError(
             f"{sampler!r} is not a sampler; give a word ({', '.join(_BY_NAME)}) or a dfd.samplers object"

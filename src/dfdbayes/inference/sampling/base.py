@@ -34,6 +34,8 @@ class Draws:
 
     z: Float[np.ndarray, "chains draws p"]
     stats: dict[str, np.ndarray]
+    sampler: str
+    """The name of the sampler that drew them."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +82,9 @@ def _covariance(hessian: np.ndarray) -> np.ndarray:
     """The inverse of a Hessian; flat or upward directions are given a little curvature first."""
     if not np.isfinite(hessian).all():
         return 0.01 * np.eye(len(hessian))
-    values, vectors = np.linalg.eigh(hessian)
-    floor = max(1e-12 * float(values[-1]), 1e-2)
-    covariance = (vectors / np.maximum(values, floor)) @ vectors.T
+    scale = np.sqrt(np.maximum(np.abs(np.diag(hessian)), 1e-12 * np.abs(hessian).max() + 1e-300))
+    values, vectors = np.linalg.eigh(hessian / scale / scale[:, None])  # units of measurement do not matter
+    covariance = (vectors / np.maximum(values, 1e-9)) @ vectors.T / scale / scale[:, None]
     return 0.5 * (covariance + covariance.T)
 
 

@@ -32,7 +32,7 @@ class Laplace:
         rng = np.random.default_rng([seed, 2])
         noise = rng.standard_normal((self.chains, self.draws, len(around.mode)))
         advance(self.draws)
-        return Draws(around.mode + noise @ around.factor.T, {})
+        return Draws(around.mode + noise @ around.factor.T, {}, self.name)
 
     @property
     def transitions(self) -> int:

@@ -146,7 +146,7 @@ class NUTS:
         stats = {
             name: np.moveaxis(np.concatenate([part[name] for part in kept]), 0, 1)[:, : self.draws] for name in kept[0]
         }
-        return Draws(stats.pop("z"), stats)
+        return Draws(stats.pop("z"), stats, self.name)
 
     @property
     def transitions(self) -> int:

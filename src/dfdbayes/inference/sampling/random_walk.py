@@ -87,7 +87,7 @@ class RandomWalk:
             advance(BLOCK)
         chosen = self.warmup + self.thin * np.arange(1, self.draws + 1) - 1
         stats = {name: np.moveaxis(np.concatenate([part[name] for part in kept])[chosen], 0, 1) for name in kept[0]}
-        return Draws(stats.pop("z"), stats)
+        return Draws(stats.pop("z"), stats, self.name)
 
     @property
     def transitions(self) -> int:

@@ -1,0 +1,106 @@
+"""What a run was asked to do, checked before any data are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .. import losses
+from .._util.process import require_seed
+from ..data.dataset import Dataset
+from ..errors import SettingError
+from ..inference import resampling as resamplings
+from ..inference import sampling
+from ..inference.calibration import RESAMPLING, require_positive
+from ..losses.base import AbstractLoss
+from ..models.base import AbstractModel
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run was asked to do with a loss, checked."""
+
+    asked_loss: AbstractLoss | None
+    """None where the choice is left to the model."""
+    method: str | float
+    on_failure: str
+    asked_sampler: tuple[Any, int | None, int | None, int | None]
+    """A word or a sampler, and lengths of chains where they are given."""
+    bootstrap: int
+    resampling: Any
+    seed: int
+    reason: str = ""
+    """Why this loss, where it was chosen for the user."""
+
+    @classmethod
+    def of(
+        cls, loss: Any, calibration: str | float | None, beta: float | None, on_failure: str, sampler: Any,
+        draws: int | None, warmup: int | None, chains: int | None, bootstrap: int, resampling: Any,
+        seed: int,
+    ) -> Plan:  # fmt: skip
+        """Refuse what makes no sense, before any data are read."""
+        require_seed(seed)
+        for name, number in {"draws": draws, "warmup": warmup, "chains": chains, "bootstrap": bootstrap}.items():
+            absent = number is None and name != "bootstrap"
+            if not absent and (isinstance(number, bool) or not isinstance(number, (int, np.integer))):
+                raise SettingError(f"{name} is {number!r}; it must be a whole number")
+        draws, warmup, chains = (None if number is None else int(number) for number in (draws, warmup, chains))
+        seed, bootstrap, beta = int(seed), int(bootstrap), None if beta is None else _as_number(beta)
+        found = None if isinstance(loss, str) and loss == "auto" else losses.by_name(loss)
+        sampling.by_name(sampler, draws, warmup, chains)
+        if beta is not None:
+            require_positive(beta)
+        method = beta if beta is not None else "curvature" if calibration is None else calibration
+        lengths = (draws, warmup, chains)
+        plan = cls(found, method, on_failure, (sampler, *lengths), bootstrap, resampling, seed)
+        if plan.resamples:
+            resamplings.require_size(bootstrap)
+        return plan
+
+    def of_data(self, model: AbstractModel, data: Dataset) -> list[Plan]:
+        """The same with a loss; where the choice was left to the model, with a second one that cannot run away."""
+        if self.asked_loss is not None:
+            return [self]
+        name, reason = model.advise(data)
+        chosen = [(losses.by_name(name), reason)]
+        if not chosen[0][0].bounded:
+            other = "likelihood" if model.log_normaliser is not None else "ratio"
+            chosen.append((losses.by_name(other), f"the {chosen[0][0].title} has no minimum to rely on in these data"))
+        return [replace(self, asked_loss=loss, reason=why) for loss, why in chosen]
+
+    @property
+    def loss(self) -> AbstractLoss:
+        assert self.asked_loss is not None, "the data have not been seen"
+        return self.asked_loss
+
+    @property
+    def sampler(self) -> Any:
+        return sampling.by_name(*self.asked_sampler, bounded=self.loss.bounded)
+
+    @property
+    def needs_minimum(self) -> bool:
+        """Whether a loss without a minimum has no answer: a proper prior gives one where the loss is bounded."""
+        return self.method != "curvature" or not self.loss.bounded
+
+    @property
+    def resamples(self) -> bool:
+        """Whether bootstrap fits are needed."""
+        return self.method in RESAMPLING
+
+    @property
+    def fits(self) -> int:
+        return self.bootstrap if self.resamples else 0
+
+    @property
+    def needs_units(self) -> bool:
+        """Whether anything depends on what is independent in the data."""
+        return self.resamples or self.method in ("curvature", "lyddon")
+
+
+def _as_number(beta: Any) -> float:
+    try:
+        return float(beta)
+    except (TypeError, ValueError):
+        raise SettingError(f"beta is {beta!r}; it must be a positive number (beta > 0)") from None

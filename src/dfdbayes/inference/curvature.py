@@ -1,0 +1,179 @@
+"""The curvature-adjusted loss: the estimator's information in every direction, and then the prior.
+
+One weight cannot serve all directions of a loss, and a weight that matches a *posterior* with the estimator's spread
+counts the prior twice. So the loss alone is calibrated,
+
+    D_c(y) = beta D(m + C (y - m)) + l . (y - m),     posterior: pi exp(-D_c),
+
+with C such that the Hessian of D_c at m is the estimator's information G there (Godambe's, H J^-1 H), and l such that
+its gradient there fits. Where data are strong the posterior is as wide as the estimator varies, where they are weak it
+is as wide as the prior, and for a likelihood that is right it is Bayes. Chandler and Bate (2007), Ribatet, Cooley and
+Davison (2012) and Shaby (2014) adjust composite likelihoods in this way.
+
+All is in the minimiser's coordinates y: unconstrained, but parameters that may lie on the edge of their support are
+left as they are, so that a loss is calibrated on the whole line and its posterior cut off at the edge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..errors import MinimiserError
+from ..models.parameters import Space
+from .minimise import Minimum, evaluate, interior, mode
+from .objective import Objective
+
+ROUNDS = 8  # of mode and weight in turn; three are enough as a rule
+SETTLED = 1e-3  # relative change of the weight at which they end
+FLAT = 1e-3  # least curvature of the loss in a direction, as a share of the posterior's
+SHRINK = 2.0  # times parameters per unit: how far weights of directions move to their median
+MOST = 0.9  # of that, at most
+CAP = 1.5  # times the common weight, at most, that a direction may have; less where there are many
+
+
+def cap(parameters: int) -> float:
+    """How much more than the common weight the best measured direction may get.
+
+    Of many estimated weights the largest are too large by chance, and a direction in which no unit differs seems to be
+    known exactly: this is what keeps both honest.
+    """
+    return 1.0 + (CAP - 1.0) * min(1.0, (36.0 / parameters) ** 0.25)
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """A calibrated loss, by what it does to the loss as it is.
+
+    Attributes
+    ----------
+    beta : float
+        The common weight: the median over directions.
+    centre : (p,) floats
+        m, in the minimiser's coordinates.
+    stretch : (p, p) floats
+        C.
+    tilt : (p,) floats
+        l.
+    information : (p, p) floats
+        G, the Hessian of the calibrated loss at m.
+    precision : (p, p) floats
+        Minus the Hessian of the prior's log density there.
+    pull, force : (p,) floats
+        Gradients at m: of the calibrated loss, and of the prior's log density.
+    weights : (p,) floats
+        The weights of the directions.
+    """
+
+    beta: float
+    centre: Float[np.ndarray, " p"]
+    stretch: Float[np.ndarray, "p p"]
+    tilt: Float[np.ndarray, " p"]
+    information: Float[np.ndarray, "p p"]
+    precision: Float[np.ndarray, "p p"]
+    pull: Float[np.ndarray, " p"]
+    force: Float[np.ndarray, " p"]
+    weights: Float[np.ndarray, " p"]
+
+    @cached_property
+    def covariance(self) -> Float[np.ndarray, "p p"]:
+        """Of the posterior's normal approximation."""
+        return np.linalg.inv(_definite(self.information + self.precision)[0])
+
+    @property
+    def from_data(self) -> Float[np.ndarray, " p"]:
+        """By parameter, the share of what is known that the data gave: 0 where the posterior is the prior."""
+        prior = np.linalg.inv(_definite(self.precision, 1e-6)[0])
+        return np.clip(1.0 - np.diag(self.covariance) / np.diag(prior), 0.0, 1.0)
+
+    @property
+    def moved(self) -> Float[np.ndarray, " p"]:
+        """By parameter, how far the prior moved the estimate, in the posterior's standard deviations."""
+        free, _ = _definite(self.information, 1e-4)
+        without = -np.linalg.solve(free, self.pull)
+        held = self.covariance @ (self.force - self.pull)
+        return (held - without) / np.sqrt(np.diag(self.covariance))
+
+
+@partial(jax.jit, static_argnums=0)
+def _prior(space: Space, y: Array, priors: dict[str, Any], soft: Array) -> tuple[Array, Array, Array]:
+    """Gradient and Hessian of the prior's log density at y, and d theta / d y."""
+
+    def log_prior(y: Array) -> Array:
+        return space.log_prior_at_y(y, priors, soft)
+
+    slope = jax.jvp(space.from_y, (y,), (jnp.ones_like(y),))[1]
+    return jax.grad(log_prior)(y), jax.hessian(log_prior)(y), slope
+
+
+def curvature(objective: Objective, minimum: Minimum) -> Curvature:
+    """Calibrate a loss on its data. ``minimum`` says where to begin; it need not be one."""
+    space = objective.model.space
+    soft = jnp.asarray(1e-6 * space.prior_quantiles([0.84])[0] * space.square)
+    beta, centre = 1.0, space.to_y(interior(space, minimum.vector))
+    for _ in range(ROUNDS):
+        centre = mode(objective, beta, minimum, centre)
+        _, gradient, hessian, _ = evaluate(objective, centre)
+        force, bend, slope = map(np.asarray, _prior(space, jnp.asarray(centre), space.priors, soft))
+        if not all(np.isfinite(part).all() for part in (gradient, hessian, force, bend)):
+            raise MinimiserError(
+                f"the loss or the prior is not finite at the posterior's mode ({_where(space, centre)}). What to do: "
+                "check the data for values that the model cannot have, or give a prior that is finite there."
+            )
+        size, total, squares = objective.moments(space.from_y(centre))
+        about = (squares - np.outer(total, total) / size) * size / max(size - 1.0, 1.0)
+        hessian, across, ratios = _directions(hessian, slope[:, None] * about * slope, beta, -bend)
+        shrink = min(MOST, SHRINK * space.size / size)
+        ratios = (1.0 - shrink) * ratios + shrink * np.median(ratios)
+        before, beta = beta, 1.0 / float(np.median(ratios))
+        if abs(np.log(beta / before)) < SETTLED:
+            break
+    weights = np.minimum(1.0 / ratios, cap(space.size) * beta)
+    pushed = hessian @ across
+    information = (pushed * weights) @ pushed.T
+    stretch = (across * np.sqrt(weights / beta)) @ pushed.T
+    pull = (pushed * weights) @ (across.T @ gradient)
+    tilt = pull - beta * stretch.T @ gradient
+    return Curvature(beta, centre, stretch, tilt, information, -bend, pull, force, weights)
+
+
+def _directions(
+    hessian: np.ndarray, squares: np.ndarray, beta: float, precision: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The Hessian made positive, directions u with u' H u = 1 and u' J u = lambda, and the lambdas.
+
+    Curvatures are measured against the posterior's own, beta H + P: those below `FLAT` of it are raised to that.
+    """
+    _, (root, inverse) = _definite(beta * hessian + precision, 1e-8)
+    relative = inverse @ hessian @ inverse.T
+    values, turn = np.linalg.eigh(0.5 * (relative + relative.T))
+    values = np.maximum(values, FLAT / beta)
+    raised = root @ turn
+    hessian = (raised * values) @ raised.T
+    across = inverse.T @ turn / np.sqrt(values)
+    ratios, last = np.linalg.eigh(across.T @ squares @ across)
+    return hessian, across @ last, np.maximum(ratios, 1e-12 * max(float(ratios[-1]), 1e-300))
+
+
+def _definite(matrix: np.ndarray, least: float = 1e-10) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """A symmetric matrix with its eigenvalues raised to ``least``, and a root of it with its inverse.
+
+    The eigenvalues are those after scaling to a unit diagonal, so units of measurement do not matter.
+    """
+    scale = np.sqrt(np.maximum(np.abs(np.diag(matrix)), 1e-300))
+    values, vectors = np.linalg.eigh(matrix / scale / scale[:, None])
+    values = np.maximum(values, least)
+    root = scale[:, None] * vectors * np.sqrt(values)
+    inverse = (vectors / np.sqrt(values)).T / scale
+    return root @ root.T, (root, inverse)
+
+
+def _where(space: Space, y: np.ndarray) -> str:
+    theta = np.asarray(space.from_y(y))
+    return ", ".join(f"{name} = {value:.3g}" for name, value in list(zip(space.names, theta, strict=True))[:4])

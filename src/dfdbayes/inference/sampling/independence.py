@@ -1,0 +1,186 @@
+"""Proposals from a nearly normal approximation, each accepted or refused: an independence chain.
+
+A calibrated posterior is nearly normal, and then draws from a normal approximation need little correction: one value
+of the density for each draw, and no gradient. The approximation is the one at the mode first, and then has the mean and
+the covariance that importance weights give, three times. How heavy the tail of the last weights is (Pareto k; Vehtari
+et al., 2024) and how many draws they are worth say whether that is enough; `Auto` turns to NUTS where it is not.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import arviz_stats
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..._util.checkpoint import NOTHING, Checkpoint
+from .base import Advance, Centre, Draws, LogDensity
+from .nuts import NUTS
+
+AT_ONCE = 64  # densities evaluated side by side,
+BLOCK = 1024  # and in one compiled call
+PILOT = 1024  # proposals that an approximation is refined from
+HEAVY = 0.7  # Pareto k beyond which importance weights are not to be trusted
+GOOD = 0.5  # share of pilot draws that importance weights are worth from which an approximation stays as it is
+LEAST = 400.0  # draws that those of the chains must be worth, of every coordinate and its square
+TAILS = 3.0  # and more with the dimension: degrees of freedom of proposals, whose tails must not be the lighter ones
+
+
+@partial(jax.jit, static_argnums=0)
+def _values(log_density: LogDensity, z: Array, inputs: Any) -> Array:
+    return jax.lax.map(lambda point: log_density(point, inputs), z, batch_size=AT_ONCE)
+
+
+@dataclass(frozen=True)
+class Independence:
+    """An independence Metropolis chain whose proposals come from the normal approximation at the mode."""
+
+    draws: int = 1000
+    warmup: int = 0
+    chains: int = 4
+    name = "independence"
+
+    def run(
+        self,
+        log_density: LogDensity,
+        inputs: Any,
+        around: Centre,
+        seed: int,
+        advance: Advance,
+        checkpoint: Checkpoint = NOTHING,
+    ) -> Draws:
+        rng = np.random.default_rng([seed, 2])
+        size = self.draws + 1  # the first of each chain is where it starts
+        for last in (False, False, False, True):
+            shape = (self.chains, size) if last else (1, PILOT)
+            proposed, values, weights = _proposed(log_density, inputs, around, shape, rng)
+            if not last:
+                around = _refined(proposed[0], weights[0], around)
+        chosen, rates = _accepted(weights, np.log(rng.random((self.chains, size))))
+        advance(self.draws)
+        stats = {
+            "lp": np.take_along_axis(values, chosen, axis=1),
+            "acceptance_rate": rates,
+            "pareto_k": np.full(chosen.shape, _tail(weights)),
+        }
+        return Draws(np.take_along_axis(proposed, chosen[..., None], axis=1), stats, self.name)
+
+    @property
+    def transitions(self) -> int:
+        return self.draws
+
+
+def _proposed(
+    log_density: LogDensity, inputs: Any, around: Centre, shape: tuple[int, int], rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Points of a t distribution about the centre, the log density there, and the logs of importance weights."""
+    p = len(around.mode)
+    freedom = TAILS + p + p**2 / 20.0
+    noise = rng.standard_normal((*shape, p)) * np.sqrt(freedom / rng.chisquare(freedom, (*shape, 1)))
+    points = around.mode + noise @ around.factor.T
+    flat = points.reshape(-1, points.shape[-1])
+    filled = jnp.asarray(np.resize(flat, (-(-len(flat) // BLOCK) * BLOCK, flat.shape[1])))
+    parts = [np.asarray(_values(log_density, part, inputs)) for part in np.split(filled, len(filled) // BLOCK)]
+    values = np.concatenate(parts)[: len(flat)].reshape(shape)
+    return points, values, values + 0.5 * (freedom + p) * np.log1p(np.sum(noise**2, axis=2) / freedom)
+
+
+def _refined(points: np.ndarray, weights: np.ndarray, around: Centre) -> Centre:
+    """The approximation with the mean and covariance of weighted points, as far as these can be trusted."""
+    smooth = _smoothed(weights)[0]
+    if smooth is None:
+        return around
+    share = np.exp(smooth - smooth.max())
+    share /= share.sum()
+    worth = 1.0 / np.sum(share**2)
+    if worth > GOOD * len(points):
+        return around
+    trust = worth / (worth + 5.0 * points.shape[1])
+    mean = share @ points
+    away = points - mean
+    covariance = (away * share[:, None]).T @ away * worth / max(worth - 1.0, 1.0)
+    try:
+        factor = np.linalg.cholesky(trust * covariance + (1 - trust) * around.factor @ around.factor.T)
+    except np.linalg.LinAlgError:
+        return around
+    return Centre((1 - trust) * around.mode + trust * mean, factor)
+
+
+def _accepted(weights: Float[np.ndarray, "c s"], heights: Float[np.ndarray, "c s"]) -> tuple[np.ndarray, np.ndarray]:
+    """Which proposal each chain holds after every step, and each step's acceptance probability."""
+    chains, size = weights.shape
+    each = np.arange(chains)
+    at, held, rates = np.argmax(weights[:, :1], axis=1), np.empty((chains, size - 1), int), np.empty((chains, size - 1))
+    with np.errstate(invalid="ignore"):
+        for step in range(1, size):
+            change = weights[:, step] - weights[each, at]
+            change = np.where(np.isnan(change), 0.0, change)  # from one impossible point to another
+            at = np.where(heights[:, step] < change, step, at)
+            held[:, step - 1], rates[:, step - 1] = at, np.exp(np.minimum(change, 0.0))
+    return held, rates
+
+
+def _tail(weights: np.ndarray) -> float:
+    """Pareto k of importance weights from their logarithms; infinite where many of them are zero."""
+    return _smoothed(weights.reshape(-1))[1]
+
+
+def _smoothed(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
+    """Pareto-smoothed logarithms of importance weights, minus infinity where they are zero, and Pareto k."""
+    finite = np.isfinite(weights)
+    if finite.sum() < max(20, 0.5 * len(weights)):
+        return None, float("inf")
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        found, k = arviz_stats.base.array_stats.psislw(-weights[finite])
+    smooth = np.full(len(weights), -np.inf)
+    smooth[finite] = found
+    return smooth, float(k) if np.isfinite(k) else float("inf")
+
+
+def _worth(z: Float[np.ndarray, "c s p"]) -> float:
+    """The smallest effective number of draws of any coordinate."""
+    axes = {"chain_axis": 0, "draw_axis": 1}
+    parts = [arviz_stats.base.array_stats.ess(z[..., i], **axes, method="bulk") for i in range(z.shape[-1])]
+    return float(np.min(parts))
+
+
+@dataclass(frozen=True)
+class Auto:
+    """An independence chain where the posterior is close to its normal approximation, else NUTS."""
+
+    target: float = 0.9
+    draws: int = 1000
+    warmup: int = 500
+    chains: int = 4
+    name = "auto"
+
+    def run(
+        self,
+        log_density: LogDensity,
+        inputs: Any,
+        around: Centre,
+        seed: int,
+        advance: Advance,
+        checkpoint: Checkpoint = NOTHING,
+    ) -> Draws:
+        quick = Independence(draws=self.draws, chains=self.chains)
+        found = quick.run(log_density, inputs, around, seed, lambda done: None)
+        if found.stats["pareto_k"][0, 0] < HEAVY and _worth(found.z) > min(LEAST, 0.1 * found.z[..., 0].size):
+            advance(self.transitions)
+            return found
+        return self._chains.run(log_density, inputs, around, seed, advance, checkpoint)
+
+    @property
+    def _chains(self) -> NUTS:
+        return NUTS(self.target, self.draws, self.warmup, self.chains)
+
+    @property
+    def transitions(self) -> int:
+        return self._chains.transitions
