@@ -109,7 +109,7 @@ WORDS = [
     "--states",
     "--rates",
     "1,2",
-    "--adjust",
+    "--calibration",
     "summary",
     "models",
     "rerun",
@@ -193,7 +193,7 @@ def suite(folder, files_wanted, arguments_wanted, data_wanted):
 
 def test_a_few_inputs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    suite(tmp_path, 40, 60, 25)
+    suite(tmp_path, 12, 60, 3)
 
 
 @pytest.mark.slow

@@ -19,7 +19,8 @@ import dfdbayes as dfd
 from dfdbayes._util.checkpoint import Folder
 
 COMMAND = [sys.executable, "-m", "dfdbayes"]
-QUICK = ("--bootstrap", "100", "--draws", "200", "--warmup", "100")
+LONG = ("--calibration", "gpc", "--bootstrap", "100", "--sampler", "nuts", "--draws", "200", "--warmup", "100")
+QUICK = ("--draws", "200")
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,7 @@ def draws(folder):
 def test_state_is_used_again_and_of_one_run_only(tmp_path):
     rows = np.random.default_rng(0).poisson(3.0, 200)
     settings = {"bootstrap": 100, "draws": 100, "warmup": 100, "progress": False}
+    settings |= {"loss": "dfd", "calibration": "score-matching-invariant", "sampler": "nuts"}
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -72,7 +74,7 @@ def test_kept_parts_never_execute_code(tmp_path):
 
 def killed_after(seconds, visits, out):
     process = subprocess.Popen(
-        [*COMMAND, "fit", visits, "--model", "cmp", "--out", out, "--resume", *QUICK],
+        [*COMMAND, "fit", visits, "--model", "cmp", "--out", out, "--resume", *LONG],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     time.sleep(seconds)
@@ -83,9 +85,9 @@ def killed_after(seconds, visits, out):
 @pytest.mark.slow
 def test_kill_at_twenty_moments_and_resume(visits, tmp_path, record_property):
     whole = tmp_path / "whole"
-    command("fit", visits, "--model", "cmp", "--out", whole, *QUICK, check=True)  # fills the cache of compiled code
+    command("fit", visits, "--model", "cmp", "--out", whole, *LONG, check=True)  # fills the cache of compiled code
     began = time.perf_counter()
-    command("fit", visits, "--model", "cmp", "--out", whole, *QUICK, check=True)
+    command("fit", visits, "--model", "cmp", "--out", whole, *LONG, check=True)
     length = time.perf_counter() - began
     wanted, rng, unfinished = draws(whole), random.Random(0), 0
     for k in range(20):
@@ -94,7 +96,7 @@ def test_kill_at_twenty_moments_and_resume(visits, tmp_path, record_property):
         unfinished += not (out / "run.json").exists()
         if (out / "posterior.nc").exists():  # complete, or not there at all
             np.testing.assert_array_equal(draws(out), wanted)
-        command("fit", visits, "--model", "cmp", "--out", out, "--resume", *QUICK, check=True)
+        command("fit", visits, "--model", "cmp", "--out", out, "--resume", *LONG, check=True)
         np.testing.assert_array_equal(draws(out), wanted)
         assert not (out / "checkpoint").exists()
         leftovers = {p.name for p in out.iterdir() if not p.name.endswith(".part")}
@@ -106,7 +108,7 @@ def test_kill_at_twenty_moments_and_resume(visits, tmp_path, record_property):
 def test_ctrl_c_keeps_what_is_done(visits, tmp_path):
     out = tmp_path / "run"
     process = subprocess.Popen(
-        [*COMMAND, "fit", visits, "--model", "cmp", "--out", out, "--draws", "100000"],
+        [*COMMAND, "fit", visits, "--model", "cmp", "--out", out, "--sampler", "nuts", "--draws", "100000"],
         stderr=subprocess.PIPE,
         text=True,
     )

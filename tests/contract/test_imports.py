@@ -16,13 +16,14 @@ ROAD = [
 INSIDE = {
     "_util": ["identity", "process", "resources", "files", "checkpoint", "timing", "progress"],
     "data": ["domain", "reading", "distinct", "interpreting", "dataset", "sites", "describe", "builtin"],
-    "models": ["graphs", "parameters", "priors", "normaliser", "tables", "base", "exponential_tables", "exponential",
+    "models": ["graphs", "priors", "parameters", "normaliser", "tables", "base", "exponential_tables", "exponential",
                "starts", "counts", "lattice", "mixture", "network_tables", "network", "__init__", "from_file"],
     "losses": ["base", "kernels", "divergence", "local", "pseudo", "likelihood", "stein", "__init__"],
-    "inference": ["objective", "minimise", "resampling", "calibration", "adjustment", "posterior", "sampling",
+    "inference": ["objective", "newton", "minimise", "resampling", "curvature", "calibration", "posterior", "sampling",
                   "diagnostics"],
-    "results": ["stein", "goodness_of_fit", "predictive", "checks", "uncalibrated", "fit_result", "evidence"],
-    "fitting": ["fit", "comparison", "coverage"],
+    "results": ["stein", "goodness_of_fit", "predictive", "checks", "intervals", "uncalibrated", "fit_result",
+                "evidence"],
+    "fitting": ["plan", "fit", "comparison", "coverage"],
     "backends": ["local", "dask"],
 }  # fmt: skip
 

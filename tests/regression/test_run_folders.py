@@ -64,7 +64,8 @@ def test_an_interrupted_run_is_not_destroyed_by_forgetting_resume(call, tmp_path
 def test_two_runs_do_not_share_a_folder(tmp_path, visits):
     """The second is refused while the first runs; nobody reads the other's parts."""
     out = tmp_path / "out"
-    words = ["fit", visits, "--model", "cmp", "--out", out, "--draws", "100000"]
+    words = ["fit", visits, "--model", "cmp", "--sampler", "nuts", "--calibration", "gpc", "--out", out]
+    words += ["--draws", "100000"]
     first = subprocess.Popen([*COMMAND, *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         for _ in range(600):

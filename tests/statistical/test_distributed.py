@@ -16,7 +16,8 @@ from dfdbayes.data import dataset as data
 
 dask = pytest.importorskip("distributed")
 SAME = 1e-10
-QUICK = {"bootstrap": 100, "sampler": "laplace", "progress": False}
+PLAIN = {"sampler": "laplace", "progress": False}
+QUICK = PLAIN | {"calibration": "score-matching-invariant", "bootstrap": 100}
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +78,8 @@ def test_rows_that_stay_with_two_workers_and_come_back_from_them(counts, wanted,
     assert "sample" in spread.data.source
     assert_same(spread, wanted)
     assert_same(dfd.fit(model(), counts[0], loss="ratio", client=client, **QUICK), wanted)  # from memory
-    with pytest.raises(dfd.errors.SettingError, match="other machines"):
-        dfd.fit(model(), counts[1], loss="ratio", client=client, calibration="lyddon", progress=False)
+    here, there = (dfd.fit(model(), counts[1], loss="ratio", client=c, **PLAIN) for c in (None, client))
+    assert_same(there, here)  # the default calibration: gradients of single rows are squared where the rows are
     monkeypatch.setattr(distributed, "GATHERED", 10**6)
     gathered = dfd.fit(model(), counts[1], loss="ratio", client=client, **QUICK)
     assert gathered.data.source == counts[1].name

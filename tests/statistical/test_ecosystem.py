@@ -14,9 +14,8 @@ from pages import cells, python
 
 
 def reference():
-    return dfd.fit(
-        "cmp", dfd.datasets.sales(), loss="ratio", calibration="score-matching-invariant", adjust=None, progress=False
-    )
+    weight = {"calibration": "score-matching-invariant", "prior": "paper"}
+    return dfd.fit("cmp", dfd.datasets.sales(), loss="ratio", progress=False, **weight)
 
 
 def assert_same(draws: dict, weight: float, effective: float) -> None:

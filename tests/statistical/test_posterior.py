@@ -25,10 +25,10 @@ def exact_poisson_moments(objective, beta):
     return mean, np.sqrt(weight @ (grid - mean) ** 2)
 
 
-@pytest.mark.parametrize("sampler", ["nuts", "random-walk"])
+@pytest.mark.parametrize("sampler", ["nuts", "independence", "random-walk"])
 def test_samplers_find_the_exact_posterior(sampler):
     data = dfd.Dataset.of(np.random.default_rng(3).poisson(3.0, 60))
-    fit = dfd.fit("poisson", data, beta=0.7, sampler=sampler, progress=False)
+    fit = dfd.fit("poisson", data, loss="dfd", prior="paper", beta=0.7, sampler=sampler, progress=False)
     mean, sd = exact_poisson_moments(dfd.objective(fit.model, data), 0.7)
     row = fit.summary().loc["rate"]
     assert abs(row["mean"] - mean) < Z_LIMIT * row["mcse_mean"]
@@ -38,8 +38,8 @@ def test_samplers_find_the_exact_posterior(sampler):
 def test_ten_random_walk_chains_mix_and_agree_with_nuts(reference):
     """The paper's sampler: R-hat below 1.02 for all ten chains; and the same posterior as NUTS."""
     model = dfd.models.ConwayMaxwellPoisson()
-    walk = dfd.fit(model, reference, beta=2.87, sampler="random-walk", seed=0, progress=False)
-    nuts = dfd.fit(model, reference, beta=2.87, seed=1, progress=False)
+    walk = dfd.fit(model, reference, loss="dfd", beta=2.87, sampler="random-walk", seed=0, progress=False)
+    nuts = dfd.fit(model, reference, loss="dfd", beta=2.87, sampler="nuts", seed=1, progress=False)
     assert walk.posterior.sizes["chain"] == 10
     a, b = walk.summary(), nuts.summary()
     assert (a["r_hat"] < 1.02).all() and (b["r_hat"] < 1.01).all()
@@ -52,8 +52,8 @@ def test_ten_random_walk_chains_mix_and_agree_with_nuts(reference):
 
 def test_laplace_is_close_where_the_posterior_is_normal(reference):
     model = dfd.models.ConwayMaxwellPoisson()
-    laplace = dfd.fit(model, reference, beta=2.87, sampler="laplace", progress=False).summary()
-    nuts = dfd.fit(model, reference, beta=2.87, progress=False).summary()
+    laplace = dfd.fit(model, reference, loss="dfd", beta=2.87, sampler="laplace", progress=False).summary()
+    nuts = dfd.fit(model, reference, loss="dfd", beta=2.87, progress=False).summary()
     np.testing.assert_allclose(laplace["mean"], nuts["mean"], rtol=0.01)
     np.testing.assert_allclose(laplace["sd"], nuts["sd"], rtol=0.1)
 
@@ -61,7 +61,7 @@ def test_laplace_is_close_where_the_posterior_is_normal(reference):
 def test_same_seed_same_draws_and_row_order_does_not_matter(reference):
     values = np.repeat(reference.rows[:, 0], reference.counts.astype(int))
     shuffled = np.random.default_rng(0).permutation(values)
-    settings = {"draws": 100, "bootstrap": 50, "progress": False}
+    settings = {"loss": "dfd", "calibration": "gpc", "draws": 100, "bootstrap": 50, "progress": False}
     first, second = (dfd.fit("cmp", x, seed=3, **settings) for x in (values, shuffled))
     other = dfd.fit("cmp", values, seed=4, **settings)
     for name in ("rate", "nu"):

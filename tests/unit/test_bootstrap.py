@@ -89,7 +89,7 @@ def test_degenerate_resamples_are_counted_and_reported():
     assert degenerate(objective, resample(objective, 0, 400, "dirichlet")) == 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fit = dfd.fit("poisson", x, loss="ratio", sampler="laplace", progress=False)
+        fit = dfd.fit("poisson", x, loss="ratio", calibration="gpc", sampler="laplace", progress=False)
     assert any(f"in {slow} of 400 resamples a column" in warning for warning in fit.warnings)
     assert fit.calibration.degenerate == slow
     assert np.isfinite(fit.summary()[["mean", "sd"]].to_numpy()).all()
@@ -99,7 +99,15 @@ def test_blocks_are_resampled_both_ways():
     graph = dfd.graphs.grid(8, 8)
     x = dfd.simulate(dfd.models.Ising(graph), {"temperature": 4.0}, 1, seed=0).rows
     fits = [
-        dfd.fit(dfd.models.Ising(graph), x, loss="pseudo", resampling=kind, sampler="laplace", progress=False)
+        dfd.fit(
+            dfd.models.Ising(graph),
+            x,
+            loss="pseudo",
+            calibration="score-matching-invariant",
+            resampling=kind,
+            sampler="laplace",
+            progress=False,
+        )
         for kind in ("multinomial", "dirichlet")
     ]
     assert [fit.calibration.resampling for fit in fits] == ["multinomial", "dirichlet"]

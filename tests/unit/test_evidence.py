@@ -95,7 +95,7 @@ def test_unknown_priors_never_make_an_edge_absent(tmp_path):
 
 def test_uncalibrated_intervals_are_those_of_beta_one():
     fit = small_fits.counts()
-    plain = small_fits.quietly("cmp", dfd.datasets.sales(), beta=1.0, adjust=None, draws=4000).summary()
+    plain = small_fits.quietly("cmp", dfd.datasets.sales(), beta=1.0, draws=4000).summary()
     found = fit.uncalibrated
     assert list(found.index) == list(plain.index)
     sd = plain["sd"].to_numpy()
@@ -116,7 +116,7 @@ def test_uncalibrated_intervals_of_a_single_lattice():
 
 def test_uncalibrated_intervals_say_what_is_missing(tmp_path):
     fit = small_fits.counts()
-    assert is_calibrated(fit) and not is_calibrated(small_fits.quietly("poisson", [1, 2, 3] * 9, beta=1.0, adjust=None))
+    assert is_calibrated(fit) and not is_calibrated(small_fits.quietly("poisson", [1, 2, 3] * 9, beta=1.0))
     assert "were not computed (check=False)" in render(replace(fit, uncalibrated=None))
     again = side_by_side(dfd.load(fit.save(tmp_path / "f.nc")))
     np.testing.assert_allclose(again.to_numpy(), side_by_side(fit).to_numpy(), rtol=1e-6)

@@ -49,7 +49,7 @@ def test_an_unbounded_loss_is_reported_as_escaped():
     assert found.outcome == "escaped"
     assert "rate ran into" in found.message
     with pytest.raises(dfd.errors.MinimiserError, match="loss='ratio'"):
-        dfd.fit(dfd.models.ConwayMaxwellPoisson(), objective.data, progress=False)
+        dfd.fit(dfd.models.ConwayMaxwellPoisson(), objective.data, loss="dfd", progress=False)
 
 
 def test_over_dispersion_beyond_the_geometric_ends_at_the_boundary():

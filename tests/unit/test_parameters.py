@@ -53,7 +53,7 @@ def test_priors_are_replaced_by_name_and_supports_follow():
     model = dfd.models.ConwayMaxwellPoisson().with_priors({"nu": dist.Uniform(0.1, 2.0)})
     assert model.space.upper.tolist() == [np.inf, 2.0]
     assert model.with_priors({"nu": dist.Normal(1.0, 1.0)}).space.lower.tolist() == [0.0, 0.0]
-    assert describe_prior(model.space.priors["rate"]) == "Chi2(df=3)"
+    assert describe_prior(model.space.priors["rate"]) == "LogNormal(loc=0, scale=5)"
     with pytest.raises(dfd.errors.ModelError, match="no parameter 'theta3'"):
         model.with_priors({"theta3": dist.Normal(0.0, 1.0)})
 
@@ -81,7 +81,7 @@ def test_a_slip_in_a_mass_function_is_reported_where_the_model_is_made():
 
 
 def test_roots_are_folded_onto_one_sign_and_nothing_else_is():
-    space = dfd.models.ConwayMaxwellPoissonGraphical(2).space
+    space = dfd.models.ConwayMaxwellPoissonGraphical(2, prior="squared").space
     z = np.array([-0.5, 0.3, -0.2, 0.4, -0.9])  # two intercepts, one interaction, two nu
     assert space.fold(z).tolist() == [-0.5, 0.3, 0.2, 0.4, 0.9]
     np.testing.assert_array_equal(space.from_z(z), space.from_z(space.fold(z)))

@@ -69,8 +69,10 @@ def test_calibration_shows_both_clouds_or_nothing():
     assert all(word in seen for word in ("rate", "nu", "posterior draws", "bootstrap minimisers"))
     points = plots.calibration(fit).axes[0].lines[1]
     np.testing.assert_allclose(points.get_xdata(), fit.calibration.minimisers[:, 0])
-    given = small_fits.quietly("poisson", [1, 2, 3, 4] * 20, beta=1.0, adjust=None)
+    given = small_fits.quietly("poisson", [1, 2, 3, 4] * 20, beta=1.0)
     assert plots.calibration(given) is None
+    ratios = plots.calibration(small_fits.network())
+    assert "times that at beta = 1" in texts(ratios) and len(ratios.axes[0].lines[1].get_xdata()) == 10
 
 
 def test_entries_are_named_as_in_the_summary():

@@ -95,15 +95,15 @@ def every_warning(monkeypatch) -> tuple[str, ...]:
     tree = assemble({"rate": 1e3 * stuck, "nu": prior, "huge": np.exp(9 * stuck**2)}, {}, fit.data, {})
     monkeypatch.setattr(diagnostics, "flat_parameters", lambda objective, minimum: ("rate",))
     stats = {"diverging": np.ones((4, 250), bool)}
-    found = diagnostics.warnings_of(objective, minimum, calibration, "it lies on an edge.", "bootstrap", stats, tree)
+    found = diagnostics.warnings_of(objective, minimum, calibration, stats, tree)
     return tuple(map(str, found))
 
 
 def test_every_warning_stands_with_its_remedy(monkeypatch):
     warnings = every_warning(monkeypatch)
-    assert len(warnings) == 15
+    assert len(warnings) == 14
     text = unescape(sections.warnings(replace(small_fits.counts(), warnings=warnings)))
-    assert text.count("<strong>What to do:</strong>") == text.count("class=warning") == 15
+    assert text.count("<strong>What to do:</strong>") == text.count("class=warning") == 14
     for warning in warnings:
         happened, marked, remedy = warning.partition("What to do:")
         assert marked and len(remedy) > 10 and happened.strip() in text and remedy in text
@@ -112,7 +112,7 @@ def test_every_warning_stands_with_its_remedy(monkeypatch):
 
 def test_names_are_escaped_everywhere():
     name = "<script>alert('x')</script> & \"more\""
-    fit = small_fits.quietly("poisson", pd.DataFrame({name: [2, 3, 1, 4, 2, 0] * 5}), beta=1.0, adjust=None)
+    fit = small_fits.quietly("poisson", pd.DataFrame({name: [2, 3, 1, 4, 2, 0] * 5}), beta=1.0)
     text = render(replace(fit, data=replace(fit.data, source=name)))
     assert "<script" not in text and "&lt;script&gt;" in text
     assert "these are the uncalibrated intervals" in text
@@ -179,15 +179,15 @@ def cited(**changes) -> Methods:
 
 def test_method_text_follows_the_settings():
     default = cited()
-    assert {"matsubara", "bissiri", "efron", "shaby"} <= default.cited and "hoffman" not in default.cited
+    assert {"matsubara", "bissiri", "efron"} <= default.cited and "hoffman" not in default.cited
     assert "Theorem 3" in default.text and "3168 observations of 1 variable " in default.text
     assert f"β = {small_fits.counts().beta:.4g}" in default.text
     assert {"hoffman", "blackjax", "vehtari"} <= cited(sampler="nuts").cited
     assert "besag" in cited(loss="pseudo").cited and "hyvarinen" in cited(loss="ratio").cited
     assert "yang" in cited(loss="ksd").cited and "rubin" in cited(resampling="dirichlet").cited
     assert "syring" in cited(method="gpc").cited and "lyddon" in cited(method="lyddon").cited
-    assert "chosen by hand" in cited(method="given").text and "shaby" not in cited(adjust=None).cited
-    plain = cited(loss="likelihood", method="none", adjust=None, sampler="nuts")
+    assert "chosen by hand" in cited(method="given").text and "shaby" in Methods(small_fits.network()).cited
+    plain = cited(loss="likelihood", method="none", sampler="nuts")
     assert "by Bayesian inference." in plain.text and "matsubara" not in plain.cited
     assert "random-walk Metropolis" in cited(sampler="random-walk").text
     assert "kruschke" in Methods(small_fits.network()).cited
