@@ -177,7 +177,7 @@ def growth():
     found["Ising network n = 1000, d"] = sizes, [second(*network(d, 1000), **short | {"loss": "pseudo"}) for d in sizes]
     sizes = [200, 400, 800, 1600, 3200]
     model, x = network(8, 500)
-    times = [second(model, x, loss="pseudo", bootstrap=b, sampler="laplace", adjust=None) for b in sizes]
+    times = [second(model, x, loss="pseudo", bootstrap=b, sampler="laplace") for b in sizes]
     found["Ising network d = 8, bootstrap fits B"] = sizes, times
     return found
 

@@ -51,7 +51,7 @@ templates_path: list[str] = []
 
 TITLES = {  # of the tables, which the studies write
     "tables/coverage": "Table: coverage of every combination",
-    "tables/coverage-default": "Table: coverage of the default",
+    "tables/real-tables": "Table: real tables with no options",
     "tables/efficiency": "Table: efficiency of the losses",
     "tables/robustness": "Table: robustness of the losses",
 }
