@@ -35,7 +35,7 @@ COUNTS = (
 TABLES = (("vcd", "WomenQueue", "nWomen"), ("vcd", "HorseKicks", None), ("vcd", "Saxony", "nMales"))
 YES = (
     ("psych", "lsat6"), ("psych", "ability"), ("psych", "bfi"), ("psych", "sat.act"), ("psych", "msq"),
-    ("MASS", "Pima.tr"), ("datasets", "infert"), ("pscl", "vote92"), ("lme4", "VerbAgg"), ("ltm", "LSAT"),
+    ("MASS", "Pima.tr"), ("datasets", "infert"), ("pscl", "vote92"), ("lme4", "VerbAgg"),
 )  # fmt: skip
 
 

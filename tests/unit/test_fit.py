@@ -221,7 +221,7 @@ def test_twenty_fits_of_one_shape_compile_once(loss):
 def test_report_is_one_file_with_every_picture(sales_fit, tmp_path):
     path = sales_fit.report(tmp_path / "report.html")
     page = path.read_text()
-    assert page.count("<img ") == page.count("data:image/png;base64,") == 5
+    assert page.count("<img ") == page.count("data:image/png;base64,") == 6
     assert "rate ~ Chi2(df=3)" in page and "<script" not in page and "http:" not in page
 
 
