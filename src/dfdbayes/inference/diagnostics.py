@@ -61,7 +61,7 @@ def warnings_of(
         found.append(
             BoundaryWarning(
                 f"the minimiser {minimum.message.removeprefix('converged ')}: intervals next to a boundary are "
-                "one-sided, and the normal approximation behind the calibration is rough there. What to do: read such "
+                "one-sided, and the more of them there are, the more other parameters are pulled along. What to do: read such "
                 "intervals as upper (or lower) limits, or leave the parameter out of the model."
             )
         )
