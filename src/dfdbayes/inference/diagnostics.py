@@ -61,8 +61,8 @@ def warnings_of(
         found.append(
             BoundaryWarning(
                 f"the minimiser {minimum.message.removeprefix('converged ')}: intervals next to a boundary are "
-                "one-sided, and the more of them there are, the more other parameters are pulled along. What to do: read such "
-                "intervals as upper (or lower) limits, or leave the parameter out of the model."
+                "one-sided, and the more of them there are, the more other parameters are pulled along. What to do: "
+                "read such intervals as upper (or lower) limits, or leave the parameter out of the model."
             )
         )
     flat = flat_parameters(objective, minimum)
@@ -86,7 +86,8 @@ def warnings_of(
             )
         )
     found += _of_prior(objective.model.space, tree)
-    found += _of_influence(calibration)
+    if minimum.outcome is not Outcome.BOUNDARY:  # there the edge holds an estimate, and not the prior
+        found += _of_influence(calibration)
     found += _of_means(tree)
     found += _of_chains(stats, tree, tuple(p.name for p in objective.model.space.parameters))
     return found

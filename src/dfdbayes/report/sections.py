@@ -176,7 +176,7 @@ def calibration(fit: Fit) -> str:
         told = (
             "How far the prior moved each parameter, in posterior standard deviations, and the share of what is known"
         )
-        shown = influence.loc[order].map(lambda value: f"{value:.2f}")
+        shown = influence.loc[order].map(lambda value: "–" if np.isnan(value) else f"{value:.2f}")
         shown.columns = ["moved by the prior (sd)", "known from the data"]
         parts.append(html.paragraph(f"{told} that the data gave{few}.", "quiet") + html.table(shown))
     cloud = plots.calibration(fit)

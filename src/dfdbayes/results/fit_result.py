@@ -117,12 +117,14 @@ class Fit:
     def prior_influence(self) -> pd.DataFrame | None:
         """By parameter: how far the prior moved it, in posterior sds, and how much of its information data gave.
 
-        Of the normal approximation; None for a fit whose loss has one weight for all directions.
+        Of the normal approximation; None for a fit whose loss has one weight for all directions. Where the loss is
+        smallest on the edge of a support the shift is not known (NaN): the edge holds the estimate as well.
         """
         shape = self.calibration.curvature
         if shape is None:
             return None
-        return pd.DataFrame({"moved": shape.moved, "from_data": shape.from_data}, index=list(self.minimum.names))
+        moved = shape.moved if self.minimum.outcome is not Outcome.BOUNDARY else np.full(len(shape.moved), np.nan)
+        return pd.DataFrame({"moved": moved, "from_data": shape.from_data}, index=list(self.minimum.names))
 
     def summary(self, interval: float = 0.95) -> pd.DataFrame:
         """Mean, sd, median, interval and diagnostics of every parameter and derived quantity.
