@@ -1,15 +1,20 @@
 import os
+import sys
 from pathlib import Path
 
 # What one process of the tests compiles the others need not; set before JAX is imported, and inherited by commands.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".cache" / "compiled"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")  # small runs: compiling is most of their time
 
 import jax
+import numpy as np
+import pandas as pd
 import pytest
 
 import dfdbayes
+from dfdbayes import cli
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 dfdbayes.fit.__kwdefaults__["check"] = False  # most tests look elsewhere; those of the checks ask for them
@@ -22,3 +27,26 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs the data in {folder.name}; set DFDBAYES_DATA to their folder")
     return folder
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """The command in this process: (exit code, standard output, standard error)."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["dfdbayes", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return ended.value.code or 0, out, err
+
+    return run
+
+
+@pytest.fixture
+def visits(tmp_path):
+    """A file with 200 counts."""
+    path = tmp_path / "visits.csv"
+    pd.DataFrame({"visits": np.random.default_rng(0).poisson(3.0, 200)}).to_csv(path, index=False)
+    return path

@@ -11,30 +11,8 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes import cli
 
 COMMAND = Path(sys.executable).with_name("dfdbayes")
-
-
-def run(monkeypatch, capsys, *arguments):
-    """The command in this process: (exit code, standard output, standard error)."""
-    monkeypatch.setattr(sys, "argv", ["dfdbayes", *map(str, arguments)])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    out, err = capsys.readouterr()
-    return ended.value.code or 0, out, err
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    return lambda *arguments: run(monkeypatch, capsys, *arguments)
-
-
-@pytest.fixture
-def visits(tmp_path):
-    path = tmp_path / "visits.csv"
-    pd.DataFrame({"visits": np.random.default_rng(0).poisson(3.0, 200)}).to_csv(path, index=False)
-    return path
 
 
 def test_a_fit_in_its_own_process_writes_everything(visits, tmp_path):

@@ -1,20 +1,12 @@
 import importlib
 import json
-import sys
 
 import numpy as np
 import pytest
 
 from browser import opened
-from dfdbayes import cli, experiments
+from dfdbayes import experiments
 from dfdbayes.experiments import Number
-
-
-def call(monkeypatch, capsys, *arguments):
-    monkeypatch.setattr(sys, "argv", ["dfdbayes", "reproduce", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    return ended.value.code or 0, *capsys.readouterr()
 
 
 def test_every_experiment_has_its_file():
@@ -22,9 +14,9 @@ def test_every_experiment_has_its_file():
         assert callable(importlib.import_module(f"dfdbayes.experiments.{name.replace('-', '_')}").run)
 
 
-def test_two_experiments_and_their_page(monkeypatch, capsys, tmp_path):
+def test_two_experiments_and_their_page(call, tmp_path):
     code, out, _ = call(
-        monkeypatch, capsys, "bernoulli-losses", "stein-domination", "--quick", "--out", str(tmp_path)
+        "reproduce", "bernoulli-losses", "stein-domination", "--quick", "--out", str(tmp_path)
     )  # fmt: skip
     assert code == 0 and "[2/2] stein-domination" in out and "index.html" in out
     about = json.loads((tmp_path / "stein-domination.json").read_text())
@@ -42,15 +34,15 @@ def test_two_experiments_and_their_page(monkeypatch, capsys, tmp_path):
         assert seen["wide"] <= max(seen["window"], 500)  # Chromium's smallest window is 500 wide
 
 
-def test_without_data_an_experiment_says_where_they_come_from(monkeypatch, capsys, tmp_path):
+def test_without_data_an_experiment_says_where_they_come_from(call, monkeypatch, tmp_path):
     monkeypatch.delenv("DFDBAYES_DATA", raising=False)
-    code, out, _ = call(monkeypatch, capsys, "gene-beta", "--quick", "--out", str(tmp_path))
+    code, out, _ = call("reproduce", "gene-beta", "--quick", "--out", str(tmp_path))
     assert code == 0 and "skipped" in out and "sqr-graphical-models" in out and "DFDBAYES_DATA" in out
     assert "Skipped" in (tmp_path / "index.html").read_text()
 
 
-def test_a_misspelt_experiment(monkeypatch, capsys, tmp_path):
-    code, _, err = call(monkeypatch, capsys, "cmp-posterior", "--out", str(tmp_path / "o"))
+def test_a_misspelt_experiment(call, tmp_path):
+    code, _, err = call("reproduce", "cmp-posterior", "--out", str(tmp_path / "o"))
     assert code == 2 and "did you mean 'cmp-posteriors'?" in err and not (tmp_path / "o").exists()
 
 
@@ -63,9 +55,9 @@ def test_verdicts():
 
 
 @pytest.mark.slow
-def test_everything_quick(monkeypatch, capsys, tmp_path, shared_data):
+def test_everything_quick(call, tmp_path, shared_data):
     """All experiments with quick settings; every picture of the page loads in a browser."""
-    code, *_ = call(monkeypatch, capsys, "--quick", "--data", str(shared_data), "--out", str(tmp_path))
+    code, *_ = call("reproduce", "--quick", "--data", str(shared_data), "--out", str(tmp_path))
     assert code == 0
     found = {name: json.loads((tmp_path / f"{name}.json").read_text()) for name in experiments.NAMES}
     assert not any(about["skipped"] for about in found.values())

@@ -4,13 +4,11 @@ import jax
 import jax.numpy as jnp
 import networkx as nx
 import numpy as np
-import numpyro.distributions as dist
 import pytest
 
 import dfdbayes as dfd
 import oracles
 from dfdbayes.inference.objective import second_order
-from dfdbayes.inference.resampling import resample
 
 GRID = dfd.graphs.grid(4, 4)
 PAIRS = np.random.default_rng(9)
@@ -133,9 +131,9 @@ def test_derivatives_are_those_of_the_general_path(case, loss):
     fast = dfd.objective(model, data, loss)
     general = dfd.objective(dfd.Model(model.log_mass_at, model.domain, model.space.parameters), data, loss)
     flat = np.asarray(model.space.flatten(theta))
-    value, gradient, hessian = second_order(
-        lambda t: general.problem.value(t, general.table, general.own_weights), jnp.asarray(flat)
-    )
+    value, gradient, hessian = jax.jit(
+        lambda t: second_order(lambda t: general.problem.value(t, general.table, general.own_weights), t)
+    )(jnp.asarray(flat))
     assert fast(flat) == pytest.approx(float(value), rel=1e-9)
     scale = max(1.0, float(np.abs(hessian).max()))
     np.testing.assert_allclose(fast.gradient(flat), gradient, rtol=1e-9, atol=1e-9 * scale)
@@ -143,7 +141,7 @@ def test_derivatives_are_those_of_the_general_path(case, loss):
 
 
 def test_start_lies_inside_and_the_fit_recovers_the_truth(case):
-    """Within 4 bootstrap standard errors for each parameter: a false alarm in 1 of 10^4 comparisons, seeds fixed."""
+    """Within 4 standard errors (sandwich) of each parameter: a false alarm in 1 of 10^4 comparisons, seeds fixed."""
     model, theta, data, _ = case
     objective = dfd.objective(model, data)
     space = model.space
@@ -152,11 +150,9 @@ def test_start_lies_inside_and_the_fit_recovers_the_truth(case):
         assert (start >= space.lower).all() and (start <= space.upper).all()
     found = dfd.minimise(objective)
     assert found.outcome in ("converged", "at the boundary")
-    from dfdbayes.inference.minimise import minimise_many
-
-    many = minimise_many(objective, resample(objective, 0, 100), found)
-    error = many.vectors[many.usable].std(axis=0)
     truth = np.asarray(space.flatten(theta))
+    bread, (_, _, squares) = np.linalg.inv(objective.hessian(truth)), objective.moments(truth)
+    error = np.sqrt(np.diag(bread @ squares @ bread))
     assert (np.abs(found.vector - truth) < 4 * error + 1e-12).all()
 
 
@@ -173,21 +169,21 @@ def test_one_call_names_and_round_trip(case, tmp_path):
 
 
 def test_interactions_are_shown_never_their_roots():
-    model, theta, n, _ = MODELS["poisson graphical"]
+    _, theta, n, _ = MODELS["poisson graphical"]
+    model = dfd.models.PoissonGraphical(3, prior="squared")
     rows = dfd.simulate(model, theta, n, seed=1).rows
-    fit = dfd.fit(model, rows, calibration="score-matching-invariant", prior={"interaction": dist.Normal(0.0, 1.0)},
-                  progress=False)  # fmt: skip
+    fit = dfd.fit(model, rows, beta=0.5, sampler="laplace", progress=False)
     draws = fit.posterior["interaction"].values
     assert (draws >= 0).all()
     assert np.abs(draws.mean(axis=(0, 1)) - theta["interaction"]).max() < 0.03
-    assert (fit.summary()["r_hat"] < 1.03).all()
 
 
 def test_squared_coordinates_carry_the_calibration():
     """In roots v the gradient is 2 v g and the Hessian 4 v v' H + 2 diag(g): checked by differentiation."""
     from dfdbayes.inference.calibration import _in_own_coordinates
 
-    model, theta, *_ = MODELS["cmp graphical"]
+    _, theta, *_ = MODELS["cmp graphical"]
+    model = dfd.models.ConwayMaxwellPoissonGraphical(3, prior="squared")
     objective = dfd.objective(model, dfd.simulate(model, theta, 200, seed=1).rows)
     flat = np.asarray(model.space.flatten(theta))
     v, gradient, hessian = _in_own_coordinates(model.space, flat[None], *objective.derivatives(flat[None]))

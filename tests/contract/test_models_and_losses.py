@@ -42,6 +42,9 @@ NO_CONSTANT = {"poisson graphical", "cmp graphical"}
 
 
 PAIRS = [(m, loss) for m in MODELS for loss in LOSSES if not (loss == "likelihood" and m in NO_CONSTANT)]
+QUICK = list(
+    zip(("cmp", "ising network", "poisson mixture", "potts", "poisson"), LOSSES, strict=True)
+)  # the rest: slow
 
 
 @pytest.fixture(params=PAIRS, ids="-".join, scope="module")
@@ -72,6 +75,12 @@ def test_value_gradient_and_weights(pair):
     assert objective(flat, weights=weights) == pytest.approx(again, rel=1e-10)
 
 
+@pytest.mark.parametrize(
+    "pair",
+    [pytest.param(pair, marks=() if pair in QUICK else pytest.mark.slow) for pair in PAIRS],
+    ids="-".join,
+    indirect=True,
+)
 def test_minimise_calibrate_and_draw(pair):
     """The minimiser is near the truth (5 bootstrap standard errors), beta exists, 200 draws are finite."""
     model, theta, objective = pair

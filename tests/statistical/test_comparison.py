@@ -1,11 +1,8 @@
-import sys
-
 import numpy as np
-import pandas as pd
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes import cli, plots
+from dfdbayes import plots
 
 
 @pytest.fixture(scope="module")
@@ -48,20 +45,12 @@ def test_one_table_and_one_plot(fits):
         dfd.compare({"a": fits["dfd"], "b": other})
 
 
-def test_compare_on_the_command_line(monkeypatch, capsys, tmp_path):
-    path = tmp_path / "x.csv"
-    pd.DataFrame({"x": np.random.default_rng(0).poisson(3.0, 300)}).to_csv(path, index=False)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["dfdbayes", "compare", str(path), *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        return ended.value.code or 0, *capsys.readouterr()
-
-    code, out, _ = call("--model", "poisson", "--losses", "dfd,likelihood", "--out", str(tmp_path / "out"))
+def test_compare_on_the_command_line(call, visits, tmp_path):
+    about = ("compare", visits, "--model", "poisson", "--losses")
+    code, out, _ = call(*about, "dfd,likelihood", "--out", tmp_path / "out")
     assert code == 0 and "likelihood" in out and "width" in out
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["comparison.csv", "comparison.png"]
-    code, _, err = call("--model", "poisson", "--losses", "dfd,liklihood")
+    code, _, err = call(*about, "dfd,liklihood")
     assert code == 2 and "Did you mean 'likelihood'" in err
 
 

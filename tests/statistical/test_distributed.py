@@ -89,6 +89,7 @@ def test_rows_that_stay_with_two_workers_and_come_back_from_them(counts, wanted,
     np.testing.assert_array_equal(gathered.posterior["intercept"], whole.posterior["intercept"])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::dfdbayes.errors.DfdbayesWarning")
 def test_four_workers_of_which_one_dies_midway(counts, wanted, cluster):
     local, client = cluster
@@ -130,6 +131,6 @@ def test_coverage_replicates_on_a_cluster(cluster):
 def test_no_scheduler_is_said_plainly():
     with (
         pytest.raises(dfd.errors.SettingError, match="no Dask scheduler at"),
-        distributed.connected("tcp://127.0.0.1:9"),
+        distributed.connected("tcp://127.0.0.1:9", patience=1.0),
     ):
         pass

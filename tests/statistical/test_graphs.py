@@ -65,7 +65,7 @@ def test_mixtures_far_apart_cannot_be_seen(proportion):
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             try:
-                said = dfd.fit(model, rows, loss="dfd", progress=False, draws=300).warnings
+                said = dfd.fit(model, rows, loss="dfd", sampler="laplace", progress=False, draws=300).warnings
             except dfd.errors.MinimiserError as problem:
                 said = (str(problem),)
         flat = any("hardly depends on proportion" in text for text in said)

@@ -17,6 +17,7 @@ import dfdbayes as dfd
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "numbers-0.1.json"
 QUICK = {"sampler": "laplace", "draws": 500, "progress": False}
 GENES = ("poisson-graphical", "cmp-graphical")
+QUICK_CASES = ("sales, dfd", "counts, dfd", "lattice, dfd", "network, pseudo", "genes, poisson-graphical, ratio")
 
 
 def cases():
@@ -60,7 +61,9 @@ def numbers(model, data, settings, folder):
     }
 
 
-@pytest.mark.parametrize("name", list(cases()))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK_CASES else pytest.mark.slow) for name in cases()]
+)
 def test_numbers_are_those_of_the_first_version(name, shared_data):
     wanted, found = json.loads(FIXTURE.read_text())[name], numbers(*cases()[name], shared_data)
     assert found.keys() == wanted.keys()
