@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 import dfdbayes as dfd
-from dfdbayes.results.fit_result import assemble
+from dfdbayes.results.tree import assemble
 
 QUICK = {"sampler": "laplace", "draws": 250, "bootstrap": 40, "check": True, "progress": False}
 NAMES = ("sleep", "mood & <b>", "price_$x$", "_hidden")

@@ -9,7 +9,7 @@ import small_fits
 from dfdbayes.data import describe as glance
 from dfdbayes.report import render
 from dfdbayes.results import evidence
-from dfdbayes.results.fit_result import assemble
+from dfdbayes.results.tree import assemble
 from dfdbayes.results.uncalibrated import is_calibrated, outweighed, side_by_side
 
 

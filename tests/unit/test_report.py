@@ -19,7 +19,7 @@ from dfdbayes.inference.minimise import Outcome
 from dfdbayes.report import render, sections
 from dfdbayes.report.wording import REFERENCES, Methods
 from dfdbayes.results import checks
-from dfdbayes.results.fit_result import assemble
+from dfdbayes.results.tree import assemble
 
 KINDS = {
     "count": small_fits.counts,

@@ -197,7 +197,7 @@ def show(result: Any, interval: float, as_json: bool = False) -> None:
     if settings.get("bounds"):
         say(f"the loss is unbounded below, so the parameters are bounded: {settings['bounds']}")
     table = result.summary(interval).drop(columns=["mcse_mean", "mcse_sd"])
-    table[["ess_bulk", "ess_tail"]] = table[["ess_bulk", "ess_tail"]].round().astype(int)
+    table[["ess_bulk", "ess_tail"]] = table[["ess_bulk", "ess_tail"]].round().astype("Int64")
     say()
     say(table.to_string(float_format=lambda value: f"{value:.4f}"))
     say()

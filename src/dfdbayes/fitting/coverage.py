@@ -24,6 +24,8 @@ from ..models.base import AbstractModel
 from ..models.parameters import Space
 from ..results.fit_result import versions
 from ..results.intervals import interval
+from ..results.predictive import parameters_of
+from ..results.tree import LINE
 from ..simulators import simulate
 from .fit import Silent, fit
 
@@ -172,23 +174,26 @@ def _replicate(job: _Job, seed: int) -> dict[str, Any]:
             result = fit(model, rows, seed=seed, progress=False, **job.settings)
     except DfdbayesError as problem:
         return {"failure": type(problem).__name__}
-    parts = [result.posterior[p.name].values.reshape(-1, p.size) for p in model.space.parameters]
-    shape = result.calibration.curvature
-    return placed(model.space, job.truth, np.concatenate(parts, axis=1), None if shape is None else shape.covariance)
+    names, shape = [p.name for p in model.space.parameters], result.calibration.curvature
+    draws, group = parameters_of(result.posterior, names), result.tree.children.get(LINE)
+    line = None if group is None else parameters_of(group.to_dataset(), names)
+    return placed(model.space, job.truth, draws, line, None if shape is None else shape.covariance)
 
 
-def placed(space: Space, truth: np.ndarray, draws: np.ndarray, metric: np.ndarray | None = None) -> dict[str, Any]:
+def placed(
+    space: Space, truth: np.ndarray, draws: np.ndarray, line: np.ndarray | None = None, metric: np.ndarray | None = None
+) -> dict[str, Any]:
     """The smallest level at which each parameter's interval, and the joint region, hold the truth.
 
-    Intervals are as in a summary; the joint region is an ellipsoid about the mean in the minimiser's coordinates, of
-    the shape of ``metric`` or of the draws' own covariance.
+    Intervals are as in a summary; the joint region is an ellipsoid about the mean in the minimiser's coordinates (of
+    the draws of the whole ``line``, where they are others), of the shape of ``metric`` or of the draws' own covariance.
     """
     below = (draws < truth).mean(axis=0) + 0.5 * (draws == truth).mean(axis=0)
     tails = 2 * np.abs(below - 0.5)
     for i in np.flatnonzero(space.closed):
         tails[i] = _level(draws[:, i], truth[i], (float(space.lower[i]), float(space.upper[i])))
     with np.errstate(divide="ignore", invalid="ignore"):
-        y, at = space.to_y(draws), space.to_y(truth)
+        y, at = space.to_y(draws if line is None else line), space.to_y(truth)
     centre, spread = y.mean(axis=0), np.cov(y.T).reshape(len(truth), len(truth)) if metric is None else metric
     inverse = np.linalg.pinv(spread, hermitian=True)
     distance = np.einsum("si,ij,sj->s", y - centre, inverse, y - centre, optimize=True)

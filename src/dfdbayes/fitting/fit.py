@@ -24,6 +24,7 @@ from ..inference import resampling as resamplings
 from ..inference import sampling
 from ..inference.calibration import Calibration, calibrate
 from ..inference.diagnostics import bounds_of, require_finite, require_in_basin, warnings_of
+from ..inference.edges import beyond, clipped
 from ..inference.minimise import Minimum, minimise, require
 from ..inference.objective import Objective
 from ..inference.posterior import named_draws, posterior, where_taken
@@ -34,8 +35,8 @@ from ..models.base import AbstractModel
 from ..models.graphs import of as graph_of
 from ..models.parameters import Space, describe_prior
 from ..results.checks import Checks, check
-from ..results.fit_result import Fit, assemble, versions
-from ..results.predictive import parameters_of
+from ..results.fit_result import Fit, versions
+from ..results.tree import assemble
 from ..results.uncalibrated import uncalibrated_intervals
 from .plan import Plan
 
@@ -160,14 +161,17 @@ def fit(
     for plan in plans:
         try:
             folder = checkpoint if plan is plans[0] else None  # it keeps parts of one loss
-            objective, minimum, weight, drawn = _inferred(backend, source, made, plan, clock, folder, resume, shown)
+            inferred = _inferred(backend, source, made, plan, clock, folder, resume, shown)
             break
         except (EscapedError, MinimiserError):
             if plan is plans[-1]:
                 raise
+    objective, minimum, weight, drawn, theta = inferred
     with clock.stage("summarise"):
-        named, left_out = require_finite(named_draws(made, made.space.from_z(drawn.z)), made.space)
-        tree = assemble(named, drawn.stats, objective.data, _labels(made.space))
+        inside = theta if weight.curvature is None else clipped(made.space, weight.curvature, theta)
+        named, left_out = require_finite(named_draws(made, inside), made.space)
+        line = {} if inside is theta else made.space.unflatten(theta)
+        tree = assemble(named, drawn.stats, objective.data, _labels(made.space), line)
         told = warnings_of(objective, minimum, weight, drawn.stats, tree) + left_out
         found = Fit(
             made, objective.data, minimum, weight, tree, _settings(objective, minimum, weight, plan, drawn),
@@ -184,20 +188,21 @@ def fit(
 def _inferred(
     backend: Backend, source: Source, made: AbstractModel, plan: Plan, clock: Clock, checkpoint: str | Path | None,
     resume: bool, shown: Progress,
-) -> tuple[Objective, Minimum, Calibration, Draws]:  # fmt: skip
-    """The stages that depend on the loss, from its table to draws of the posterior."""
+) -> tuple[Objective, Minimum, Calibration, Draws, np.ndarray]:  # fmt: skip
+    """The stages that depend on the loss, from its table to draws of the posterior, and these as parameters."""
     with clock.stage("tabulate"):
         objective = _tabulate(source, made, plan, shown)
     with clock.stage("minimise"):
         minimum = minimise(objective)
         if plan.needs_minimum:
             require(minimum, objective)
+    wide, around = beyond(objective, minimum) if plan.continues else (objective, minimum)
     with keeping(checkpoint, lambda: _identity(objective, minimum, plan), resume) as kept:
         with clock.stage("calibrate"):
-            weight = _calibrate(backend, objective, minimum, plan, kept, shown)
+            weight = _calibrate(backend, wide, around, plan, kept, shown)
         with clock.stage("sample"):
-            drawn = _sample(objective, minimum, weight, plan, kept, shown)
-    return objective, minimum, weight, drawn
+            drawn, theta = _sample(wide, around, weight, plan, kept, shown)
+    return objective, minimum, weight, drawn, theta
 
 
 def _read(
@@ -270,14 +275,14 @@ def _calibrate(
 
 def _sample(
     objective: Objective, minimum: Minimum, weight: Calibration, plan: Plan, kept: Checkpoint, shown: Progress
-) -> Draws:
-    """Draws of the posterior, in unconstrained coordinates."""
+) -> tuple[Draws, np.ndarray]:
+    """Draws of the posterior in unconstrained coordinates, and as parameters."""
     advance = shown.begin("sampling", plan.sampler.transitions)
     found = sample(objective, weight, minimum, plan.sampler, seed=plan.seed, advance=advance, checkpoint=kept)
+    theta = objective.model.space.from_z(found.z)
     if found.stats:  # chains may wander off; independent draws cannot
-        theta = objective.model.space.from_z(found.z)
         require_in_basin(objective, minimum, where_taken(objective, weight, theta))
-    return found
+    return found, theta
 
 
 def sample(
@@ -301,10 +306,8 @@ def sample(
 
 def _checked(fit: Fit, objective: Objective, plan: Plan) -> Fit:
     """The same fit with its predictive checks, and the intervals that there would be without calibration."""
-    space = objective.model.space
-    thetas = parameters_of(fit.posterior, [p.name for p in space.parameters])
     checks = Checks(problem="the data are with the workers") if objective.elsewhere else check(
-        objective.model, thetas, objective.data, plan.seed
+        objective.model, fit.joint_draws, objective.data, plan.seed
     )  # fmt: skip
     plain = uncalibrated_intervals(objective, fit.minimum, plan.seed, list(fit.entries))
     return replace(fit, checks=checks, uncalibrated=plain)

@@ -85,6 +85,11 @@ class Plan:
         return self.method != "curvature" or not self.loss.bounded
 
     @property
+    def continues(self) -> bool:
+        """Whether losses are calibrated and sampled beyond the edges of supports, as far as they are defined."""
+        return self.method == "curvature"
+
+    @property
     def resamples(self) -> bool:
         """Whether bootstrap fits are needed."""
         return self.method in RESAMPLING

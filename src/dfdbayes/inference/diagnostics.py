@@ -30,6 +30,7 @@ from ..errors import (
 )
 from ..models.parameters import Space
 from .calibration import RESAMPLING, Calibration
+from .edges import NOISE
 from .minimise import Minimum, Outcome, flat_parameters, flatness
 from .objective import Objective
 
@@ -57,14 +58,16 @@ def warnings_of(
                 "that values are missing by chance, and fill them in before the fit if they are not."
             )
         )
-    if minimum.outcome is Outcome.BOUNDARY:
+    space = objective.model.space
+    cut = [name for name in minimum.edges if name not in _continued(space, calibration)]
+    if minimum.outcome is Outcome.BOUNDARY and cut:
         found.append(
             BoundaryWarning(
-                f"the minimiser {minimum.message.removeprefix('converged ')}: intervals next to a boundary are "
-                "one-sided, and the more of them there are, the more other parameters are pulled along. What to do: "
-                "read such intervals as upper (or lower) limits, or leave the parameter out of the model."
+                f"the minimiser is at the boundary of {_listed(cut)}: intervals next to a boundary are one-sided. What "
+                "to do: read them as upper (or lower) limits, or leave the parameter out of the model."
             )
         )
+    found += _of_contradictions(space, calibration)
     flat = flat_parameters(objective, minimum)
     if flat:
         found.append(IdentificationWarning(_with_remedy(flatness(flat))))
@@ -85,12 +88,37 @@ def warnings_of(
                 "statements about many parameters are not. What to do: use a simpler model for those."
             )
         )
-    found += _of_prior(objective.model.space, tree)
-    if minimum.outcome is not Outcome.BOUNDARY:  # there the edge holds an estimate, and not the prior
+    found += _of_prior(space, tree)
+    if not cut:  # there the edge holds an estimate, and not the prior
         found += _of_influence(calibration)
     found += _of_means(tree)
-    found += _of_chains(stats, tree, tuple(p.name for p in objective.model.space.parameters))
+    found += _of_chains(stats, tree, space)
     return found
+
+
+def _continued(space: Space, calibration: Calibration) -> set[str]:
+    """Entries whose losses were calibrated beyond the edge of their support."""
+    opened = space.closed & ~space.continued.closed if calibration.curvature is not None else np.zeros(space.size, bool)
+    return {name for name, one in zip(space.names, opened, strict=True) if one}
+
+
+def _of_contradictions(space: Space, calibration: Calibration) -> list[DfdbayesWarning]:
+    """Estimates that lie beyond the edge of their support by more than chance explains."""
+    shape = calibration.curvature
+    if shape is None:
+        return []
+    low, high = space.edges
+    far = np.maximum(low - shape.centre, shape.centre - high) / np.sqrt(np.diag(shape.covariance))
+    names = np.array(space.names, dtype=object)[far > NOISE]
+    if not len(names):
+        return []
+    return [
+        BoundaryWarning(
+            f"the data ask for values of {_listed(names)} that the model does not allow (by up to {far.max():.1f} "
+            "standard deviations); they are held at the edge. What to do: take what is said about these as 'none', and "
+            "look at the predictive checks, or use a model that allows such values."
+        )
+    ]
 
 
 def _of_columns(data: Dataset) -> list[DfdbayesWarning]:
@@ -113,6 +141,13 @@ def _of_columns(data: Dataset) -> list[DfdbayesWarning]:
             )
         )
     return found
+
+
+def _on_edge(space: Space, posterior: xr.Dataset) -> set[str]:
+    """Entries all of whose draws lie on the edge of their support."""
+    draws = np.concatenate([posterior[p.name].values.reshape(-1, p.size) for p in space.parameters], axis=1)
+    constant = (draws == draws[0]).all(axis=0) & ((draws[0] == space.lower) | (draws[0] == space.upper))
+    return {name for name, one in zip(space.names, constant, strict=True) if one}
 
 
 def _of_prior(space: Space, tree: xr.DataTree) -> list[DfdbayesWarning]:
@@ -174,6 +209,8 @@ def useless_means(tree: xr.DataTree) -> list[str]:
     for name, sel, isel, values in arviz_base.xarray_var_iter(posterior, skip_dims={"chain", "draw"}):
         flat = np.asarray(values).reshape(-1)
         low, high = np.quantile(flat, [0.025, 0.975])
+        if np.mean(flat == flat.min()) > 0.5:  # most draws lie on an edge
+            continue
         if not low <= flat.mean() <= high and high > low:
             found.append(labels.make_label_flat(name, sel, isel))
     return found
@@ -283,7 +320,7 @@ def bounds_of(minimum: Minimum, most: int = 4) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def _of_chains(stats: dict[str, Any], tree: xr.DataTree, parameters: tuple[str, ...]) -> list[DfdbayesWarning]:
+def _of_chains(stats: dict[str, Any], tree: xr.DataTree, space: Space) -> list[DfdbayesWarning]:
     found: list[DfdbayesWarning] = []
     posterior = tree["posterior"].to_dataset()
     chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
@@ -296,7 +333,8 @@ def _of_chains(stats: dict[str, Any], tree: xr.DataTree, parameters: tuple[str, 
         )
     table = _diagnostics(posterior)
     unusable = table.index[table[["ess_bulk", "r_hat"] if chains > 1 else ["ess_bulk"]].isna().any(axis=1)]
-    unusable = unusable[[str(name).partition("[")[0] in parameters for name in unusable]]  # others may be constant
+    varying = set(space.names) - _on_edge(space, posterior)  # a derived quantity may be constant
+    unusable = unusable[[name in varying for name in unusable]]
     table = table.loc[table["ess_bulk"].notna()]
     if len(unusable):
         raise NonFiniteError(

@@ -60,8 +60,12 @@ class AbstractModel(ABC):
         """Log of the unnormalised mass of one row."""
 
     @abstractmethod
+    def with_space(self, space: Space) -> Self:
+        """The same model with parameters of the same names and shapes."""
+
     def with_priors(self, priors: Mapping[str, Any] | None) -> Self:
         """The same model under other priors, given by parameter name."""
+        return self.with_space(self.space.with_priors(priors)) if priors else self
 
     @abstractmethod
     def labelled(self, columns: Sequence[str]) -> Self:
@@ -246,8 +250,8 @@ class Model(AbstractModel):
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
         return jnp.asarray(self.log_mass(theta, x))
 
-    def with_priors(self, priors: Mapping[str, Any] | None) -> Model:
-        return with_space(self, self.space.with_priors(priors)) if priors else self
+    def with_space(self, space: Space) -> Model:
+        return with_space(self, space)
 
     def labelled(self, columns: Sequence[str]) -> Model:
         return self

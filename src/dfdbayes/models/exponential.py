@@ -85,8 +85,8 @@ class ExponentialFamily(AbstractModel):
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
         return jnp.dot(self.eta(theta), self.T(x)) + self.base(x)
 
-    def with_priors(self, priors: Mapping[str, Any] | None) -> ExponentialFamily:
-        return with_space(self, self.space.with_priors(priors)) if priors else self
+    def with_space(self, space: Space) -> ExponentialFamily:
+        return with_space(self, space)
 
     def labelled(self, columns: Sequence[str]) -> ExponentialFamily:
         return self

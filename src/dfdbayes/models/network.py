@@ -130,13 +130,13 @@ class Pairwise(AbstractModel):
             return "ratio", "ratio matching is bounded, so that far counts and weak edges do not decide a network"
         return "pseudo", "each answer given the others is a logistic regression, which serves rare answers best"
 
-    def with_priors(self, priors: Mapping[str, Any] | None) -> Pairwise:
-        return replace(self, space=self.space.with_priors(priors)) if priors else self
-
     def labelled(self, columns: Sequence[str]) -> Pairwise:
         labels = dict.fromkeys(("intercept", "nu"), tuple(columns))
         labels["interaction"] = edge_labels(self.graph, columns)
-        return replace(self, space=self.space.labelled(labels))
+        return self.with_space(self.space.labelled(labels))
+
+    def with_space(self, space: Space) -> Pairwise:
+        return replace(self, space=space)
 
 
 def _graph_of(graph: Any, what: str) -> Graph:
@@ -256,7 +256,7 @@ def _count_graph(
         interaction = Parameter("interaction", dist.Normal(0.0, scale), shape=(edges,), square=True)
     elif prior in ("weak", "half-normal"):
         half = dist.HalfNormal(1.0 if prior == "weak" else scale)
-        interaction = Parameter("interaction", half, shape=(edges,), lower=0.0, closed=True)
+        interaction = Parameter("interaction", half, shape=(edges,), lower=0.0, closed=True, continues=True)
     else:
         raise ModelError(f"prior must be 'weak', 'squared' or 'half-normal', not {prior!r}")
     intercept = Parameter("intercept", dist.Normal(0.0, 5.0 if prior == "weak" else 1.0), shape=(graph.size,))

@@ -31,7 +31,7 @@ from jaxtyping import Array, Float
 from .._util.identity import fingerprint
 from .._util.process import require_unforked
 from ..errors import ModelError
-from .priors import quantiles
+from .priors import Mirrored, quantiles
 
 Theta = Float[Array, " p"]
 Named = dict[str, Any]
@@ -53,6 +53,8 @@ class Parameter:
         Whether the ends of the support are themselves allowed values.
     square : bool
         Whether the prior is that of a root, the parameter being its square.
+    continues : bool
+        Whether losses are defined beyond a closed end of the support, so that they can be calibrated on both sides.
     labels : tuple of str
         Names of the entries of an array parameter, in row-major order.
     """
@@ -64,6 +66,7 @@ class Parameter:
     upper: float = math.inf
     closed: bool = False
     square: bool = False
+    continues: bool = False
     labels: tuple[str, ...] = field(default=(), compare=False)
     support: tuple[float, float] = field(init=False)  # of v
 
@@ -98,6 +101,18 @@ class Parameter:
     @property
     def size(self) -> int:
         return math.prod(self.shape)
+
+    @property
+    def continued(self) -> Parameter:
+        """The same on the whole line, its prior mirrored at the edge where it ends there; itself if that cannot be."""
+        ends = [end for end in self.support if math.isfinite(end)]
+        if not self.continues or self.square or len(ends) != 1:
+            return self
+        beyond = _support(self.prior, self.name) == (-math.inf, math.inf)
+        prior = self.prior if beyond else Mirrored(self.prior, ends[0], 1 if self.support[0] == ends[0] else -1)
+        if not np.allclose(prior.log_prob(ends[0]), prior.log_prob(ends[0] + 1e-6), atol=0.1):
+            return self  # the prior excludes the edge, or rises to it without end
+        return replace(self, prior=prior, lower=-math.inf, upper=math.inf, closed=False, continues=False)
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -256,6 +271,11 @@ class Space:
             if name not in known:
                 raise ModelError(f"there is no parameter '{name}'; the model has {', '.join(known)}")
         return Space(tuple(replace(p, prior=given[p.name]) if p.name in given else p for p in self.parameters))
+
+    @cached_property
+    def continued(self) -> Space:
+        """The same parameters, on the whole line where losses are defined beyond the edge of a support."""
+        return Space(tuple(p.continued for p in self.parameters))
 
     def prior_quantiles(self, levels: Any) -> Float[np.ndarray, "q p"]:
         """Quantiles of the priors, entry by entry, as values of theta; by 2001 draws where no formula is known."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 from scipy import stats
@@ -12,6 +14,36 @@ from scipy import stats
 from .._util.identity import fingerprint
 
 Plain = dict[str, Any]
+
+
+class Mirrored(dist.Distribution):
+    """A distribution on a half-line and its mirror image beyond the end, half the probability on each side."""
+
+    arg_constraints: ClassVar[dict[str, Any]] = {}
+    support = dist.constraints.real
+    pytree_data_fields = ("base_dist", "edge")
+    pytree_aux_fields = ("inward",)
+
+    def __init__(self, base_dist: Any, edge: float, inward: int) -> None:
+        self.base_dist, self.edge, self.inward = base_dist, edge, inward  # inward: 1 from a lower end, -1 from an upper
+        super().__init__(base_dist.batch_shape, base_dist.event_shape)
+
+    def log_prob(self, value: Any) -> Any:
+        away = jnp.maximum(jnp.abs(value - self.edge), 1e-12)  # some densities are not given at the end itself
+        return self.base_dist.log_prob(self.edge + self.inward * away) - np.log(2.0)
+
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
+        one, other = jax.random.split(key)
+        drawn = self.base_dist.sample(one, sample_shape) - self.edge
+        return self.edge + drawn * jax.random.rademacher(other, jnp.shape(drawn), float)
+
+    def quantile(self, level: float) -> np.ndarray | None:
+        """The quantile by those of the half."""
+        share = 2.0 * level - 1.0
+        half = quantiles(self.base_dist, [abs(share) if self.inward == 1 else 1.0 - abs(share)])
+        return None if half is None else self.edge + np.sign(share) * np.abs(half[0] - self.edge)
+
+
 _TRUNCATED = ("LeftTruncatedDistribution", "RightTruncatedDistribution", "TwoSidedTruncatedDistribution")
 
 
@@ -81,10 +113,13 @@ _FROZEN: dict[type, Callable[[Any], Any]] = {
 }
 
 
-def quantiles(prior: Any, levels: np.ndarray) -> np.ndarray | None:
+def quantiles(prior: Any, levels: Sequence[float] | np.ndarray) -> np.ndarray | None:
     """Quantiles of a prior, one column for each of its entries; None where only its draws can tell."""
     while isinstance(prior, (dist.ExpandedDistribution, dist.Independent)):
         prior = prior.base_dist
+    if isinstance(prior, Mirrored):
+        found = [prior.quantile(level) for level in levels]
+        return np.stack([part for part in found if part is not None]) if found[0] is not None else None
     frozen = _FROZEN.get(type(prior))
     if frozen is None:
         return None

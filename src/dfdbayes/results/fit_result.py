@@ -25,6 +25,7 @@ from ..errors import DataError, ModelError, SettingError
 from ..inference.calibration import Calibration
 from ..inference.curvature import Curvature
 from ..inference.diagnostics import useless_means
+from ..inference.edges import projected
 from ..inference.minimise import Minimum, Outcome
 from ..losses.base import AbstractLoss
 from ..models import priors
@@ -32,6 +33,7 @@ from ..models.base import AbstractModel
 from .checks import Checks
 from .intervals import intervals
 from .predictive import Predictive, parameters_of, predict
+from .tree import LINE
 
 FORMAT = 2
 h5netcdf.File._writable = False  # its files lack this while they are opened, and say so again if that fails
@@ -169,9 +171,16 @@ class Fit:
             raise ModelError(
                 "the model's functions have changed since this fit (a global or an attribute that they use); fit again"
             )
-        names = [] if model is None else [p.name for p in model.space.parameters]
-        thetas = parameters_of(self.posterior, names) if names else np.empty((0, 0))
-        return predict(model, thetas, self.data, draws, size, method, seed)
+        return predict(model, self.joint_draws, self.data, draws, size, method, seed)
+
+    @property
+    def joint_draws(self) -> np.ndarray:
+        """Draws of all parameters, flat, for what depends on many of them at once: see `inference.edges`."""
+        names = [] if self.model is None else [p.name for p in self.model.space.parameters]
+        line, shape = self.tree.children.get(LINE), self.calibration.curvature
+        if self.model is None or line is None or shape is None:
+            return parameters_of(self.posterior, names) if names else np.empty((0, 0))
+        return projected(self.model.space, shape, parameters_of(line.to_dataset(), names))
 
     def report(self, path: str | Path) -> Path:
         """Write one self-contained HTML page about this fit."""
@@ -296,33 +305,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (float, np.floating)):
         return float(value) if np.isfinite(value) else None
     return value
-
-
-def assemble(
-    named: Mapping[str, np.ndarray],
-    stats: Mapping[str, np.ndarray],
-    data: Dataset,
-    labels: Mapping[str, tuple[str, ...]],
-) -> xr.DataTree:
-    """Draws and sampler statistics as a data tree with the user's names."""
-    dims = {name: [f"{name}_entry"] for name in labels}
-    coords = {f"{name}_entry": list(entries) for name, entries in labels.items()}
-    groups = {"posterior": dict(named), "sample_stats": dict(stats)}
-    tree = arviz_base.from_dict({k: v for k, v in groups.items() if v}, dims=dims, coords=coords)
-    tree["observed_data"] = xr.DataTree(
-        xr.Dataset(
-            {
-                "rows": (("distinct", "column"), data.rows),
-                "counts": (("distinct",), data.counts),
-                "observations": (("distinct",), data.observations),
-                "first": (("distinct",), data.first),
-            }
-            | ({} if data.given is None else {"given": (("distinct", "covariate"), data.given)})
-            | ({} if data.cluster is None else {"cluster": (("distinct",), data.cluster)}),
-            coords={"column": list(data.columns)},
-        )
-    )
-    return tree
 
 
 def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
