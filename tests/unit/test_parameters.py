@@ -5,7 +5,8 @@ import numpyro.distributions as dist
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.models.parameters import Parameter, Space, describe_prior
+from dfdbayes.models.parameters import Parameter, Space
+from dfdbayes.models.priors import describe_prior
 
 SPACE = Space(
     (

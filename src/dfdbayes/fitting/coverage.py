@@ -193,7 +193,8 @@ def placed(
     for i in np.flatnonzero(space.closed):
         tails[i] = _level(draws[:, i], truth[i], (float(space.lower[i]), float(space.upper[i])))
     with np.errstate(divide="ignore", invalid="ignore"):
-        y, at = space.to_y(draws if line is None else line), space.to_y(truth)
+        coordinates = space if metric is None else space.continued
+        y, at = coordinates.to_y(draws if line is None else line), coordinates.to_y(truth)
     centre, spread = y.mean(axis=0), np.cov(y.T).reshape(len(truth), len(truth)) if metric is None else metric
     inverse = np.linalg.pinv(spread, hermitian=True)
     distance = np.einsum("si,ij,sj->s", y - centre, inverse, y - centre, optimize=True)

@@ -25,7 +25,7 @@ from ..inference import sampling
 from ..inference.calibration import Calibration, calibrate
 from ..inference.diagnostics import bounds_of, require_finite, require_in_basin, warnings_of
 from ..inference.edges import beyond, clipped
-from ..inference.minimise import Minimum, minimise, require
+from ..inference.minimise import Minimum, Outcome, minimise, require
 from ..inference.objective import Objective
 from ..inference.posterior import named_draws, posterior, where_taken
 from ..inference.resampling import Bootstrap
@@ -33,7 +33,8 @@ from ..inference.sampling import Draws
 from ..models import priors as plain_priors
 from ..models.base import AbstractModel
 from ..models.graphs import of as graph_of
-from ..models.parameters import Space, describe_prior
+from ..models.parameters import Space
+from ..models.priors import describe_prior
 from ..results.checks import Checks, check
 from ..results.fit_result import Fit, versions
 from ..results.tree import assemble
@@ -196,6 +197,8 @@ def _inferred(
         minimum = minimise(objective)
         if plan.needs_minimum:
             require(minimum, objective)
+        if plan.inside and minimum.outcome is Outcome.BOUNDARY:
+            raise MinimiserError(minimum.message)
     wide, around = beyond(objective, minimum) if plan.continues else (objective, minimum)
     with keeping(checkpoint, lambda: _identity(objective, minimum, plan), resume) as kept:
         with clock.stage("calibrate"):

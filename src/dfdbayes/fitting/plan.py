@@ -33,6 +33,8 @@ class Plan:
     seed: int
     reason: str = ""
     """Why this loss, where it was chosen for the user."""
+    inside: bool = False
+    """Whether a minimum on the edge of the parameter space does not count, as there is another choice."""
 
     @classmethod
     def of(
@@ -64,11 +66,12 @@ class Plan:
         if self.asked_loss is not None:
             return [self]
         name, reason = model.advise(data)
-        chosen = [(losses.by_name(name), reason)]
-        if not chosen[0][0].bounded:
-            other = "likelihood" if model.log_normaliser is not None else "ratio"
-            chosen.append((losses.by_name(other), f"the {chosen[0][0].title} has no minimum to rely on in these data"))
-        return [replace(self, asked_loss=loss, reason=why) for loss, why in chosen]
+        first = replace(self, asked_loss=losses.by_name(name), reason=reason)
+        if first.loss.bounded:
+            return [first]
+        other = losses.by_name("likelihood" if model.log_normaliser is not None else "ratio")
+        why = f"the {first.loss.title} has no minimum to rely on in these data"
+        return [replace(first, inside=True), replace(self, asked_loss=other, reason=why)]
 
     @property
     def loss(self) -> AbstractLoss:

@@ -98,8 +98,7 @@ def warnings_of(
 
 def _continued(space: Space, calibration: Calibration) -> set[str]:
     """Entries whose losses were calibrated beyond the edge of their support."""
-    opened = space.closed & ~space.continued.closed if calibration.curvature is not None else np.zeros(space.size, bool)
-    return {name for name, one in zip(space.names, opened, strict=True) if one}
+    return {name for name, one in zip(space.names, space.beyond, strict=True) if one and calibration.curvature}
 
 
 def _of_contradictions(space: Space, calibration: Calibration) -> list[DfdbayesWarning]:
@@ -107,7 +106,7 @@ def _of_contradictions(space: Space, calibration: Calibration) -> list[DfdbayesW
     shape = calibration.curvature
     if shape is None:
         return []
-    low, high = space.edges
+    low, high = np.where(space.beyond, space.lower, -np.inf), np.where(space.beyond, space.upper, np.inf)
     far = np.maximum(low - shape.centre, shape.centre - high) / np.sqrt(np.diag(shape.covariance))
     names = np.array(space.names, dtype=object)[far > NOISE]
     if not len(names):

@@ -34,8 +34,7 @@ def beyond(objective: Objective, minimum: Minimum) -> tuple[Objective, Minimum]:
     own, wide = objective.model.space, objective.model.space.continued
     if wide == own:
         return objective, minimum
-    opened = own.closed & ~wide.closed
-    at_lower, at_upper = opened & np.isfinite(own.lower), opened & np.isfinite(own.upper)
+    at_lower, at_upper = own.beyond & np.isfinite(own.lower), own.beyond & np.isfinite(own.upper)
     with np.errstate(invalid="ignore"):
         lower = np.where(at_lower, 2.0 * own.lower - minimum.upper, minimum.lower)
         upper = np.where(at_upper, 2.0 * own.upper - minimum.lower, minimum.upper)
@@ -48,23 +47,27 @@ def clipped(space: Space, shape: Curvature, theta: Float[np.ndarray, "*batch p"]
     Where data contradict the support, an estimate lies beyond the edge by more than chance explains. Then all draws
     move first, by as much as brings the estimate within `NOISE` of the edge, and what goes with it follows.
     """
-    if space.continued == space:
+    if not space.beyond.any():
         return theta
-    low, high = space.edges
-    held = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
-    y = space.to_y(theta)
+    wide, held, low, high = _limits(space)
+    y = wide.to_y(theta)
     sd = np.sqrt(np.diag(shape.covariance))
     centre = np.median(y.reshape(1, -1, space.size), axis=1)
     y = y + (_nearest(shape.covariance, centre, held, low - NOISE * sd, high + NOISE * sd) - centre)[0]
-    return space.from_y(np.clip(y, low, high))
+    return wide.from_y(np.clip(y, low, high))
 
 
 def projected(space: Space, shape: Curvature, theta: Float[np.ndarray, "*batch p"]) -> np.ndarray:
     """Draws of the whole line, each moved to the nearest point of the support."""
-    low, high = space.edges
-    held = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
-    y = space.to_y(theta).reshape(-1, space.size)
-    return space.from_y(np.clip(_nearest(shape.covariance, y, held, low, high), low, high)).reshape(theta.shape)
+    wide, held, low, high = _limits(space)
+    y = wide.to_y(theta).reshape(-1, space.size)
+    return wide.from_y(np.clip(_nearest(shape.covariance, y, held, low, high), low, high)).reshape(theta.shape)
+
+
+def _limits(space: Space) -> tuple[Space, np.ndarray, np.ndarray, np.ndarray]:
+    """The continued parameters, which entries must be brought back, and between which limits."""
+    low, high = np.where(space.beyond, space.lower, -np.inf), np.where(space.beyond, space.upper, np.inf)
+    return space.continued, np.flatnonzero(space.beyond), low, high
 
 
 def _nearest(

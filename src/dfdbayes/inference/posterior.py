@@ -49,6 +49,14 @@ class LogPosterior:
         """One of the points with the same density: the signs of roots mean nothing."""
         return self.problem.model.space.fold(z)
 
+    def straighten(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates in which an edge does not stretch what is next to it, and the log of how they stretch z."""
+        return self.problem.model.space.straighten(z)
+
+    def bend(self, s: np.ndarray) -> np.ndarray:
+        """Back to z; not a number where there is none."""
+        return self.problem.model.space.bend(s)
+
     def __call__(self, z: Float[Array, " p"], inputs: Inputs) -> Float[Array, ""]:
         space = self.problem.model.space
         away = space.y_of_z(z) - inputs.centre

@@ -1,8 +1,9 @@
 """The constant of the Conway-Maxwell-Poisson distribution, log sum over x of exp(eta x - nu log x!).
 
-Terms are added until a geometric series bounds the rest below a tolerance; where the mode exp(eta / nu) is so large
-that the sum would be long, its asymptotic expansion takes over (Gaunt, Iyengar, Olde Daalhuis and Simsek, 2019), whose
-error there is below 1e-12. First and second derivatives come from moments, so nothing differentiates the loop.
+Terms are added, and beyond some hundreds integrated, until a geometric series bounds the rest below a tolerance; where
+the mode exp(eta / nu) is so large that the terms are nearly normal, an asymptotic expansion takes over (Gaunt, Iyengar,
+Olde Daalhuis and Simsek, 2019), whose error there is below 1e-12. First and second derivatives come from moments, so
+nothing differentiates the loop.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.special import gammaln
+import numpy as np
 from jaxtyping import Array, Float
+from scipy import special
 
 TOLERANCE = 1e-13
-CHUNK = 128
-MOST_TERMS = 2**22
 FAR = 400.0  # nu times the mode, from where the expansion is used
+CHUNK, PANELS = 128, 4  # nodes at a time; stretches of an octave
+SUMMED, WIDTH, OCTAVES = 512, 16.0, 40  # terms that are added, how soft their end is, and octaves beyond its middle
 
 
 def log_normaliser(eta: Any, nu: Any) -> Float[Array, ...]:
@@ -43,36 +45,61 @@ def _expansion(eta: Array, nu: Array) -> Array:
     return t - (nu - 1) / (2 * nu) * eta - 0.5 * (nu - 1) * jnp.log(2 * jnp.pi) - 0.5 * jnp.log(nu) + series
 
 
+def _nodes() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Where the summand is taken, chunk by chunk, with what weights; where each chunk ends, and whether a sum may end.
+
+    The first terms are added as they are, the others by an integral, octave by octave with Gauss and Legendre's nodes:
+    a smooth step hands over from the one to the other, and then the two differ by less than exp(-2 pi^2 WIDTH^2).
+    """
+    points, shares = np.polynomial.legendre.leggauss(CHUNK // PANELS)
+    x = [np.arange(CHUNK) + CHUNK * k for k in range(SUMMED // CHUNK)]
+    weights = [special.ndtr((0.75 * SUMMED - part) / WIDTH) for part in x]
+    begins = 0.5 * SUMMED * 2.0 ** np.arange(OCTAVES)
+    for begin in begins:
+        width = begin / PANELS
+        inside = begin + width * (np.arange(PANELS)[:, None] + 0.5 * (1.0 + points))
+        x.append(inside.reshape(-1))
+        step = special.ndtr((x[-1] - 0.75 * SUMMED) / WIDTH)
+        weights.append(np.tile(0.5 * width * shares, PANELS) * step)
+    ends = np.array([CHUNK * (k + 1.0) for k in range(SUMMED // CHUNK)] + list(2.0 * begins))
+    handed_over = np.arange(len(x)) >= SUMMED // CHUNK
+    return np.array(x, float), np.array(weights), ends, handed_over | (ends <= 0.5 * SUMMED)
+
+
+X, WEIGHTS, ENDS, MAY_END = _nodes()
+LOG_FACTORIALS = special.gammaln(X + 1.0)
+
+
 def _moments(eta: Array, nu: Array) -> tuple[Array, ...]:
-    """Log Z, means of x and log x!, and their variances and covariance, by summation."""
+    """Log Z, means of x and log x!, and their variances and covariance."""
     zero = jnp.zeros_like(eta)
+    endless = eta > nu * jnp.log(ENDS[-1])  # terms that still grow where the sum would be given up
 
     def unfinished(state: Any) -> Array:
-        return jnp.any(~state[2]) & (state[0] < MOST_TERMS)
+        return jnp.any(~state[2] & ~endless) & (state[0] < len(ENDS))
 
     def add(state: Any) -> Any:
-        start, peak, _, *sums = state
-        x = start + jnp.arange(CHUNK, dtype=float)
-        g = gammaln(x + 1.0)
+        chunk, peak, _, *sums = state
         shape = (1,) * eta.ndim + (CHUNK,)
-        xs, gs = x.reshape(shape), g.reshape(shape)
+        xs, gs, weights = (jnp.asarray(part)[chunk].reshape(shape) for part in (X, LOG_FACTORIALS, WEIGHTS))
         log = eta[..., None] * xs - nu[..., None] * gs
         new_peak = jnp.maximum(peak, jnp.max(log, axis=-1))
         shrink = jnp.exp(peak - new_peak)
-        mass = jnp.exp(log - new_peak[..., None])
+        mass = weights * jnp.exp(log - new_peak[..., None])
         parts = [jnp.ones_like(xs), xs, gs, xs * xs, xs * gs, gs * gs]
         sums = [s * shrink + jnp.sum(mass * part, axis=-1) for s, part in zip(sums, parts, strict=True)]
-        end = start + CHUNK
+        end = jnp.asarray(ENDS)[chunk]
         log_ratio = eta - nu * jnp.log(end)
         ratio = jnp.exp(jnp.minimum(log_ratio, 0.0))
         # the second moments' tails weigh more than the mass's: x^2 log(x!)^0 and log(x!)^2 grow slower than end^4
-        tail = mass[..., -1] * ratio / jnp.maximum(1.0 - ratio, 1e-300) * end**4
-        return (end, new_peak, (log_ratio < 0) & (tail < TOLERANCE * sums[0]), *sums)
+        tail = jnp.exp(log[..., -1] - new_peak) * ratio / jnp.maximum(1.0 - ratio, 1e-300) * end**4
+        done = (log_ratio < 0) & (tail < TOLERANCE * sums[0]) & jnp.asarray(MAY_END)[chunk]
+        return (chunk + 1, new_peak, done, *sums)
 
-    begin = (jnp.asarray(0.0), zero, jnp.zeros(eta.shape, bool), *(zero,) * 6)
+    begin = (jnp.asarray(0), zero, jnp.zeros(eta.shape, bool), *(zero,) * 6)
     _, peak, done, total, x, g, xx, xg, gg = jax.lax.while_loop(unfinished, add, begin)
     mean_x, mean_g = x / total, g / total
-    log = jnp.where(done, peak + jnp.log(total), jnp.inf)
+    log = jnp.where(done & ~endless, peak + jnp.log(total), jnp.inf)
     return log, mean_x, mean_g, xx / total - mean_x**2, xg / total - mean_x * mean_g, gg / total - mean_g**2
 
 

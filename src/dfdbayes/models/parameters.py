@@ -28,7 +28,6 @@ import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from .._util.identity import fingerprint
 from .._util.process import require_unforked
 from ..errors import ModelError
 from .priors import Mirrored, quantiles
@@ -55,6 +54,8 @@ class Parameter:
         Whether the prior is that of a root, the parameter being its square.
     continues : bool
         Whether losses are defined beyond a closed end of the support, so that they can be calibrated on both sides.
+    opened : bool
+        Whether the parameter may lie on an end of its support, though it is not ``closed`` here: see `continued`.
     labels : tuple of str
         Names of the entries of an array parameter, in row-major order.
     """
@@ -67,6 +68,7 @@ class Parameter:
     closed: bool = False
     square: bool = False
     continues: bool = False
+    opened: bool = False
     labels: tuple[str, ...] = field(default=(), compare=False)
     support: tuple[float, float] = field(init=False)  # of v
 
@@ -104,14 +106,21 @@ class Parameter:
 
     @property
     def continued(self) -> Parameter:
-        """The same on the whole line, its prior mirrored at the edge where it ends there; itself if that cannot be."""
-        ends = [end for end in self.support if math.isfinite(end)]
-        if not self.continues or self.square or len(ends) != 1:
+        """The same without an edge to lie on.
+
+        That is on the whole line, with the prior mirrored where it ends, if losses go on beyond the edge and the prior
+        does not exclude it; otherwise on the open support.
+        """
+        if self.square or not self.closed:
             return self
+        ends = [end for end in self.support if math.isfinite(end)]
+        within = replace(self, closed=False, opened=True)
+        if not self.continues or len(ends) != 1:
+            return within
         beyond = _support(self.prior, self.name) == (-math.inf, math.inf)
         prior = self.prior if beyond else Mirrored(self.prior, ends[0], 1 if self.support[0] == ends[0] else -1)
         if not np.allclose(prior.log_prob(ends[0]), prior.log_prob(ends[0] + 1e-6), atol=0.1):
-            return self  # the prior excludes the edge, or rises to it without end
+            return within  # the prior excludes the edge, or rises to it without end
         return replace(self, prior=prior, lower=-math.inf, upper=math.inf, closed=False, continues=False)
 
     @property
@@ -166,48 +175,6 @@ def require_name(name: Any, what: str) -> None:
             f"a {what} cannot be called {name!r}: 'chain' and 'draw' name the axes of results, and / [ ] have a "
             "meaning in them"
         )
-
-
-def describe_prior(prior: Any) -> str:
-    """A prior in words: its kind and all its values, long arrays by their ends and a fingerprint."""
-    if isinstance(prior, dist.ExpandedDistribution):
-        return describe_prior(prior.base_dist)
-    if isinstance(prior, dist.Independent):
-        return describe_prior(prior.base_dist)
-    if type(prior).__name__ == "Chi2":
-        return f"Chi2(df={_shown(prior.df)})"
-    parts, made_of = [], ["mixing_distribution", "component_distribution", "component_distributions"]
-    transformed = type(prior) is dist.TransformedDistribution
-    if transformed or "Truncated" in type(prior).__name__:  # others are known by their own values
-        made_of.append("base_dist")
-    for name in made_of:
-        if name in vars(prior) or f"_{name}" in vars(prior):
-            inner = getattr(prior, name)
-            parts.append(", ".join(map(describe_prior, inner if isinstance(inner, (list, tuple)) else [inner])))
-    for step in prior.transforms if transformed else ():
-        held = [f"{key}={_shown(value)}" for key, value in vars(step).items() if not key.startswith("_")]
-        parts.append(f"{type(step).__name__}({', '.join(held)})")
-    for name in getattr(prior, "reparametrized_params", None) or prior.arg_constraints:
-        if name in vars(prior):
-            parts.append(f"{name}={_shown(getattr(prior, name))}")
-    for name in ("low", "high"):
-        if name in vars(prior) and f"{name}=" not in " ".join(parts):
-            parts.append(f"{name}={_shown(getattr(prior, name))}")
-    return f"{type(prior).__name__}({', '.join(dict.fromkeys(parts))})"
-
-
-def _shown(value: Any) -> str:
-    """A number as one types it; an array as a list, of which a long one shows its ends."""
-    try:
-        array = np.asarray(value, float)
-    except (TypeError, ValueError):
-        return type(value).__name__
-    if array.size == 1:
-        return f"{float(array.reshape(())):.10g}"
-    texts = [f"{number:.10g}" for number in array.reshape(-1)]
-    if len(texts) > 8:
-        texts = [*texts[:3], "...", *texts[-1:], f"#{fingerprint(array)[:8]}"]
-    return f"[{', '.join(texts)}]" + ("" if array.ndim == 1 else f" of shape {array.shape}")
 
 
 @dataclass(frozen=True)
@@ -276,6 +243,11 @@ class Space:
     def continued(self) -> Space:
         """The same parameters, on the whole line where losses are defined beyond the edge of a support."""
         return Space(tuple(p.continued for p in self.parameters))
+
+    @cached_property
+    def beyond(self) -> np.ndarray:
+        """Entries that the continued parameters have beyond an edge."""
+        return (self.continued.lower < self.lower) | (self.continued.upper > self.upper)
 
     def prior_quantiles(self, levels: Any) -> Float[np.ndarray, "q p"]:
         """Quantiles of the priors, entry by entry, as values of theta; by 2001 draws where no formula is known."""
@@ -383,6 +355,20 @@ class Space:
         return _backward(theta, *self._ends_of_y)
 
     @cached_property
+    def _ends_of_s(self) -> tuple[np.ndarray, np.ndarray]:
+        bent = self._each(lambda p: (p.closed and not p.square) or p.opened)
+        low, high = self._ends_of_v
+        return np.where(bent, low, -np.inf), np.where(bent, high, np.inf)
+
+    def straighten(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of z, with parameters that may lie on an edge left as they are, and the log of how that stretches z."""
+        return _forward(z, *self._ends_of_s), _log_slope(z, *self._ends_of_s)
+
+    def bend(self, s: np.ndarray) -> np.ndarray:
+        """Back from `straighten` to z; not a number outside the support."""
+        return _backward(s, *self._ends_of_s)
+
+    @cached_property
     def edges(self) -> tuple[np.ndarray, np.ndarray]:
         """The natural bounds of ``y``: the ends of closed supports, otherwise infinite."""
         return np.where(self.closed, self.lower, -np.inf), np.where(self.closed, self.upper, np.inf)
@@ -413,12 +399,13 @@ def _forward(z: Any, lower: np.ndarray, upper: np.ndarray) -> Any:
     return xp.where(both, low + (high - low) * inside, value)
 
 
-def _log_slope(z: Array, lower: np.ndarray, upper: np.ndarray) -> Float[Array, ""]:
+def _log_slope(z: Any, lower: np.ndarray, upper: np.ndarray) -> Any:
     """The sum of log |d _forward / d z|."""
+    xp = _arrays(z)
     both, above, below, low, high = _kinds(lower, upper)
-    masked = jnp.where(both, z, 0.0)
-    inside = np.log(high - low) - jnp.abs(masked) - 2.0 * jnp.log1p(jnp.exp(-jnp.abs(masked)))
-    return jnp.sum(jnp.where(both, inside, jnp.where(above | below, z, 0.0)))
+    masked = xp.where(both, z, 0.0)
+    inside = np.log(high - low) - xp.abs(masked) - 2.0 * xp.log1p(xp.exp(-xp.abs(masked)))
+    return xp.sum(xp.where(both, inside, xp.where(above | below, z, 0.0)), axis=-1)
 
 
 def _backward(value: Any, lower: np.ndarray, upper: np.ndarray) -> Any:
@@ -426,5 +413,6 @@ def _backward(value: Any, lower: np.ndarray, upper: np.ndarray) -> Any:
     both, above, below, low, high = _kinds(lower, upper)
     share = xp.where(both, (value - low) / (high - low), 0.5)
     gap = xp.where(above, value - low, xp.where(below, high - value, 1.0))
-    z = xp.where(above | below, xp.log(gap), value)
-    return xp.where(both, xp.log(share) - xp.log1p(-share), z)
+    with np.errstate(divide="ignore", invalid="ignore"):  # an end of a support is infinitely far away
+        z = xp.where(above | below, xp.log(gap), value)
+        return xp.where(both, xp.log(share) - xp.log1p(-share), z)

@@ -1,4 +1,4 @@
-"""Priors as plain values and back: what a saved fit holds of them; and their quantiles."""
+"""Priors as plain values and back, in words, their quantiles, and their mirror images."""
 
 from __future__ import annotations
 
@@ -137,3 +137,45 @@ def _number(value: Any) -> Any:
 
 def _value(value: Any) -> Any:
     return np.asarray(value, float) if isinstance(value, list) else value
+
+
+def describe_prior(prior: Any) -> str:
+    """A prior in words: its kind and all its values, long arrays by their ends and a fingerprint."""
+    if isinstance(prior, dist.ExpandedDistribution):
+        return describe_prior(prior.base_dist)
+    if isinstance(prior, dist.Independent):
+        return describe_prior(prior.base_dist)
+    if type(prior).__name__ == "Chi2":
+        return f"Chi2(df={_shown(prior.df)})"
+    parts, made_of = [], ["mixing_distribution", "component_distribution", "component_distributions"]
+    transformed = type(prior) is dist.TransformedDistribution
+    if transformed or "Truncated" in type(prior).__name__:  # others are known by their own values
+        made_of.append("base_dist")
+    for name in made_of:
+        if name in vars(prior) or f"_{name}" in vars(prior):
+            inner = getattr(prior, name)
+            parts.append(", ".join(map(describe_prior, inner if isinstance(inner, (list, tuple)) else [inner])))
+    for step in prior.transforms if transformed else ():
+        held = [f"{key}={_shown(value)}" for key, value in vars(step).items() if not key.startswith("_")]
+        parts.append(f"{type(step).__name__}({', '.join(held)})")
+    for name in getattr(prior, "reparametrized_params", None) or prior.arg_constraints:
+        if name in vars(prior):
+            parts.append(f"{name}={_shown(getattr(prior, name))}")
+    for name in ("low", "high"):
+        if name in vars(prior) and f"{name}=" not in " ".join(parts):
+            parts.append(f"{name}={_shown(getattr(prior, name))}")
+    return f"{type(prior).__name__}({', '.join(dict.fromkeys(parts))})"
+
+
+def _shown(value: Any) -> str:
+    """A number as one types it; an array as a list, of which a long one shows its ends."""
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        return type(value).__name__
+    if array.size == 1:
+        return f"{float(array.reshape(())):.10g}"
+    texts = [f"{number:.10g}" for number in array.reshape(-1)]
+    if len(texts) > 8:
+        texts = [*texts[:3], "...", *texts[-1:], f"#{fingerprint(array)[:8]}"]
+    return f"[{', '.join(texts)}]" + ("" if array.ndim == 1 else f" of shape {array.shape}")

@@ -15,7 +15,8 @@ from jaxtyping import Array, Float
 class LogDensity(Protocol):
     """A log density of z given its inputs, and the same with gradient and Hessian.
 
-    `fold` maps z to one chosen point among those of equal density.
+    `fold` maps z to one chosen point among those of equal density; `straighten` gives coordinates in which the density
+    is nearer to a normal one next to an edge, with the log of how they stretch z, and `bend` goes back.
     """
 
     def __call__(self, z: Array, inputs: Any) -> Array: ...
@@ -23,6 +24,10 @@ class LogDensity(Protocol):
     def second_order(self, z: Array, inputs: Any) -> tuple[Array, Array, Array]: ...
 
     def fold(self, z: np.ndarray) -> np.ndarray: ...
+
+    def straighten(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
+
+    def bend(self, s: np.ndarray) -> np.ndarray: ...
 
 
 Advance = Callable[[int], None]

@@ -1,7 +1,8 @@
 """Proposals from a nearly normal approximation, each accepted or refused: an independence chain.
 
 A calibrated posterior is nearly normal, and then draws from a normal approximation need little correction: one value
-of the density for each draw, and no gradient. The approximation is the one at the mode first, and then has the mean and
+of the density for each draw, and no gradient. Parameters that may lie on an edge are proposed as they are; what falls
+outside is refused. The approximation is the one at the mode first, and then has the mean and
 the covariance that importance weights give, three times. How heavy the tail of the last weights is (Pareto k; Vehtari
 et al., 2024) and how many draws they are worth say whether that is enough; `Auto` turns to NUTS where it is not.
 """
@@ -28,7 +29,9 @@ BLOCK = 1024  # and in one compiled call
 PILOT = 1024  # proposals that an approximation is refined from
 HEAVY = 0.7  # Pareto k beyond which importance weights are not to be trusted
 GOOD = 0.5  # share of pilot draws that importance weights are worth from which an approximation stays as it is
-LEAST = 400.0  # draws that those of the chains must be worth, of every coordinate and its square
+LEAST = 400.0  # draws that those of the chains must be worth, of every coordinate
+FIRST = 10  # proposals of which the best one begins a chain
+POSSIBLE = 0.2  # share of proposals that must lie inside the support
 TAILS = 3.0  # and more with the dimension: degrees of freedom of proposals, whose tails must not be the lighter ones
 
 
@@ -57,6 +60,7 @@ class Independence:
     ) -> Draws:
         rng = np.random.default_rng([seed, 2])
         size = self.draws + 1  # the first of each chain is where it starts
+        around = _straight(log_density, around)
         for last in (False, False, False, True):
             shape = (self.chains, size) if last else (1, PILOT)
             proposed, values, weights = _proposed(log_density, inputs, around, shape, rng)
@@ -69,26 +73,37 @@ class Independence:
             "acceptance_rate": rates,
             "pareto_k": np.full(chosen.shape, _tail(weights)),
         }
-        return Draws(np.take_along_axis(proposed, chosen[..., None], axis=1), stats, self.name)
+        return Draws(np.take_along_axis(log_density.bend(proposed), chosen[..., None], axis=1), stats, self.name)
 
     @property
     def transitions(self) -> int:
         return self.draws
 
 
+def _straight(log_density: LogDensity, around: Centre) -> Centre:
+    """A normal approximation in straightened coordinates."""
+    mode, _ = log_density.straighten(around.mode)
+    small = 1e-6 * np.diag(around.factor)
+    slope = (log_density.straighten(around.mode + small)[0] - mode) / small
+    return Centre(mode, slope[:, None] * around.factor)
+
+
 def _proposed(
     log_density: LogDensity, inputs: Any, around: Centre, shape: tuple[int, int], rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Points of a t distribution about the centre, the log density there, and the logs of importance weights."""
+    """Straightened points of a t distribution about the centre, the log density, and the logs of importance weights."""
     p = len(around.mode)
     freedom = TAILS + p + p**2 / 20.0
     noise = rng.standard_normal((*shape, p)) * np.sqrt(freedom / rng.chisquare(freedom, (*shape, 1)))
     points = around.mode + noise @ around.factor.T
-    flat = points.reshape(-1, points.shape[-1])
+    flat = log_density.bend(points.reshape(-1, points.shape[-1]))
+    inside = np.isfinite(flat).all(axis=1)
+    flat[~inside] = log_density.bend(around.mode)
     filled = jnp.asarray(np.resize(flat, (-(-len(flat) // BLOCK) * BLOCK, flat.shape[1])))
     parts = [np.asarray(_values(log_density, part, inputs)) for part in np.split(filled, len(filled) // BLOCK)]
-    values = np.concatenate(parts)[: len(flat)].reshape(shape)
-    return points, values, values + 0.5 * (freedom + p) * np.log1p(np.sum(noise**2, axis=2) / freedom)
+    values = np.where(inside, np.concatenate(parts)[: len(flat)], -np.inf).reshape(shape)
+    stretch = log_density.straighten(flat)[1].reshape(shape)
+    return points, values, values - stretch + 0.5 * (freedom + p) * np.log1p(np.sum(noise**2, axis=2) / freedom)
 
 
 def _refined(points: np.ndarray, weights: np.ndarray, around: Centre) -> Centre:
@@ -116,7 +131,8 @@ def _accepted(weights: Float[np.ndarray, "c s"], heights: Float[np.ndarray, "c s
     """Which proposal each chain holds after every step, and each step's acceptance probability."""
     chains, size = weights.shape
     each = np.arange(chains)
-    at, held, rates = np.argmax(weights[:, :1], axis=1), np.empty((chains, size - 1), int), np.empty((chains, size - 1))
+    at = np.argmax(weights[:, :FIRST], axis=1)
+    held, rates = np.empty((chains, size - 1), int), np.empty((chains, size - 1))
     with np.errstate(invalid="ignore"):
         for step in range(1, size):
             change = weights[:, step] - weights[each, at]
@@ -134,7 +150,7 @@ def _tail(weights: np.ndarray) -> float:
 def _smoothed(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
     """Pareto-smoothed logarithms of importance weights, minus infinity where they are zero, and Pareto k."""
     finite = np.isfinite(weights)
-    if finite.sum() < max(20, 0.5 * len(weights)):
+    if finite.sum() < max(20, POSSIBLE * len(weights)):
         return None, float("inf")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
