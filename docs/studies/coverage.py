@@ -231,12 +231,15 @@ def replicate(case: Case, column: str, seed: int) -> dict[str, Any]:
         found = dfd.fit(case.model, rows, seed=seed, check=False, progress=False, **settings)
     except dfd.errors.DfdbayesError as problem:
         return {"failure": type(problem).__name__, "said": str(problem)[:200]}
-    parts = [found.posterior[p.name].values.reshape(-1, p.size) for p in space.parameters]
+    draws, line = (
+        None if group is None
+        else np.concatenate([group[p.name].values.reshape(-1, p.size) for p in space.parameters], axis=1)
+        for group in (found.posterior, found.tree.children.get("unconstrained_posterior"))
+    )  # fmt: skip
     shape = getattr(found.calibration, "curvature", None)
-    metric = () if shape is None else (shape.covariance,)
+    more = () if shape is None else (line, shape.covariance)
     about = {"loss": found.settings["loss"], "sampler": found.settings["sampler"]}
-    draws = np.concatenate(parts, axis=1)
-    return placed(space, truth, draws, *metric) | about | {"sd": draws.std(axis=0).tolist()}
+    return placed(space, truth, draws, *more) | about | {"sd": draws.std(axis=0).tolist()}
 
 
 def path_of(name: str, column: str) -> Path:
