@@ -237,7 +237,7 @@ def replicate(case: Case, column: str, seed: int) -> dict[str, Any]:
         for group in (found.posterior, found.tree.children.get("unconstrained_posterior"))
     )  # fmt: skip
     shape = getattr(found.calibration, "curvature", None)
-    more = () if shape is None else (line, shape.covariance)
+    more = () if shape is None else (line, shape)
     about = {"loss": found.settings["loss"], "sampler": found.settings["sampler"]}
     return placed(space, truth, draws, *more) | about | {"sd": draws.std(axis=0).tolist()}
 

@@ -20,6 +20,7 @@ from .._util.process import kept, require_seed, require_unforked
 from .._util.progress import on_terminal
 from ..backends.local import Local, by_client
 from ..errors import DataError, DfdbayesError, SettingError
+from ..inference.curvature import Curvature
 from ..models.base import AbstractModel
 from ..models.parameters import Space
 from ..results.fit_result import versions
@@ -177,29 +178,41 @@ def _replicate(job: _Job, seed: int) -> dict[str, Any]:
     names, shape = [p.name for p in model.space.parameters], result.calibration.curvature
     draws, group = parameters_of(result.posterior, names), result.tree.children.get(LINE)
     line = None if group is None else parameters_of(group.to_dataset(), names)
-    return placed(model.space, job.truth, draws, line, None if shape is None else shape.covariance)
+    return placed(model.space, job.truth, draws, line, shape)
 
 
 def placed(
-    space: Space, truth: np.ndarray, draws: np.ndarray, line: np.ndarray | None = None, metric: np.ndarray | None = None
+    space: Space,
+    truth: np.ndarray,
+    draws: np.ndarray,
+    line: np.ndarray | None = None,
+    shape: Curvature | None = None,
 ) -> dict[str, Any]:
     """The smallest level at which each parameter's interval, and the joint region, hold the truth.
 
     Intervals are as in a summary; the joint region is an ellipsoid about the mean in the minimiser's coordinates (of
-    the draws of the whole ``line``, where they are others), of the shape of ``metric`` or of the draws' own covariance.
+    the draws of the whole ``line``, where they are others), of the calibration's own shape or of the draws' covariance.
     """
     below = (draws < truth).mean(axis=0) + 0.5 * (draws == truth).mean(axis=0)
     tails = 2 * np.abs(below - 0.5)
     for i in np.flatnonzero(space.closed):
         tails[i] = _level(draws[:, i], truth[i], (float(space.lower[i]), float(space.upper[i])))
     with np.errstate(divide="ignore", invalid="ignore"):
-        coordinates = space if metric is None else space.continued
-        y, at = coordinates.to_y(draws if line is None else line), coordinates.to_y(truth)
-    centre, spread = y.mean(axis=0), np.cov(y.T).reshape(len(truth), len(truth)) if metric is None else metric
+        y, at = space.to_y(draws if line is None else line), space.to_y(truth)
+    centre = y.mean(axis=0)
+    spread = np.cov(y.T).reshape(len(truth), len(truth)) if shape is None else _in_coordinates_of(space, shape)
     inverse = np.linalg.pinv(spread, hermitian=True)
     distance = np.einsum("si,ij,sj->s", y - centre, inverse, y - centre, optimize=True)
     own = (at - centre) @ inverse @ (at - centre)
     return {"tails": tails.tolist(), "joint": float((distance < own).mean())}
+
+
+def _in_coordinates_of(space: Space, shape: Curvature) -> np.ndarray:
+    """The covariance of a calibration, which was made without edges, in the minimiser's coordinates."""
+    small = 1e-6 * np.sqrt(np.diag(shape.covariance))
+    ahead, behind = (space.to_y(space.continued.from_y(shape.centre + side * small)) for side in (1.0, -1.0))
+    slope = (ahead - behind) / (2.0 * small)
+    return slope[:, None] * shape.covariance * slope
 
 
 def _level(draws: np.ndarray, truth: float, edge: tuple[float, float]) -> float:
