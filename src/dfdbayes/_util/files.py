@@ -21,7 +21,7 @@ except ImportError:  # Windows: folders are not locked there
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
-def write_atomically(path: str | os.PathLike, write: Callable[[Path], object]) -> Path:
+def write_atomically(path: str | os.PathLike[str], write: Callable[[Path], object]) -> Path:
     """Let ``write`` fill a temporary file beside ``path``, then move it into place.
 
     If anything fails, the temporary file is removed and what was at ``path`` stays as it was. What is in place is on
@@ -88,7 +88,7 @@ def _to_disk(path: Path) -> None:
         os.close(handle)
 
 
-def require_writable(folder: str | os.PathLike) -> Path:
+def require_writable(folder: str | os.PathLike[str]) -> Path:
     """The folder, made if need be; an error at once if results could not be written there later."""
     target = Path(folder)
     try:

@@ -42,7 +42,7 @@ def fingerprint(value: Any) -> str:
     return digest.hexdigest()[:16]
 
 
-def code(function: Callable, *arguments: Any) -> str:
+def code(function: Callable[..., Any], *arguments: Any) -> str:
     """The identity of what a function computes for arguments of these shapes: its operations and its constants."""
     traced = jax.make_jaxpr(lambda *values: function(*values))(*arguments)  # a new function, whose trace is not kept
     return fingerprint([_ADDRESS.sub("", str(traced.jaxpr)), _constants(traced)])
@@ -150,7 +150,7 @@ def _object(value: Any, tell: Callable[[bytes], None], above: list[int]) -> None
             for name, part in getattr(value, "__dict__", {}).items()
             if name not in cached and name != "_inv" and not isinstance(part, weakref.ref)
         }
-        if not held and kind.__repr__ is not object.__repr__:
+        if not held and kind.__repr__ is not object.__repr__:  # type: ignore[comparison-overlap]
             held = {"repr": _ADDRESS.sub("", repr(value))}
     _add(held, tell, above)
 

@@ -58,7 +58,7 @@ def connected(address: str, patience: float = 10.0) -> Iterator[Any]:
         # In this process: a scheduler of other processes would take work from whoever can reach it. The web servers
         # that Dask starts in any case have no pages, and are on this machine alone.
         nobody = "127.0.0.1:0"
-        settings: dict[str, list] = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
+        settings: dict[str, list[Any]] = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
         with (
             dask_config.set(settings),
             dask.LocalCluster(

@@ -81,7 +81,13 @@ def _resumes(checkpoint: Path, resume: bool, force: bool) -> bool:
 
 
 def _fit_and_show(
-    source: Any, folder: Path | None, timings: bool, dask: str | None, resume: bool, as_json: bool, settings: dict
+    source: Any,
+    folder: Path | None,
+    timings: bool,
+    dask: str | None,
+    resume: bool,
+    as_json: bool,
+    settings: dict[str, Any],
 ) -> Any:
     from .._util.checkpoint import forget
     from ..fitting.fit import fit

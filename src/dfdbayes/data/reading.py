@@ -184,7 +184,7 @@ def _of_array(source: Any) -> Table:
     return _in_memory("array", {f"x{j + 1}": unmasked(array[:, j]) for j in range(array.shape[1])}, named=False)
 
 
-def _of_mapping(source: Mapping) -> Table:
+def _of_mapping(source: Mapping[Any, Any]) -> Table:
     values = list(source.values())
     if values and all(np.ndim(value) == 1 and not isinstance(value, str) for value in values):
         _unique(tuple(map(str, source)))

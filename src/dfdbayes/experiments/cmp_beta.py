@@ -1,5 +1,7 @@
 """The weight against the size of the data, Lyddon's beside it, and what unfinished minimisers do to it."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -43,9 +45,9 @@ def run(settings: Settings) -> Finding:
     model = with_papers_priors(dfd.models.ConwayMaxwellPoisson())
     realisations = 6 if settings.quick else 20
     sizes = (250, 500, 1000, 2000)
-    weights: dict[str, list] = {name: [] for name in ("score-matching", "score-matching-invariant", "lyddon")}
+    weights: dict[str, list[Any]] = {name: [] for name in ("score-matching", "score-matching-invariant", "lyddon")}
     for n in sizes:
-        found: dict[str, list] = {name: [] for name in weights}
+        found: dict[str, list[Any]] = {name: [] for name in weights}
         for seed in range(realisations):
             objective = dfd.objective(model, dfd.simulate(model, THETA, n, seed=seed).rows)
             minimum = dfd.minimise(objective)

@@ -1,5 +1,7 @@
 """The 95 % credible region beside the bootstrap's confidence region."""
 
+from typing import Any
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -15,7 +17,7 @@ def run(settings: Settings) -> Finding:
     numbers = []
     objective = dfd.objective(model, x)
     points = dfd.bootstrap(objective, dfd.minimise(objective), settings.bootstrap).minima.vectors
-    kinds: tuple[tuple[str, dict], ...] = (("the paper's weight", {}), ("the default", {"calibration": None}))
+    kinds: tuple[tuple[str, dict[str, Any]], ...] = (("the paper's weight", {}), ("the default", {"calibration": None}))
     for axes, (title, choice) in zip(figure.subplots(1, 2), kinds, strict=True):
         found = fit(model, x, bootstrap=settings.bootstrap, **settings.walk(500, 5000), **choice)
         areas, edges = [], []

@@ -35,7 +35,9 @@ def free_of(y: Any, gradient: Any, lower: Any, upper: Any) -> Any:
     return ~(((y <= lower) & (gradient > 0)) | ((y >= upper) & (gradient < 0)))
 
 
-def many(evaluate: Callable, y: Array, lower: Array, upper: Array, slope: Callable, aim: Array) -> State:
+def many(
+    evaluate: Callable[..., Any], y: Array, lower: Array, upper: Array, slope: Callable[..., Any], aim: Array
+) -> State:
     """Minimise over a box, traced. ``evaluate(y)`` gives value, gradient and Hessian, ``slope(y)`` is d theta / d y."""
 
     def projected(y: Array, gradient: Array) -> Array:

@@ -271,7 +271,7 @@ def with_space(model: M, space: Space) -> M:
     return made
 
 
-def is_own(function: Callable) -> bool:
+def is_own(function: Callable[..., Any]) -> bool:
     """Whether a function is this package's, which refers to nothing that may change."""
     return (getattr(function, "__module__", None) or "").startswith(__package__)
 
@@ -288,7 +288,7 @@ def of_constant(model: AbstractModel) -> str:
     return "" if known is None else code(known, arguments_of(model)[0])
 
 
-def require_scalar(model: AbstractModel, log_mass: Callable) -> None:
+def require_scalar(model: AbstractModel, log_mass: Callable[..., Any]) -> None:
     """Trace the mass function once, so that a slip in it is reported where the model is made."""
     try:
         value = jax.eval_shape(lambda theta, x: log_mass(theta, x), *arguments_of(model))

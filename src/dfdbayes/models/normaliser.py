@@ -110,7 +110,7 @@ def _means(eta: Array, nu: Array) -> tuple[Array, Array]:
 
 
 @_means.defjvp
-def _means_jvp(primals: tuple, tangents: tuple) -> tuple:
+def _means_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, ...]:
     _, x, g, xx, xg, gg = _moments(*primals)
     d_eta, d_nu = tangents
     return (x, g), (xx * d_eta - xg * d_nu, xg * d_eta - gg * d_nu)
@@ -122,6 +122,6 @@ def _summed(eta: Array, nu: Array) -> Array:
 
 
 @_summed.defjvp
-def _summed_jvp(primals: tuple, tangents: tuple) -> tuple:
+def _summed_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, ...]:
     x, g = _means(*primals)
     return _summed(*primals), x * tangents[0] - g * tangents[1]

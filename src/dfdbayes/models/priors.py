@@ -16,7 +16,7 @@ from .._util.identity import fingerprint
 Plain = dict[str, Any]
 
 
-class Mirrored(dist.Distribution):
+class Mirrored(dist.Distribution):  # type: ignore[misc]
     """A distribution on a half-line and its mirror image beyond the end, half the probability on each side."""
 
     arg_constraints: ClassVar[dict[str, Any]] = {}

@@ -131,7 +131,8 @@ def calibration(fit: Fit) -> Figure | None:
 
 def _width_ratios(fit: Fit) -> Figure:
     """A dot for every entry, at most the first 30: the width of its interval over that at beta = 1."""
-    table = side_by_side(fit).head(30)
+    whole = side_by_side(fit)
+    table = whole.head(30)
     high = 0.9 + 0.24 * len(table)
     figure = Figure(figsize=(5.6, high), layout="constrained")
     axes = figure.subplots()
@@ -141,6 +142,8 @@ def _width_ratios(fit: Fit) -> Figure:
     axes.set_yticks(at, [fitted(name, 28) for name in table.index], fontsize=8)
     axes.set_ylim(-0.7, len(table) - 0.3)
     axes.set_xlabel("width of the calibrated interval, times that at beta = 1")
+    if len(whole) > len(table):
+        axes.set_title(f"the first {len(table)} of {len(whole)} entries", fontsize=8, loc="left")
     clean(axes)
     return figure
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from arviz_stats.base import array_stats
 from jaxtyping import Float, Int
 
 from .._util.process import require_seed, require_unforked
@@ -23,6 +24,7 @@ __all__ = ["METHODS", "Mixing", "Sample", "draw", "probabilities", "simulate"]
 METHODS = ("enumeration", "inversion", "perfect", "swendsen-wang", "gibbs", "metropolis")
 EXACT = ("enumeration", "inversion", "perfect")
 SWEEPS = {"gibbs": 200, "swendsen-wang": 60, "metropolis": 100_000}
+WATCHED = 200  # chains of many that mixing is judged by
 COUNT_SWEEPS = 40  # count graphs interact weakly, and a sweep of theirs costs more
 
 
@@ -152,12 +154,6 @@ def _mixing(trace: Float[np.ndarray, "t c per"]) -> Mixing:
     third, last = np.array_split(half, 2)
     step = last.mean(axis=0) - third.mean(axis=0)
     drift = step.mean() / max(step.std() / np.sqrt(step.size), 1e-300) if step.size > 1 else 0.0
-    centred = half - half.mean()
-    variance = np.mean(centred**2)
-    time = 1.0
-    for lag in range(1, len(half) // 2):
-        correlation = np.mean(centred[lag:] * centred[:-lag]) / max(variance, 1e-300)
-        if correlation < 0.05:
-            break
-        time += 2 * correlation
-    return Mixing(len(trace), float(time), float(drift))
+    few = half[:, :WATCHED]
+    worth = float(array_stats.ess(few, chain_axis=1, draw_axis=0, method="mean")) if few.shape[0] > 3 else few.size
+    return Mixing(len(trace), few.size / worth if np.isfinite(worth) else 1.0, float(drift))
