@@ -54,7 +54,8 @@ def by_definition(objective):
         shrink = min(0.9, SHRINK * space.size / len(rows))
         ratios = (1 - shrink) * ratios + shrink * np.median(ratios)
         beta = 1 / np.median(ratios)
-    weights = np.minimum(1 / ratios, CAP * beta)
+    many = 1.0 if objective.loss.bounded else len(rows) / (20.0 * space.size)
+    weights = np.minimum(1 / ratios, CAP * many * beta)
     return beta, y, (hessian @ vectors * weights) @ (hessian @ vectors).T, prior
 
 
@@ -112,7 +113,7 @@ def test_one_weight_for_all_is_the_papers_posterior():
 
 
 def test_fewer_parameters_may_have_a_larger_cap():
-    assert cap(2) == cap(36) == CAP and 1.25 < cap(210) < 1.4 and cap(5000) > 1.0
+    assert cap(2) == cap(36) == cap(2, 30) == CAP and cap(2, 400) == 10 * CAP and 1.25 < cap(210) < 1.4 and cap(5000) > 1.0
 
 
 # -- what the posterior must do ------------------------------------------------------------------
@@ -176,6 +177,20 @@ def test_order_of_rows_and_columns_does_not_matter():
     assert len(pairs) == 6
     sds = np.sqrt(np.diag(turned.calibration.curvature.covariance))[:4]
     np.testing.assert_allclose(sds, [np.sqrt(first[f"intercept[x{c + 1}]"]) for c in columns], rtol=1e-6)
+
+
+def test_order_of_categories_does_not_matter():
+    model = dfd.models.Potts(dfd.graphs.grid(3, 3), states=3)
+    rows = dfd.simulate(model, {"temperature": 1.5}, 200, seed=3).rows
+    plain, moved = (fit(model, order[rows]).summary() for order in (np.arange(3), np.array([2, 0, 1])))
+    np.testing.assert_allclose(plain["mean"], moved["mean"], rtol=1e-8)
+    np.testing.assert_allclose(plain["sd"], moved["sd"], rtol=1e-8)
+    items = fit("ising-network", ITEMS, draws=4000)
+    turned = fit("ising-network", 1 - ITEMS, draws=4000)  # yes and no change places: an interaction stays as it is
+    for name in items.posterior["interaction_entry"].values:
+        one, other = (f.posterior["interaction"].sel(interaction_entry=name).values for f in (items, turned))
+        assert abs(one.mean() - other.mean()) < 0.15 * one.std()  # the intercepts' priors are other ones
+        assert one.std() == pytest.approx(other.std(), rel=0.06)
 
 
 def test_items_that_never_meet_are_held_by_the_prior_and_named():

@@ -36,15 +36,18 @@ FLAT = 1e-3  # least curvature of the loss in a direction, as a share of the pos
 SHRINK = 2.0  # times parameters per unit: how far weights of directions move to their median
 MOST = 0.9  # of that, at most
 CAP = 1.5  # times the common weight, at most, that a direction may have; less where there are many
+MANY = 20.0  # units for each parameter from which weights that may differ are trusted the more
 
 
-def cap(parameters: int) -> float:
+def cap(parameters: int, units: float = 0.0) -> float:
     """How much more than the common weight the best measured direction may get.
 
     Of many estimated weights the largest are too large by chance, and a direction in which no unit differs seems to be
-    known exactly: this is what keeps both honest.
+    known exactly: this is what keeps both honest. Likelihoods and their relatives have nearly the same weight in all
+    directions. The divergence has not: of ``units`` that are many, its weights are believed.
     """
-    return 1.0 + (CAP - 1.0) * min(1.0, (36.0 / parameters) ** 0.25)
+    most = 1.0 + (CAP - 1.0) * min(1.0, (36.0 / parameters) ** 0.25)
+    return most * max(1.0, units / (MANY * parameters))
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,7 @@ def curvature(objective: Objective, minimum: Minimum) -> Curvature:
         before, beta = beta, 1.0 / float(np.median(ratios))
         if abs(np.log(beta / before)) < SETTLED:
             break
-    weights = np.minimum(1.0 / ratios, cap(space.size) * beta)
+    weights = np.minimum(1.0 / ratios, cap(space.size, 0.0 if objective.loss.bounded else size) * beta)
     pushed = hessian @ across
     information = (pushed * weights) @ pushed.T
     stretch = (across * np.sqrt(weights / beta)) @ pushed.T
