@@ -13,11 +13,9 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-import blackjax
 import jax
 import jax.numpy as jnp
 import numpy as np
-from blackjax.adaptation.step_size import dual_averaging_adaptation
 from jaxtyping import Array
 
 from ..._util.checkpoint import NOTHING, Checkpoint
@@ -40,10 +38,12 @@ def _block(
     factor: Array,
     inputs: Any,
 ) -> tuple[Array, Any, dict[str, Array]]:
+    import blackjax  # not before it is needed: it takes a while
+
     def whitened(u: Array) -> Array:
         return log_density(mode + factor @ u, inputs)
 
-    _, update, final = dual_averaging_adaptation(target)
+    _, update, final = _averaging(target)
     kernel = blackjax.nuts.build_kernel()
     unit = jnp.ones_like(mode)
 
@@ -102,7 +102,7 @@ class NUTS:
         rng = np.random.default_rng([seed, 2])
         starts = scattered(log_density, inputs, around, self.chains, rng)
         key = jax.random.key(int(rng.integers(2**31)))
-        begin, _, final = dual_averaging_adaptation(self.target)
+        begin, _, final = _averaging(self.target)
         mode, factor, tuning = around.mode, around.factor, _plain(begin(0.5))
         size = 1 if _cells(inputs) > MANY_CELLS else self.chains
         groups = [starts[first : first + size] for first in range(0, self.chains, size)]
@@ -152,6 +152,13 @@ class NUTS:
     def transitions(self) -> int:
         """How many steps of work a run is, for progress."""
         return BLOCK * (max(1, -(-self.warmup // BLOCK)) + -(-self.draws // BLOCK))
+
+
+def _averaging(target: float) -> Any:
+    """Dual averaging of the step size: how it begins, goes on, and ends."""
+    from blackjax.adaptation.step_size import dual_averaging_adaptation
+
+    return dual_averaging_adaptation(target)
 
 
 def _cells(inputs: Any) -> int:

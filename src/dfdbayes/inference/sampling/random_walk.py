@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import blackjax
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,6 +21,8 @@ BLOCK = 500
 def _block(
     log_density: LogDensity, steps: int, key: Array, z: Array, scale: Array, inputs: Any
 ) -> tuple[Array, dict[str, Array]]:
+    import blackjax  # not before it is needed: it takes a while
+
     kernel = blackjax.additive_step_random_walk.build_kernel()
 
     def density(z: Array) -> Array:
