@@ -110,10 +110,11 @@ class AbstractModel(ABC):
         """The loss that serves this model best on these data, by name, and why (docs/how-to/choose-a-loss.md)."""
         if self.domain.d == 1 and self.domain.is_binary:
             return "likelihood", "for one binary column all losses agree, and this one has the steadiest curvature"
-        if self.domain.d == 1 and self.domain.coordinate(0).kind == "above" and _low(data):
+        extreme = _extreme(data) if self.domain.d == 1 and self.domain.coordinate(0).kind == "above" else ""
+        if extreme:
             if self.log_normaliser is not None:
-                return "likelihood", "counts are low or vary little, and the constant is known"
-            return "ratio", "counts are low or vary little, and ratio matching is steadier there"
+                return "likelihood", f"{extreme}, and the constant is known"
+            return "ratio", f"{extreme}, and ratio matching is steadier there"
         return "dfd", "the discrete Fisher divergence needs no normalising constant and is sound here"
 
     @property
@@ -158,12 +159,14 @@ class Interactions:
     nu: Float[np.ndarray, "*batch d"] | None = None
 
 
-def _low(data: Dataset) -> bool:
-    """Whether counts are so low, or vary so little, that their far ratios are hardly observed."""
+def _extreme(data: Dataset) -> str:
+    """Why far ratios of counts are hardly observed, and would decide everything; nothing where they are not."""
     x = data.rows[:, 0].astype(float)
     mean = np.average(x, weights=data.counts)
     variance = np.average((x - mean) ** 2, weights=data.counts)
-    return bool(mean < LOW or (variance < mean and mean < LARGE))
+    if mean < LOW or (variance < mean and mean < LARGE):
+        return "counts are low or vary little"
+    return "counts vary more than a geometric distribution's" if variance > mean * (1.0 + mean) else ""
 
 
 def space_of(parameters: Mapping[str, Any] | Sequence[Parameter] | Space) -> Space:
