@@ -1,4 +1,4 @@
-"""Fifty fits of forty-odd real tables with no options at all: how many end in an error, and what is said.
+"""Fits of some sixty real tables with no options at all: how many end in an error, and what is said.
 
     python docs/studies/real_tables.py
 
@@ -23,19 +23,29 @@ COUNTS = (
     ("AER", "DoctorVisits", "visits"), ("AER", "NMES1988", "visits"), ("AER", "NMES1988", "hospital"),
     ("AER", "NMES1988", "emergency"), ("AER", "PhDPublications", "articles"), ("AER", "RecreationDemand", "trips"),
     ("AER", "ShipAccidents", "incidents"), ("AER", "CreditCard", "reports"), ("AER", "Affairs", "affairs"),
-    ("COUNT", "rwm5yr", "docvis"), ("COUNT", "badhealth", "numvisit"), ("COUNT", "fishing", "totabund"),
-    ("COUNT", "medpar", "los"), ("COUNT", "nuts", "cones"), ("COUNT", "azpro", "los"), ("COUNT", "loomis", "anvisits"),
-    ("MASS", "quine", "Days"), ("MASS", "epil", "y"), ("MASS", "ships", "incidents"), ("MASS", "quakes", "stations"),
+    ("COUNT", "rwm5yr", "docvis"), ("COUNT", "rwm1984", "hospvis"), ("COUNT", "badhealth", "numvisit"),
+    ("COUNT", "mdvis", "numvisit"), ("COUNT", "fishing", "totabund"), ("COUNT", "medpar", "los"),
+    ("COUNT", "nuts", "cones"), ("COUNT", "azpro", "los"), ("COUNT", "loomis", "anvisits"),
+    ("MASS", "quine", "Days"), ("MASS", "epil", "y"), ("MASS", "Insurance", "Claims"), ("MASS", "snails", "Deaths"),
     ("datasets", "InsectSprays", "count"), ("datasets", "warpbreaks", "breaks"), ("datasets", "discoveries", "value"),
-    ("datasets", "quakes", "stations"), ("datasets", "mtcars", "carb"), ("boot", "coal", None),
-    ("pscl", "bioChemists", "art"), ("pscl", "absentee", None), ("vcd", "Federalist", None),
-    ("robustbase", "epilepsy", "Ysum"), ("Ecdat", "Doctor", "doctor"), ("Ecdat", "Airline", None),
-    ("Ecdat", "Fishing", None), ("Ecdat", "Bids", None), ("Ecdat", "NaturalPark", None),
+    ("datasets", "quakes", "stations"), ("datasets", "mtcars", "carb"), ("datasets", "esoph", "ncases"),
+    ("pscl", "prussian", "y"), ("robustbase", "epilepsy", "Ysum"), ("lme4", "grouseticks", "TICKS"),
+    ("lme4", "cbpp", "incidence"), ("carData", "Ornstein", "interlocks"), ("HSAUR", "polyps", "number"),
+    ("DAAG", "ACF1", "count"), ("DAAG", "moths", "A"), ("Ecdat", "Doctor", "doctor"), ("Ecdat", "Accident", "acc"),
+    ("Ecdat", "Bids", "numbids"), ("Ecdat", "PatentsHGH", "sumpat"),
 )  # fmt: skip
-TABLES = (("vcd", "WomenQueue", "nWomen"), ("vcd", "HorseKicks", None), ("vcd", "Saxony", "nMales"))
+TABLES = (
+    ("vcd", "WomenQueue", "nWomen"), ("vcd", "HorseKicks", None), ("vcd", "Saxony", "nMales"),
+    ("vcd", "Butterfly", "nTokens"), ("vcd", "Federalist", "nMay"), ("vcd", "WeldonDice", "n56"),
+)  # fmt: skip
 YES = (
-    ("psych", "lsat6"), ("psych", "ability"), ("psych", "bfi"), ("psych", "sat.act"), ("psych", "msq"),
-    ("MASS", "Pima.tr"), ("datasets", "infert"), ("pscl", "vote92"), ("lme4", "VerbAgg"),
+    ("psych", "lsat6"), ("psych", "lsat7"), ("psych", "bfi"), ("psych", "sat.act"), ("MASS", "biopsy"),
+    ("MASS", "birthwt"), ("COUNT", "affairs"), ("COUNT", "rwm1984"), ("openintro", "email"), ("datasets", "infert"),
+    ("pscl", "vote92"),
+)  # fmt: skip
+GRAPHS = (
+    ("AER", "NMES1988", ["visits", "nvisits", "ovisits", "novisits", "emergency", "hospital"]),
+    ("geepack", "seizure", ["y1", "y2", "y3", "y4"]), ("DAAG", "moths", ["A", "P"]),
 )  # fmt: skip
 
 
@@ -59,8 +69,8 @@ def halves(frame: pd.DataFrame, most: int = 8) -> pd.DataFrame:
 def fits() -> Iterator[tuple[str, str, Any, dict[str, Any]]]:
     """Title, model, data, and how they are read."""
     for package, name, column in COUNTS:
-        frame = frame_of(package, name) if column else None
-        if frame is not None and column in frame:
+        frame = frame_of(package, name)
+        if frame is not None:
             x = frame[[column]].dropna()
             yield f"{package}::{name}, {column}", "cmp", x.astype(int), {}
             if name in ("PhDPublications", "quine", "InsectSprays", "discoveries", "epil"):
@@ -77,23 +87,17 @@ def fits() -> Iterator[tuple[str, str, Any, dict[str, Any]]]:
             items = halves(frame)
             if items.shape[1] >= 2:
                 yield f"{package}::{name}, {items.shape[1]} items", "ising-network", items, {}
-    wide = frame_of("AER", "NMES1988")
-    if wide is not None:
-        columns = ["visits", "nvisits", "ovisits", "novisits", "emergency", "hospital"]
-        yield "AER::NMES1988, six counts", "poisson-graphical", wide[columns].astype(int), {}
-    for name in ("dune", "mite", "BCI", "varespec"):
-        frame = frame_of("vegan", name)
+    for package, name, columns in GRAPHS:
+        frame = frame_of(package, name)
         if frame is not None:
-            species = frame.drop(columns=["rownames"], errors="ignore").select_dtypes("number").round().astype(int)
-            common = species.loc[:, (species > 0).mean() > 0.3].iloc[:, :5]
-            yield f"vegan::{name}, five species", "poisson-graphical", common, {}
-            yield f"vegan::{name}, presence", "ising-network", (common > common.median()).astype(int), {}
+            yield f"{package}::{name}, {len(columns)} counts", "poisson-graphical", frame[columns].astype(int), {}
+            if len(columns) < 5:
+                yield f"{package}::{name}, {len(columns)} counts", "cmp-graphical", frame[columns].astype(int), {}
+            common = (frame[columns] > frame[columns].median()).astype(int)
+            yield f"{package}::{name}, above the median", "ising-network", common, {}
     digits = load_digits()
     images = np.where(digits.images[digits.target == 1].reshape(-1, 64) > 7, 1, -1)
     yield "scikit-learn digits: ones, 8x8", dfd.models.Ising(dfd.graphs.grid(8, 8)), images, {}
-    bids = frame_of("Ecdat", "Bids")
-    if bids is not None and "numbids" in bids:
-        yield "Ecdat::Bids, numbids", "cmp", bids[["numbids"]].astype(int), {}
 
 
 def main() -> None:
