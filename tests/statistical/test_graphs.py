@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -51,6 +52,23 @@ def test_gene_data_a_start_far_away_escapes(shared_data):
     found = dfd.minimise(objective, start=far)
     assert found.outcome == "escaped"
     assert found.value < 10 * dfd.minimise(objective).value
+
+
+@pytest.mark.slow
+def test_twenty_genes_have_a_posterior(shared_data, capsys):
+    """210 parameters by ratio matching, no options: what the model cannot say and what the prior decides are named."""
+    table = pd.read_csv(shared_data / "brca_40.csv").iloc[:, :20]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = dfd.fit("poisson-graphical", table, progress=False)
+    with capsys.disabled():
+        print(f"\n20 genes: {sum(fit.timings['seconds'].values()):.1f} s with compilation, {fit.settings['sampler']}")
+    assert fit.settings["loss"] == "ratio" and np.isfinite(fit.summary()[["mean", "sd", "eti95_ub"]].to_numpy()).all()
+    assert any("that the model does not allow" in text for text in fit.warnings)  # many genes rise together
+    influence = fit.prior_influence
+    assert len(influence) == 210 and np.isfinite(influence.to_numpy()).all() and influence["from_data"].min() > 0.9
+    predicted = fit.predict(draws=10).checks()
+    assert np.abs(predicted["predicted_mean"] / predicted["mean"] - 1).max() < 0.2
 
 
 @pytest.mark.parametrize("proportion", [0.5, 0.7])

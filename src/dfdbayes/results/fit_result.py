@@ -120,12 +120,13 @@ class Fit:
         """By parameter: how far the prior moved it, in posterior sds, and how much of its information data gave.
 
         Of the normal approximation; None for a fit whose loss has one weight for all directions. Where the loss is
-        smallest on the edge of a support the shift is not known (NaN): the edge holds the estimate as well.
+        smallest on the edge of a support, and ends there, the shift is not known (NaN): the edge holds it too.
         """
         shape = self.calibration.curvature
         if shape is None:
             return None
-        moved = shape.moved if self.minimum.outcome is not Outcome.BOUNDARY else np.full(len(shape.moved), np.nan)
+        held = self.minimum.outcome is Outcome.BOUNDARY and LINE not in self.tree.children
+        moved = np.full(len(shape.moved), np.nan) if held else shape.moved
         return pd.DataFrame({"moved": moved, "from_data": shape.from_data}, index=list(self.minimum.names))
 
     def summary(self, interval: float = 0.95) -> pd.DataFrame:
