@@ -28,7 +28,7 @@ def least(z):
 
 
 def ours(log_density, inputs, around, seed):
-    return dfd.samplers.NUTS().run(log_density, inputs, around, seed, lambda done: None).z
+    return dfd.samplers.NUTS().run(dfd.samplers.Task(log_density, inputs, around, seed)).z
 
 
 def numpyros(log_density, inputs, around, runs):

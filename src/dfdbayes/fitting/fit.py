@@ -304,7 +304,7 @@ def sample(
     chosen = sampling.by_name(sampler, bounded=objective.loss.bounded)
     log_density, inputs, start = posterior(objective, beta, minimum)
     around = sampling.centre(log_density, inputs, start)
-    return chosen.run(log_density, inputs, around, seed, advance, checkpoint)
+    return chosen.run(sampling.Task(log_density, inputs, around, seed, advance, checkpoint))
 
 
 def _checked(fit: Fit, objective: Objective, plan: Plan) -> Fit:

@@ -33,7 +33,7 @@ def uncalibrated_intervals(
         around = sampling.centre(log_density, inputs, start)
     except np.linalg.LinAlgError:
         return None
-    z = sampling.Laplace(draws=DRAWS, chains=1).run(log_density, inputs, around, seed, lambda done: None).z
+    z = sampling.Laplace(draws=DRAWS, chains=1).run(sampling.Task(log_density, inputs, around, seed)).z
     model = objective.model
     with np.errstate(over="ignore", invalid="ignore"):
         named = named_draws(model, model.space.from_z(z))

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from ...errors import SettingError
-from .base import Draws, centre
+from .base import Draws, Task, centre
 from .independence import Auto, Independence
 from .laplace import Laplace
 from .nuts import NUTS
 from .random_walk import RandomWalk
 
-__all__ = ["NUTS", "Auto", "Draws", "Independence", "Laplace", "RandomWalk", "by_name", "centre"]
+__all__ = ["NUTS", "Auto", "Draws", "Independence", "Laplace", "RandomWalk", "Task", "by_name", "centre"]
 
 _BY_NAME = {"auto": Auto, "nuts": NUTS, "independence": Independence, "random-walk": RandomWalk, "laplace": Laplace}
 

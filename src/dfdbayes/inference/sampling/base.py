@@ -11,6 +11,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..._util.checkpoint import NOTHING, Checkpoint
+
 
 class LogDensity(Protocol):
     """A log density of z given its inputs, and the same with gradient and Hessian.
@@ -49,6 +51,18 @@ class Centre:
 
     mode: Float[np.ndarray, " p"]
     factor: Float[np.ndarray, "p p"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a sampler is asked to draw from, where that lies, and how it tells and keeps what it has done."""
+
+    log_density: LogDensity
+    inputs: Any
+    around: Centre
+    seed: int
+    advance: Advance = lambda done: None
+    checkpoint: Checkpoint = NOTHING
 
 
 @partial(jax.jit, static_argnums=0)

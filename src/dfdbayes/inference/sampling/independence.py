@@ -10,7 +10,7 @@ et al., 2024) and how many draws they are worth say whether that is enough; `Aut
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,8 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..._util.checkpoint import NOTHING, Checkpoint
-from .base import Advance, Centre, Draws, LogDensity
+from .base import Centre, Draws, LogDensity, Task
 from .nuts import NUTS
 
 AT_ONCE = 64  # densities evaluated side by side,
@@ -49,25 +48,17 @@ class Independence:
     chains: int = 4
     name = "independence"
 
-    def run(
-        self,
-        log_density: LogDensity,
-        inputs: Any,
-        around: Centre,
-        seed: int,
-        advance: Advance,
-        checkpoint: Checkpoint = NOTHING,
-    ) -> Draws:
-        rng = np.random.default_rng([seed, 2])
+    def run(self, task: Task) -> Draws:
+        rng, log_density, inputs = np.random.default_rng([task.seed, 2]), task.log_density, task.inputs
         size = self.draws + 1  # the first of each chain is where it starts
-        around = _straight(log_density, around)
+        around = _straight(log_density, task.around)
         for last in (False, False, False, True):
             shape = (self.chains, size) if last else (1, PILOT)
             proposed, values, weights = _proposed(log_density, inputs, around, shape, rng)
             if not last:
                 around = _refined(proposed[0], weights[0], around)
         chosen, rates = _accepted(weights, np.log(rng.random((self.chains, size))))
-        advance(self.draws)
+        task.advance(self.draws)
         stats = {
             "lp": np.take_along_axis(values, chosen, axis=1),
             "acceptance_rate": rates,
@@ -177,21 +168,13 @@ class Auto:
     chains: int = 4
     name = "auto"
 
-    def run(
-        self,
-        log_density: LogDensity,
-        inputs: Any,
-        around: Centre,
-        seed: int,
-        advance: Advance,
-        checkpoint: Checkpoint = NOTHING,
-    ) -> Draws:
+    def run(self, task: Task) -> Draws:
         quick = Independence(draws=self.draws, chains=self.chains)
-        found = quick.run(log_density, inputs, around, seed, lambda done: None)
+        found = quick.run(replace(task, advance=lambda done: None))
         if found.stats["pareto_k"][0, 0] < HEAVY and _worth(found.z) > min(LEAST, 0.1 * found.z[..., 0].size):
-            advance(self.transitions)
+            task.advance(self.transitions)
             return found
-        return self._chains.run(log_density, inputs, around, seed, advance, checkpoint)
+        return self._chains.run(task)
 
     @property
     def _chains(self) -> NUTS:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ..._util.checkpoint import NOTHING, Checkpoint
-from .base import Advance, Centre, Draws, LogDensity
+from .base import Draws, Task
 
 
 @dataclass(frozen=True)
@@ -20,18 +18,10 @@ class Laplace:
     chains: int = 4
     name = "laplace"
 
-    def run(
-        self,
-        log_density: LogDensity,
-        inputs: Any,
-        around: Centre,
-        seed: int,
-        advance: Advance,
-        checkpoint: Checkpoint = NOTHING,
-    ) -> Draws:
-        rng = np.random.default_rng([seed, 2])
+    def run(self, task: Task) -> Draws:
+        rng, around = np.random.default_rng([task.seed, 2]), task.around
         noise = rng.standard_normal((self.chains, self.draws, len(around.mode)))
-        advance(self.draws)
+        task.advance(self.draws)
         return Draws(around.mode + noise @ around.factor.T, {}, self.name)
 
     @property

@@ -18,8 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..._util.checkpoint import NOTHING, Checkpoint
-from .base import Advance, Centre, Draws, LogDensity, scattered
+from .base import Centre, Draws, LogDensity, Task, scattered
 
 BLOCK = 50  # transitions in one compiled call; warm-up and sampling run the same code
 SHAKE = 0.2  # how much the step size varies from one transition to the next
@@ -90,16 +89,10 @@ class NUTS:
     chains: int = 4
     name = "nuts"
 
-    def run(
-        self,
-        log_density: LogDensity,
-        inputs: Any,
-        around: Centre,
-        seed: int,
-        advance: Advance,
-        checkpoint: Checkpoint = NOTHING,
-    ) -> Draws:
-        rng = np.random.default_rng([seed, 2])
+    def run(self, task: Task) -> Draws:
+        rng, log_density, inputs, around = (
+            np.random.default_rng([task.seed, 2]), task.log_density, task.inputs, task.around
+        )  # fmt: skip
         starts = scattered(log_density, inputs, around, self.chains, rng)
         key = jax.random.key(int(rng.integers(2**31)))
         begin, _, final = _averaging(self.target)
@@ -127,10 +120,10 @@ class NUTS:
                     last = np.concatenate([log_density.fold(z) if adapting else z for z, _, _ in ends])
                     return seen | {"last": last, "tuning": np.mean([list(end[1]) for end in ends], axis=0)}
 
-                found = dict(checkpoint.part(f"block-{number}", of_all))
+                found = dict(task.checkpoint.part(f"block-{number}", of_all))
                 last, tuning = found.pop("last"), _plain(type(tuning)(*found.pop("tuning")))
                 groups = [last[first : first + size] for first in range(0, self.chains, size)]
-                advance(BLOCK)
+                task.advance(BLOCK)
                 return found
 
             for length, refine in _windows(max(1, -(-self.warmup // BLOCK))):

@@ -11,8 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..._util.checkpoint import NOTHING, Checkpoint
-from .base import Advance, Centre, Draws, LogDensity, scattered
+from .base import Draws, LogDensity, Task, scattered
 
 BLOCK = 500
 
@@ -61,17 +60,9 @@ class RandomWalk:
     chains: int = 10
     name = "random-walk"
 
-    def run(
-        self,
-        log_density: LogDensity,
-        inputs: Any,
-        around: Centre,
-        seed: int,
-        advance: Advance,
-        checkpoint: Checkpoint = NOTHING,
-    ) -> Draws:
-        rng = np.random.default_rng([seed, 2])
-        z = jnp.asarray(scattered(log_density, inputs, around, self.chains, rng))
+    def run(self, task: Task) -> Draws:
+        rng, log_density, inputs = np.random.default_rng([task.seed, 2]), task.log_density, task.inputs
+        z = jnp.asarray(scattered(log_density, inputs, task.around, self.chains, rng))
         key = jax.random.key(int(rng.integers(2**31)))
         total = self.warmup + self.thin * self.draws
         kept: list[dict[str, np.ndarray]] = []
@@ -82,10 +73,10 @@ class RandomWalk:
                 last, seen = _block(log_density, BLOCK, now, z, jnp.asarray(self.step), inputs)
                 return {name: np.asarray(value) for name, value in (seen | {"last": last}).items()}
 
-            found = dict(checkpoint.part(f"block-{block}", of_all))
+            found = dict(task.checkpoint.part(f"block-{block}", of_all))
             z = jnp.asarray(found.pop("last"))
             kept.append(found)
-            advance(BLOCK)
+            task.advance(BLOCK)
         chosen = self.warmup + self.thin * np.arange(1, self.draws + 1) - 1
         stats = {name: np.moveaxis(np.concatenate([part[name] for part in kept])[chosen], 0, 1) for name in kept[0]}
         return Draws(stats.pop("z"), stats, self.name)
