@@ -40,3 +40,21 @@ def test_names_of_one_sided_intervals():
     entries = {"a": rng.exponential(size=4000), "b": rng.standard_normal(4000)}
     low, high, beside = intervals(entries, 0.95, {"a": EDGE})
     assert beside == ["a"] and low[0] == 0.0 and low[1] < 0 < high[1]
+
+
+def test_an_edge_with_one_draw_in_twenty_on_it_is_in_the_interval():
+    """Draws clipped at zero: it counts from a share of 5 % on, below that not, though the 2.5 % quantile is zero."""
+    for share, counts in ((0.06, True), (0.04, False), (0.01, False)):
+        draws = np.concatenate([np.zeros(int(10_000 * share)), np.linspace(0.01, 2.0, 10_000 - int(10_000 * share))])
+        low, high, one_sided = interval(draws, 0.95, (0.0, np.inf))
+        assert (low == 0.0) == counts == one_sided and high == pytest.approx(np.quantile(draws, 0.975))
+    low, high, _ = interval(-draws, 0.95, (-np.inf, 0.0))
+    assert high < 0.0
+
+
+def test_a_clipped_normal_covers_a_zero_as_often_as_it_says():
+    """Estimates of a zero with unit error, 4000 of them; binomial error 0.34 points, the limits are 4 of it."""
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal(2000)
+    held = [interval(np.maximum(z + noise, 0.0), 0.95, (0.0, np.inf))[0] == 0.0 for z in rng.standard_normal(4000)]
+    assert np.mean(held) == pytest.approx(0.95, abs=0.0137)
