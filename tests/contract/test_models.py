@@ -131,6 +131,7 @@ def test_derivatives_are_those_of_the_general_path(case, loss):
     fast = dfd.objective(model, data, loss)
     general = dfd.objective(dfd.Model(model.log_mass_at, model.domain, model.space.parameters), data, loss)
     flat = np.asarray(model.space.flatten(theta))
+    each = general.unit_gradients(flat)
     value, gradient, hessian = jax.jit(
         lambda t: second_order(lambda t: general.problem.value(t, general.table, general.own_weights), t)
     )(jnp.asarray(flat))
@@ -138,6 +139,7 @@ def test_derivatives_are_those_of_the_general_path(case, loss):
     scale = max(1.0, float(np.abs(hessian).max()))
     np.testing.assert_allclose(fast.gradient(flat), gradient, rtol=1e-9, atol=1e-9 * scale)
     np.testing.assert_allclose(fast.hessian(flat), hessian, rtol=1e-9, atol=1e-9 * scale)
+    np.testing.assert_allclose(fast.unit_gradients(flat), each, rtol=1e-9, atol=1e-9 * scale)
 
 
 def test_start_lies_inside_and_the_fit_recovers_the_truth(case):

@@ -24,6 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy import linalg
 
 from ..errors import MinimiserError
 from ..models.parameters import Space
@@ -87,19 +88,18 @@ class Curvature:
     @cached_property
     def covariance(self) -> Float[np.ndarray, "p p"]:
         """Of the posterior's normal approximation."""
-        return np.linalg.inv(_definite(self.information + self.precision)[0])
+        return _inverse(self.information + self.precision)
 
     @property
     def from_data(self) -> Float[np.ndarray, " p"]:
         """By parameter, the share of what is known that the data gave: 0 where the posterior is the prior."""
-        prior = np.linalg.inv(_definite(self.precision, 1e-6)[0])
-        return np.clip(1.0 - np.diag(self.covariance) / np.diag(prior), 0.0, 1.0)
+        prior = np.diag(_inverse(self.precision, 1e-6))
+        return np.clip(1.0 - np.diag(self.covariance) / prior, 0.0, 1.0)
 
     @property
     def moved(self) -> Float[np.ndarray, " p"]:
         """By parameter, how far the prior moved the estimate, in the posterior's standard deviations."""
-        free, _ = _definite(self.information, 1e-4)
-        without = -np.linalg.solve(free, self.pull)
+        without = -_inverse(self.information, 1e-4) @ self.pull
         held = self.covariance @ (self.force - self.pull)
         return (held - without) / np.sqrt(np.diag(self.covariance))
 
@@ -153,28 +153,49 @@ def _directions(
 
     Curvatures are measured against the posterior's own, beta H + P: those below `FLAT` of it are raised to that.
     """
-    _, (root, inverse) = _definite(beta * hessian + precision, 1e-8)
-    relative = inverse @ hessian @ inverse.T
-    values, turn = np.linalg.eigh(0.5 * (relative + relative.T))
-    values = np.maximum(values, FLAT / beta)
-    raised = root @ turn
-    hessian = (raised * values) @ raised.T
-    across = inverse.T @ turn / np.sqrt(values)
-    ratios, last = np.linalg.eigh(across.T @ squares @ across)
-    return hessian, across @ last, np.maximum(ratios, 1e-12 * max(float(ratios[-1]), 1e-300))
+    posterior = beta * hessian + precision
+    if _cholesky(hessian - FLAT / beta * posterior) is not None:
+        inverse = _root(hessian)[1]
+    else:
+        root, inverse = _root(posterior, 1e-8)
+        values, turn = linalg.eigh(inverse @ hessian @ inverse.T)
+        values = np.maximum(values, FLAT / beta)
+        raised = root @ turn
+        hessian = (raised * values) @ raised.T
+        inverse = (turn / np.sqrt(values)).T @ inverse
+    ratios, last = linalg.eigh(inverse @ squares @ inverse.T, driver="evd")
+    return hessian, inverse.T @ last, np.maximum(ratios, 1e-12 * max(float(ratios[-1]), 1e-300))
 
 
-def _definite(matrix: np.ndarray, least: float = 1e-10) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """A symmetric matrix with its eigenvalues raised to ``least``, and a root of it with its inverse.
+def _inverse(matrix: np.ndarray, least: float = 1e-10) -> np.ndarray:
+    inverse = _root(matrix, least)[1]
+    return inverse.T @ inverse
+
+
+def _root(matrix: np.ndarray, least: float = 1e-10) -> tuple[np.ndarray, np.ndarray]:
+    """A root R of a symmetric matrix, R R', with its inverse; eigenvalues below ``least`` are raised to that first.
 
     The eigenvalues are those after scaling to a unit diagonal, so units of measurement do not matter.
     """
     scale = np.sqrt(np.maximum(np.abs(np.diag(matrix)), 1e-300))
-    values, vectors = np.linalg.eigh(matrix / scale / scale[:, None])
-    values = np.maximum(values, least)
-    root = scale[:, None] * vectors * np.sqrt(values)
-    inverse = (vectors / np.sqrt(values)).T / scale
-    return root @ root.T, (root, inverse)
+    scaled = matrix / scale / scale[:, None]
+    one = np.eye(len(scale))
+    if _cholesky(scaled - least * one) is not None:
+        root = linalg.cholesky(scaled, lower=True)
+        inverse = linalg.solve_triangular(root, one, lower=True)
+    else:
+        values, vectors = linalg.eigh(scaled)
+        values = np.sqrt(np.maximum(values, least))
+        root, inverse = vectors * values, (vectors / values).T
+    return scale[:, None] * root, inverse / scale
+
+
+def _cholesky(matrix: np.ndarray) -> np.ndarray | None:
+    """The factor of a symmetric matrix, or None where it is not positive definite."""
+    try:
+        return linalg.cholesky(matrix, lower=True)
+    except linalg.LinAlgError:
+        return None
 
 
 def _where(space: Space, y: np.ndarray) -> str:

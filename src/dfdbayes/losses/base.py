@@ -62,3 +62,7 @@ class AbstractLoss(ABC):
     def second_order(self, theta: Theta, table: Any, weights: Any) -> SecondOrder | None:
         """Value, gradient and Hessian where the table has a formula for them; None to differentiate."""
         return None
+
+    def lines(self, theta: Theta, table: Any) -> Any:
+        """The gradient of each of the table's terms, where it has a formula for them; None to differentiate."""
+        return None

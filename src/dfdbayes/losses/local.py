@@ -45,6 +45,9 @@ class LocalLoss(AbstractLoss):
     def second_order(self, theta: Theta, table: AbstractTable, weights: Any) -> SecondOrder | None:
         return table.second_order(self.minus, self.plus, theta, weights)
 
+    def lines(self, theta: Theta, table: AbstractTable) -> Any:
+        return table.lines(self.minus, self.plus, theta)
+
 
 def _fisher_minus(u: Array) -> Array:
     return jnp.exp(2.0 * u)

@@ -32,3 +32,6 @@ class PseudoLikelihood(AbstractLoss):
 
     def second_order(self, theta: Theta, table: AbstractConditionals, weights: Any) -> SecondOrder | None:
         return table.second_order(theta, weights)
+
+    def lines(self, theta: Theta, table: AbstractConditionals) -> Any:
+        return table.lines(theta)

@@ -103,21 +103,23 @@ class Pairwise(AbstractModel):
         return found
 
     @cached_property
-    def slots(self) -> tuple[Int[np.ndarray, "p 2"], Int[np.ndarray, "p 2"], Float[np.ndarray, "p 2"]]:
-        """Where each parameter enters: up to two (node, slot, factor).
+    def slots(self) -> tuple[Int[np.ndarray, "d s"], Float[np.ndarray, "d s"]]:
+        """Which parameter (one past the last for none) multiplies each feature of a node, and its sign.
 
         Slot 0 of a node is its own a; slot 1 + k the weight of x_k; slot 1 + d its power of x!.
         """
-        d, pairs = self.graph.size, self.graph.edges
-        nodes = np.arange(d)
-        node = [np.stack([nodes, nodes], 1), pairs]
-        slot = [np.zeros((d, 2), int), 1 + pairs[:, ::-1]]
-        factor = [np.tile([1.0, 0.0], (d, 1)), np.full(pairs.shape, self.sign)]
-        if "nu" in self.space.priors:
-            node.append(np.stack([nodes, nodes], 1))
-            slot.append(np.full((d, 2), d + 1))
-            factor.append(np.tile([1.0, 0.0], (d, 1)))
-        return np.concatenate(node), np.concatenate(slot), np.concatenate(factor)
+        d, edges = self.graph.size, len(self.graph.pairs)
+        none, nodes = self.space.size, np.arange(d)[:, None]
+        among = np.where(self._edge_of < edges, d + self._edge_of, none)
+        place = np.hstack([nodes, among, d + edges + nodes if self.free_power else np.full((d, 1), none)])
+        factor = np.ones((d, d + 2))
+        factor[:, 1:-1] = self.sign
+        return place, factor
+
+    @property
+    def free_power(self) -> bool:
+        """Whether the powers of x! are parameters."""
+        return "nu" in self.space.priors
 
     def interactions(self, theta: dict[str, np.ndarray]) -> Interactions:
         node, edge, curve = self.parts(theta)

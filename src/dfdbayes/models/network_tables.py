@@ -98,14 +98,20 @@ class PairwiseTable(AbstractTable):
         bottom = jnp.concatenate([across[:, None, :], jnp.sum(curve, axis=1)[:, None, None]], axis=2)
         blocks = jnp.concatenate([top, bottom], axis=1)
 
-        node, slot, factor = self.model.slots
-        gradient = jnp.sum(factor * slopes[node, slot], axis=1)
-        hessian = jnp.zeros((len(theta), len(theta)))
-        for a in range(2):
-            for b in range(2):
-                same = factor[:, None, a] * factor[None, :, b] * (node[:, None, a] == node[None, :, b])
-                hessian += same * blocks[node[:, None, a], slot[:, None, a], slot[None, :, b]]
-        return value, gradient, hessian
+        place, factor = self.model.slots
+        gradient = jnp.zeros(len(theta) + 1).at[place].add(factor * slopes)
+        signed = factor[:, :, None] * blocks * factor[:, None, :]
+        hessian = jnp.zeros((len(theta) + 1, len(theta) + 1)).at[place[:, :, None], place[:, None, :]].add(signed)
+        return value, gradient[:-1], hessian[:-1, :-1]
+
+    def lines(self, minus: Function, plus: Function, theta: Theta) -> Float[Array, "u p"]:
+        u, v = self.log_ratios(theta)
+        down, up = self.minus * _derivatives(minus, u)[0], self.plus * _derivatives(plus, v)[0]
+        slope, (i, j) = down * self.down + up * self.up, self.model.graph.edges.T
+        parts = [slope, self.model.sign * (slope[i] * self.rows[j] + slope[j] * self.rows[i])]
+        if self.model.free_power:
+            parts.append(down * self.down_curve + up * self.up_curve)
+        return jnp.concatenate(parts).T
 
 
 def _derivatives(function: Function, at: Array) -> tuple[Array, Array]:

@@ -83,6 +83,10 @@ class AbstractTable(ABC):
         """Value, gradient and Hessian of ``total(minus(u), plus(v))`` by a formula; None to differentiate."""
         return None
 
+    def lines(self, minus: Function, plus: Function, theta: Theta) -> Any:
+        """The gradient of every term of that total at weight one, in the shape of weights; None to differentiate."""
+        return None
+
 
 class AbstractConditionals(ABC):
     """Full conditionals of the data's coordinates."""
@@ -92,6 +96,9 @@ class AbstractConditionals(ABC):
         """Minus the weighted sum over rows and coordinates of log p(x_j | the rest)."""
 
     def second_order(self, theta: Theta, weights: Any) -> SecondOrder | None:
+        return None
+
+    def lines(self, theta: Theta) -> Any:
         return None
 
 
@@ -250,6 +257,9 @@ class FlipConditionals(AbstractConditionals):
 
     def second_order(self, theta: Theta, weights: Any) -> SecondOrder | None:
         return self.table.second_order(softplus, jnp.zeros_like, theta, weights)
+
+    def lines(self, theta: Theta) -> Any:
+        return self.table.lines(softplus, jnp.zeros_like, theta)
 
 
 def softplus(u: Array) -> Array:
