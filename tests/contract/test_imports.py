@@ -20,7 +20,7 @@ INSIDE = {
                "starts", "counts", "lattice", "mixture", "network_tables", "network", "__init__", "from_file"],
     "losses": ["base", "kernels", "divergence", "local", "pseudo", "likelihood", "stein", "__init__"],
     "inference": ["objective", "newton", "minimise", "resampling", "curvature", "edges", "calibration", "posterior",
-                  "sampling", "diagnostics"],
+                  "mixing", "sampling", "diagnostics"],
     "results": ["stein", "goodness_of_fit", "predictive", "checks", "intervals", "uncalibrated", "tree", "fit_result",
                 "evidence"],
     "fitting": ["plan", "fit", "comparison", "coverage"],

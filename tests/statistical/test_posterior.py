@@ -25,7 +25,7 @@ def exact_poisson_moments(objective, beta):
     return mean, np.sqrt(weight @ (grid - mean) ** 2)
 
 
-@pytest.mark.parametrize("sampler", ["nuts", "independence", "random-walk"])
+@pytest.mark.parametrize("sampler", ["nuts", "hmc", "independence", "random-walk"])
 def test_samplers_find_the_exact_posterior(sampler):
     data = dfd.Dataset.of(np.random.default_rng(3).poisson(3.0, 60))
     fit = dfd.fit("poisson", data, loss="dfd", prior="paper", beta=0.7, sampler=sampler, progress=False)

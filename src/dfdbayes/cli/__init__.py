@@ -77,7 +77,7 @@ def fit_command(
     ] = "raise",
     bootstrap: Bootstrap = 400,
     resampling: Annotated[str, typer.Option(help="multinomial or dirichlet.")] = "multinomial",
-    sampler: Annotated[str, typer.Option(help="auto, nuts, independence, random-walk or laplace.")] = "auto",
+    sampler: Annotated[str, typer.Option(help="auto, nuts, hmc, independence, random-walk or laplace.")] = "auto",
     draws: Annotated[int | None, typer.Option(help="Draws a chain.")] = None,
     warmup: Annotated[int | None, typer.Option(help="Warm-up steps a chain.")] = None,
     chains: Annotated[int | None, typer.Option(help="Chains.")] = None,

@@ -200,6 +200,7 @@ def show(result: Any, interval: float, as_json: bool = False) -> None:
     why = f" ({settings['loss_reason']})" if settings["loss_reason"] else ""
     say(f"loss {settings['loss']}{why}")
     say(f"{result.calibration.message}")
+    say(result.sampling)
     if settings.get("bounds"):
         say(f"the loss is unbounded below, so the parameters are bounded: {settings['bounds']}")
     table = result.summary(interval).drop(columns=["mcse_mean", "mcse_sd"])

@@ -111,9 +111,9 @@ def fit(
     on_failure : {"raise", "fallback"}
         What to do where the calibration has no positive beta; see `calibrate`.
     sampler : str or sampler
-        ``"auto"`` (an independence chain where the posterior is nearly normal, else NUTS), ``"nuts"``,
-        ``"independence"``, ``"random-walk"`` (the paper's), ``"laplace"``, or e.g.
-        ``dfd.samplers.RandomWalk(step=0.05)``.
+        ``"auto"`` (an independence chain where the posterior is nearly normal, else Hamiltonian Monte Carlo about its
+        normal approximation, else NUTS), ``"nuts"``, ``"hmc"``, ``"independence"``, ``"random-walk"`` (the paper's),
+        ``"laplace"``, or e.g. ``dfd.samplers.RandomWalk(step=0.05)``.
     draws, warmup, chains : int, optional
         Lengths of the chains; each sampler has its own defaults.
     bootstrap : int
@@ -337,7 +337,7 @@ def _asked(objective: Objective, plan: Plan) -> dict[str, Any]:
 
 def _settings(objective: Objective, minimum: Minimum, weight: Calibration, plan: Plan, drawn: Draws) -> dict[str, Any]:
     return _asked(objective, plan) | {
-        "sampler": drawn.sampler,
+        **drawn.about,
         "resampling": weight.resampling or None,
         "units": str(objective.units),
         "calibration": weight.method,

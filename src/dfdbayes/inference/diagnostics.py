@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import arviz_base
 import numpy as np
 import pandas as pd
 import xarray as xr
-from arviz_base.labels import BaseLabeller
-from arviz_stats.base import array_stats
 
 from ..data.dataset import Dataset
 from ..data.describe import far_values
@@ -32,6 +29,7 @@ from ..models.parameters import Space
 from .calibration import RESAMPLING, Calibration
 from .edges import NOISE
 from .minimise import Minimum, Outcome, flat_parameters, flatness
+from .mixing import bulk_size, entries_of, r_hat, stacked, tail_size
 from .objective import Objective
 
 R_HAT = 1.02
@@ -203,16 +201,13 @@ def _of_influence(calibration: Calibration) -> list[DfdbayesWarning]:
 
 def useless_means(tree: xr.DataTree) -> list[str]:
     """Entries whose mean lies outside their 95 % interval: a few draws, as large as numbers go, decide it."""
-    posterior = tree["posterior"].to_dataset()
-    labels, found = BaseLabeller(), []
-    for name, sel, isel, values in arviz_base.xarray_var_iter(posterior, skip_dims={"chain", "draw"}):
-        flat = np.asarray(values).reshape(-1)
-        low, high = np.quantile(flat, [0.025, 0.975])
-        if np.mean(flat == flat.min()) > 0.5:  # most draws lie on an edge
-            continue
-        if not low <= flat.mean() <= high and high > low:
-            found.append(labels.make_label_flat(name, sel, isel))
-    return found
+    entries = entries_of(tree["posterior"].to_dataset())
+    flat = stacked(entries).reshape(-1, len(entries))
+    low, high = np.quantile(flat, [0.025, 0.975], axis=0)
+    mean = flat.mean(axis=0)
+    on_edge = (flat == flat.min(axis=0)).mean(axis=0) > 0.5
+    useless = ~((low <= mean) & (mean <= high)) & (high > low) & ~on_edge
+    return [name for name, one in zip(entries, useless, strict=True) if one]
 
 
 def _of_means(tree: xr.DataTree) -> list[DfdbayesWarning]:
@@ -363,17 +358,11 @@ def _of_chains(stats: dict[str, Any], tree: xr.DataTree, space: Space) -> list[D
 
 
 def _diagnostics(posterior: xr.Dataset) -> pd.DataFrame:
-    """Effective sizes and R-hat of every scalar entry, by ArviZ's functions of arrays, as its summary has them."""
-    labels, rows, axes = BaseLabeller(), {}, {"chain_axis": 0, "draw_axis": 1}
-    with np.errstate(invalid="ignore", divide="ignore"):  # of a quantity that is constant
-        for name, sel, isel, values in arviz_base.xarray_var_iter(posterior, skip_dims={"chain", "draw"}):
-            draws = np.asarray(values)
-            rows[labels.make_label_flat(name, sel, isel)] = {
-                "ess_bulk": float(array_stats.ess(draws, method="bulk", **axes)),
-                "ess_tail": float(array_stats.ess(draws, method="tail", prob=(0.05, 0.95), **axes)),
-                "r_hat": float(array_stats.rhat(draws, **axes)) if draws.shape[0] > 1 else np.nan,
-            }
-    return pd.DataFrame.from_dict(rows, orient="index")
+    """Effective sizes and R-hat of every scalar entry."""
+    entries = entries_of(posterior)
+    draws = stacked(entries)
+    columns = {"ess_bulk": bulk_size(draws), "ess_tail": tail_size(draws), "r_hat": r_hat(draws)}
+    return pd.DataFrame(columns, index=list(entries))
 
 
 def _listed(names: Any) -> str:

@@ -79,7 +79,7 @@ def model(fit: Fit) -> str:
         "parameter space": _first(m.bounds, [f"[{a:.3g}, {b:.3g}]" for a, b in m.bounds.values()], " in ", 4),
         "calibration": s["calibration"] + (f", {s['bootstrap']} bootstrap fits" if s["bootstrap"] else ""),
         "weight": f"beta = {fit.beta:.5g}",
-        "sampler": f"{s['sampler']}: {s['chains']} chains, {s['warmup']} warm-up, {s['draws']} draws each",
+        "sampler": fit.sampling,
     }
     mass = f"<div class=formula>{wording.formula(fit)}</div>"
     loss = "" if fit.loss is None else fit.loss.formula

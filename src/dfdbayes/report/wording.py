@@ -16,6 +16,8 @@ REFERENCES = {
     "blackjax": "Cabezas, A., Corenflos, A., Lao, J. and Louf, R. (2024). BlackJAX: composable Bayesian inference in "
     "JAX. arXiv:2402.10797.",
     "efron": "Efron, B. (1979). Bootstrap methods: another look at the jackknife. The Annals of Statistics 7(1), 1–26.",
+    "shahbaba": "Shahbaba, B., Lan, S., Johnson, W. O. and Neal, R. M. (2014). Split Hamiltonian Monte Carlo. "
+    "Statistics and Computing 24.",
     "hoffman": "Hoffman, M. D. and Gelman, A. (2014). The No-U-Turn sampler: adaptively setting path lengths in "
     "Hamiltonian Monte Carlo. Journal of Machine Learning Research 15, 1593–1623.",
     "hyvarinen": "Hyvärinen, A. (2007). Some extensions of score matching. Computational Statistics & Data Analysis "
@@ -163,10 +165,10 @@ class Methods:
             return f"{s['chains'] * s['draws']} draws came from the normal approximation at the posterior's mode."
         kinds = {
             "independence": "an independence Metropolis chain with the normal approximation at the mode as proposal",
+            "hmc": "Hamiltonian Monte Carlo about the normal approximation at the mode (Shahbaba et al., 2014)",
             "nuts": "the No-U-Turn sampler (Hoffman and Gelman, 2014) of BlackJAX (Cabezas et al., 2024)",
         }
-        if s["sampler"] == "nuts":
-            self._cite("hoffman", "blackjax")
+        self._cite(*{"nuts": ("hoffman", "blackjax"), "hmc": ("shahbaba",)}.get(s["sampler"], ()))
         how = kinds.get(s["sampler"], f"{s['sampler'].replace('random-walk', 'random-walk Metropolis')} sampling")
         if diagnostics:
             self._cite("vehtari")

@@ -10,23 +10,22 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import arviz_base
-import arviz_stats
 import h5netcdf
 import numpy as np
 import pandas as pd
 import xarray as xr
-from arviz_base.labels import BaseLabeller
 
 from .. import losses, models
 from .._util.files import write_atomically
 from ..data.dataset import Dataset
 from ..errors import DataError, ModelError, SettingError
+from ..inference import mixing
 from ..inference.calibration import Calibration
 from ..inference.curvature import Curvature
 from ..inference.diagnostics import useless_means
 from ..inference.edges import projected
 from ..inference.minimise import Minimum, Outcome
+from ..inference.mixing import entries_of
 from ..losses.base import AbstractLoss
 from ..models import priors
 from ..models.base import AbstractModel
@@ -107,7 +106,7 @@ class Fit:
     @property
     def entries(self) -> dict[str, np.ndarray]:
         """Draws (chain, draw) of every scalar entry, by its name in the summary and in that order."""
-        return entries_of(self.tree)
+        return entries_of(self.posterior)
 
     @property
     def edges(self) -> dict[str, tuple[float, float]]:
@@ -129,6 +128,21 @@ class Fit:
         moved = np.full(len(shape.moved), np.nan) if held else shape.moved
         return pd.DataFrame({"moved": moved, "from_data": shape.from_data}, index=list(self.minimum.names))
 
+    @property
+    def sampling(self) -> str:
+        """How the draws were made, as a sentence."""
+        s = self.settings
+        drawn = f"{s['chains']} chains of {s['draws']} draws" + (f" after {s['warmup']}" if s["warmup"] else "")
+        kinds = {
+            "independence": "proposals from the normal approximation, accepted or refused (independence Metropolis)",
+            "hmc": "Hamiltonian Monte Carlo about the normal approximation",
+            "nuts": "the No-U-Turn sampler",
+            "random-walk": "random-walk Metropolis",
+            "laplace": "the normal approximation itself",
+        }
+        k = "" if s.get("pareto_k") is None else f"; Pareto k {s['pareto_k']:.2f} (below 0.7 is sound)"
+        return f"{drawn} by {kinds.get(s['sampler'], s['sampler'])}{k}"
+
     def summary(self, interval: float = 0.95) -> pd.DataFrame:
         """Mean, sd, median, interval and diagnostics of every parameter and derived quantity.
 
@@ -138,13 +152,24 @@ class Fit:
         """
         if not 0 < interval < 1:
             raise SettingError(f"interval is {interval}; it must lie between 0 and 1")
-        with np.errstate(invalid="ignore", divide="ignore"):  # of a quantity that is constant
-            table = arviz_stats.summary(self.tree, ci_prob=interval, ci_kind="eti", round_to="none")
-        low, high, beside = intervals(self.entries, interval, self.edges)
-        chosen = table.index.isin(beside)
-        for column, ends in zip([c for c in table.columns if c.startswith("eti")], (low, high), strict=True):
-            table.loc[chosen, column] = ends[chosen]
-        table.insert(2, "median", [float(np.median(draws)) for draws in self.entries.values()])
+        entries = self.entries
+        draws = mixing.stacked(entries)
+        low, high, _ = intervals(entries, interval, self.edges)
+        named = f"eti{100 * interval:g}"
+        of_mean, of_sd = mixing.standard_errors(draws)
+        columns = {
+            "mean": draws.mean(axis=(0, 1)),
+            "sd": draws.std(axis=(0, 1), ddof=1),
+            "median": np.median(draws, axis=(0, 1)),
+            f"{named}_lb": low,
+            f"{named}_ub": high,
+            "ess_bulk": mixing.bulk_size(draws),
+            "ess_tail": mixing.tail_size(draws),
+            "r_hat": mixing.r_hat(draws),
+            "mcse_mean": of_mean,
+            "mcse_sd": of_sd,
+        }
+        table = pd.DataFrame(columns, index=list(entries))
         table.loc[useless_means(self.tree), ["mean", "sd", "mcse_mean", "mcse_sd"]] = np.nan
         return table
 
@@ -284,13 +309,6 @@ class Fit:
         )
 
 
-def entries_of(tree: xr.DataTree) -> dict[str, np.ndarray]:
-    """Draws of every scalar entry of a posterior, by name."""
-    labels, posterior = BaseLabeller(), tree["posterior"].to_dataset()
-    found = arviz_base.xarray_var_iter(posterior, skip_dims={"chain", "draw"})
-    return {labels.make_label_flat(name, sel, isel): np.asarray(values) for name, sel, isel, values in found}
-
-
 def structure_of(model: AbstractModel) -> dict[str, Any]:
     """What makes two models the same but for their priors, in values JSON can hold."""
     about = {name: part for name, part in model.identity.items() if name not in ("priors", "parameters")}
@@ -411,6 +429,7 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
     )
     del tree["calibration"]
     del tree.attrs["dfdbayes"]
+    names = list(entries_of(tree["posterior"].to_dataset()))
     return Fit(
         model,
         data,
@@ -423,6 +442,6 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
         about["versions"],
         None if settings["loss_arguments"] is None else losses.made(settings["loss_arguments"]),
         None if about["checks"] is None else Checks.of_plain(about["checks"]),
-        None if about["uncalibrated"] is None else pd.DataFrame(about["uncalibrated"], index=list(entries_of(tree))),
+        None if about["uncalibrated"] is None else pd.DataFrame(about["uncalibrated"], index=names),
         tuple(lost),
     )

@@ -6,15 +6,20 @@ from dataclasses import replace
 from typing import Any
 
 from ...errors import SettingError
+from .auto import Auto
 from .base import Draws, Task, centre
-from .independence import Auto, Independence
+from .hamiltonian import Hamiltonian
+from .independence import Independence
 from .laplace import Laplace
 from .nuts import NUTS
 from .random_walk import RandomWalk
 
-__all__ = ["NUTS", "Auto", "Draws", "Independence", "Laplace", "RandomWalk", "Task", "by_name", "centre"]
+__all__ = ["NUTS", "Auto", "Draws", "Hamiltonian", "Independence", "Laplace", "RandomWalk", "Task", "by_name", "centre"]
 
-_BY_NAME = {"auto": Auto, "nuts": NUTS, "independence": Independence, "random-walk": RandomWalk, "laplace": Laplace}
+_BY_NAME = {
+    "auto": Auto, "nuts": NUTS, "hmc": Hamiltonian, "independence": Independence, "random-walk": RandomWalk,
+    "laplace": Laplace,
+}  # fmt: skip
 
 
 def by_name(
@@ -43,4 +48,7 @@ def by_name(
         least = 0 if name == "warmup" else (1 if name == "chains" else 4)
         if value is not None and value < least:
             raise SettingError(f"{name} is {value}; it must be at least {least}")
-    return replace(sampler, **{name: value for name, value in lengths.items() if value is not None})
+    given: dict[str, float] = {name: value for name, value in lengths.items() if value is not None}
+    if draws is not None and hasattr(sampler, "enough"):
+        given["enough"] = float("inf")  # so many, and not as many as are enough
+    return replace(sampler, **given)

@@ -13,6 +13,9 @@ from jaxtyping import Array, Float
 
 from ..._util.checkpoint import NOTHING, Checkpoint
 
+AT_ONCE = 64  # densities evaluated side by side, at most
+IN_CACHE = 2**16  # numbers of their tables
+
 
 class LogDensity(Protocol):
     """A log density of z given its inputs, and the same with gradient and Hessian.
@@ -43,6 +46,20 @@ class Draws:
     stats: dict[str, np.ndarray]
     sampler: str
     """The name of the sampler that drew them."""
+    warmup: int = 0
+    """Transitions of each chain before them."""
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """How they were drawn, in values JSON can hold; ``pareto_k`` only where proposals were weighed."""
+        k = self.stats.get("pareto_k")
+        return {
+            "sampler": self.sampler,
+            "chains": self.z.shape[0],
+            "draws": self.z.shape[1],
+            "warmup": self.warmup,
+            "pareto_k": None if k is None or not np.isfinite(k[0, 0]) else float(k[0, 0]),
+        }
 
 
 @dataclass(frozen=True)
@@ -105,6 +122,16 @@ def _covariance(hessian: np.ndarray) -> np.ndarray:
     values, vectors = np.linalg.eigh(hessian / scale / scale[:, None])  # units of measurement do not matter
     covariance = (vectors / np.maximum(values, 1e-9)) @ vectors.T / scale / scale[:, None]
     return 0.5 * (covariance + covariance.T)
+
+
+def cells(table: Any) -> int:
+    """How many numbers stand behind a density."""
+    return sum(np.size(leaf) for leaf in jax.tree.leaves(table))
+
+
+def at_once(table: Any) -> int:
+    """How many densities to evaluate side by side, so that what they need of the data stays near the processor."""
+    return min(AT_ONCE, max(1, IN_CACHE // max(cells(table), 1)))
 
 
 def scattered(

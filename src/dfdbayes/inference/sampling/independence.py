@@ -2,15 +2,16 @@
 
 A calibrated posterior is nearly normal, and then draws from a normal approximation need little correction: one value
 of the density for each draw, and no gradient. Parameters that may lie on an edge are proposed as they are; what falls
-outside is refused. The approximation is the one at the mode first, and then has the mean and
-the covariance that importance weights give, three times. How heavy the tail of the last weights is (Pareto k; Vehtari
-et al., 2024) and how many draws they are worth say whether that is enough; `Auto` turns to NUTS where it is not.
+outside is refused. The approximation is the one at the mode first, and then has the mean and the covariance that
+importance weights give, until these are even or three times. How heavy the tail of the last weights is (Pareto k;
+Vehtari et al., 2024) and how many draws they are worth say whether that is enough; `Auto` turns to gradients where it
+is not.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,23 +21,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .base import Centre, Draws, LogDensity, Task
-from .nuts import NUTS
+from .base import Centre, Draws, LogDensity, Task, at_once
 
-AT_ONCE = 64  # densities evaluated side by side,
-BLOCK = 1024  # and in one compiled call
-PILOT = 1024  # proposals that an approximation is refined from
+BLOCK = 1024  # densities evaluated in one compiled call
+PILOT = 1024  # proposals that an approximation is refined from,
+REFINEMENTS = 3  # so many times at most
 HEAVY = 0.7  # Pareto k beyond which importance weights are not to be trusted
 GOOD = 0.5  # share of pilot draws that importance weights are worth from which an approximation stays as it is
-LEAST = 400.0  # draws that those of the chains must be worth, of every coordinate
 FIRST = 10  # proposals of which the best one begins a chain
 POSSIBLE = 0.2  # share of proposals that must lie inside the support
 TAILS = 3.0  # and more with the dimension: degrees of freedom of proposals, whose tails must not be the lighter ones
 
 
-@partial(jax.jit, static_argnums=0)
-def _values(log_density: LogDensity, z: Array, inputs: Any) -> Array:
-    return jax.lax.map(lambda point: log_density(point, inputs), z, batch_size=AT_ONCE)
+@partial(jax.jit, static_argnums=(0, 1))
+def _values(log_density: LogDensity, together: int, z: Array, inputs: Any) -> Array:
+    return jax.lax.map(lambda point: log_density(point, inputs), z, batch_size=together)
 
 
 @dataclass(frozen=True)
@@ -49,14 +48,24 @@ class Independence:
     name = "independence"
 
     def run(self, task: Task) -> Draws:
-        rng, log_density, inputs = np.random.default_rng([task.seed, 2]), task.log_density, task.inputs
+        return self.drawn(task, self.approximation(task)[0])
+
+    def approximation(self, task: Task) -> tuple[Centre, float]:
+        """The approximation in straightened coordinates, and which share of its draws importance weights are worth."""
+        rng = np.random.default_rng([task.seed, 2])
+        around, share = _straight(task.log_density, task.around), 0.0
+        for _ in range(REFINEMENTS):
+            proposed, _, weights = _proposed(task.log_density, task.inputs, around, (1, PILOT), rng)
+            before, (around, share) = around, _refined(proposed[0], weights[0], around)
+            if around is before:
+                break
+        return around, share
+
+    def drawn(self, task: Task, around: Centre) -> Draws:
+        """A chain of proposals from an approximation."""
+        rng, log_density, inputs = np.random.default_rng([task.seed, 4]), task.log_density, task.inputs
         size = self.draws + 1  # the first of each chain is where it starts
-        around = _straight(log_density, task.around)
-        for last in (False, False, False, True):
-            shape = (self.chains, size) if last else (1, PILOT)
-            proposed, values, weights = _proposed(log_density, inputs, around, shape, rng)
-            if not last:
-                around = _refined(proposed[0], weights[0], around)
+        proposed, values, weights = _proposed(log_density, inputs, around, (self.chains, size), rng)
         chosen, rates = _accepted(weights, np.log(rng.random((self.chains, size))))
         task.advance(self.draws)
         stats = {
@@ -91,22 +100,28 @@ def _proposed(
     inside = np.isfinite(flat).all(axis=1)
     flat[~inside] = log_density.bend(around.mode)
     filled = jnp.asarray(np.resize(flat, (-(-len(flat) // BLOCK) * BLOCK, flat.shape[1])))
-    parts = [np.asarray(_values(log_density, part, inputs)) for part in np.split(filled, len(filled) // BLOCK)]
+    together = at_once(inputs.table)
+    blocks = np.split(filled, len(filled) // BLOCK)
+    parts = [np.asarray(_values(log_density, together, block, inputs)) for block in blocks]
     values = np.where(inside, np.concatenate(parts)[: len(flat)], -np.inf).reshape(shape)
     stretch = log_density.straighten(flat)[1].reshape(shape)
     return points, values, values - stretch + 0.5 * (freedom + p) * np.log1p(np.sum(noise**2, axis=2) / freedom)
 
 
-def _refined(points: np.ndarray, weights: np.ndarray, around: Centre) -> Centre:
-    """The approximation with the mean and covariance of weighted points, as far as these can be trusted."""
+def _refined(points: np.ndarray, weights: np.ndarray, around: Centre) -> tuple[Centre, float]:
+    """The approximation with the mean and covariance of weighted points, as far as these can be trusted.
+
+    With it the share of the points that their weights are worth; the approximation stays as it is where that is enough,
+    and where nothing can be learned from the weights.
+    """
     smooth = _smoothed(weights)[0]
     if smooth is None:
-        return around
+        return around, 0.0
     share = np.exp(smooth - smooth.max())
     share /= share.sum()
     worth = 1.0 / np.sum(share**2)
     if worth > GOOD * len(points):
-        return around
+        return around, worth / len(points)
     trust = worth / (worth + 5.0 * points.shape[1])
     mean = share @ points
     away = points - mean
@@ -114,8 +129,8 @@ def _refined(points: np.ndarray, weights: np.ndarray, around: Centre) -> Centre:
     try:
         factor = np.linalg.cholesky(trust * covariance + (1 - trust) * around.factor @ around.factor.T)
     except np.linalg.LinAlgError:
-        return around
-    return Centre((1 - trust) * around.mode + trust * mean, factor)
+        return around, worth / len(points)
+    return Centre((1 - trust) * around.mode + trust * mean, factor), worth / len(points)
 
 
 def _accepted(weights: Float[np.ndarray, "c s"], heights: Float[np.ndarray, "c s"]) -> tuple[np.ndarray, np.ndarray]:
@@ -149,37 +164,3 @@ def _smoothed(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
     smooth = np.full(len(weights), -np.inf)
     smooth[finite] = found
     return smooth, float(k) if np.isfinite(k) else float("inf")
-
-
-def _worth(z: Float[np.ndarray, "c s p"]) -> float:
-    """The smallest effective number of draws of any coordinate."""
-    axes = {"chain_axis": 0, "draw_axis": 1}
-    parts = [arviz_stats.base.array_stats.ess(z[..., i], **axes, method="bulk") for i in range(z.shape[-1])]
-    return float(np.min(parts))
-
-
-@dataclass(frozen=True)
-class Auto:
-    """An independence chain where the posterior is close to its normal approximation, else NUTS."""
-
-    target: float = 0.9
-    draws: int = 1000
-    warmup: int = 500
-    chains: int = 4
-    name = "auto"
-
-    def run(self, task: Task) -> Draws:
-        quick = Independence(draws=self.draws, chains=self.chains)
-        found = quick.run(replace(task, advance=lambda done: None))
-        if found.stats["pareto_k"][0, 0] < HEAVY and _worth(found.z) > min(LEAST, 0.1 * found.z[..., 0].size):
-            task.advance(self.transitions)
-            return found
-        return self._chains.run(task)
-
-    @property
-    def _chains(self) -> NUTS:
-        return NUTS(self.target, self.draws, self.warmup, self.chains)
-
-    @property
-    def transitions(self) -> int:
-        return self._chains.transitions

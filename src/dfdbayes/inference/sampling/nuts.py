@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from .base import Centre, Draws, LogDensity, Task, scattered
+from .base import Centre, Draws, LogDensity, Task, cells, scattered
 
 BLOCK = 50  # transitions in one compiled call; warm-up and sampling run the same code
 SHAKE = 0.2  # how much the step size varies from one transition to the next
@@ -97,7 +97,7 @@ class NUTS:
         key = jax.random.key(int(rng.integers(2**31)))
         begin, _, final = _averaging(self.target)
         mode, factor, tuning = around.mode, around.factor, _plain(begin(0.5))
-        size = 1 if _cells(inputs) > MANY_CELLS else self.chains
+        size = 1 if cells(inputs) > MANY_CELLS else self.chains
         groups = [starts[first : first + size] for first in range(0, self.chains, size)]
         blocks = count()
 
@@ -139,7 +139,7 @@ class NUTS:
         stats = {
             name: np.moveaxis(np.concatenate([part[name] for part in kept]), 0, 1)[:, : self.draws] for name in kept[0]
         }
-        return Draws(stats.pop("z"), stats, self.name)
+        return Draws(stats.pop("z"), stats, self.name, self.warmup)
 
     @property
     def transitions(self) -> int:
@@ -152,10 +152,6 @@ def _averaging(target: float) -> Any:
     from blackjax.adaptation.step_size import dual_averaging_adaptation
 
     return dual_averaging_adaptation(target)
-
-
-def _cells(inputs: Any) -> int:
-    return sum(np.size(leaf) for leaf in jax.tree.leaves(inputs))
 
 
 def _plain(tuning: Any) -> Any:

@@ -79,7 +79,7 @@ class RandomWalk:
             task.advance(BLOCK)
         chosen = self.warmup + self.thin * np.arange(1, self.draws + 1) - 1
         stats = {name: np.moveaxis(np.concatenate([part[name] for part in kept])[chosen], 0, 1) for name in kept[0]}
-        return Draws(stats.pop("z"), stats, self.name)
+        return Draws(stats.pop("z"), stats, self.name, self.warmup)
 
     @property
     def transitions(self) -> int:

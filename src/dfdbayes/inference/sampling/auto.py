@@ -1,0 +1,60 @@
+"""The default: the least work that the posterior's shape allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..mixing import bulk_size, r_hat
+from .base import Draws, Task
+from .hamiltonian import HOPELESS, Hamiltonian
+from .independence import HEAVY, Independence
+from .nuts import NUTS
+
+LEAST = 400.0  # draws that those of the chains must be worth, of every coordinate
+AGREE = 1.02  # R-hat at most
+
+
+@dataclass(frozen=True)
+class Auto:
+    """An independence chain where the posterior is close to its normal approximation, else chains that use gradients.
+
+    These are `Hamiltonian` about the normal approximation first, and where that does not mix `NUTS`, which adapts.
+    """
+
+    target: float = 0.9
+    draws: int = 1000
+    warmup: int = 500
+    chains: int = 4
+    enough: float = 1000.0
+    name = "auto"
+
+    def run(self, task: Task) -> Draws:
+        silent = replace(task, advance=lambda done: None)
+        least = min(LEAST, 0.1 * self.chains * self.draws)
+        quick = Independence(self.draws, chains=self.chains)
+        around, share = quick.approximation(silent)
+        found = quick.drawn(silent, around) if share * self.chains * self.draws > least else None
+        if found is None or not _good(found, least):
+            found = Hamiltonian(self.draws, chains=self.chains, enough=self.enough, patient=False).run(silent)
+            if not _good(found, least):
+                return self._adapting.run(task)
+        task.advance(self.transitions)
+        return found
+
+    @property
+    def _adapting(self) -> NUTS:
+        return NUTS(self.target, self.draws, self.warmup, self.chains)
+
+    @property
+    def transitions(self) -> int:
+        return self._adapting.transitions
+
+
+def _good(found: Draws, least: float) -> bool:
+    """Whether draws are to be relied on: even weights, or chains that move and agree, and enough of them."""
+    k = found.stats.get("pareto_k")
+    if k is not None:
+        return bool(k[0, 0] < HEAVY and bulk_size(found.z).min() > least)
+    if found.stats["acceptance_rate"].mean() < HOPELESS or bulk_size(found.z).min() < least:
+        return False
+    return len(found.z) == 1 or bool((r_hat(found.z) < AGREE).all())
