@@ -15,15 +15,16 @@ ROAD = [
 
 INSIDE = {
     "_util": ["identity", "process", "resources", "files", "checkpoint", "timing", "progress"],
-    "data": ["domain", "reading", "distinct", "interpreting", "dataset", "sites", "describe", "builtin"],
+    "data": ["domain", "reading", "distinct", "interpreting", "dataset", "sites", "describe", "builtin", "formulas"],
     "models": ["graphs", "priors", "parameters", "normaliser", "tables", "base", "exponential_tables", "exponential",
-               "starts", "counts", "lattice", "mixture", "network_tables", "network", "__init__", "from_file"],
+               "starts", "counts", "lattice", "mixture", "network_tables", "network", "mean_form", "families",
+               "regression_tables", "regression", "__init__", "from_file"],
     "losses": ["base", "kernels", "divergence", "local", "pseudo", "likelihood", "stein", "__init__"],
     "inference": ["objective", "newton", "minimise", "resampling", "curvature", "edges", "calibration", "posterior",
                   "mixing", "sampling", "diagnostics"],
     "results": ["stein", "goodness_of_fit", "predictive", "checks", "intervals", "uncalibrated", "tree", "fit_result",
                 "evidence"],
-    "fitting": ["plan", "fit", "comparison", "coverage"],
+    "fitting": ["plan", "regressions", "fit", "comparison", "coverage"],
     "backends": ["local", "dask"],
 }  # fmt: skip
 

@@ -40,6 +40,7 @@ from ..results.fit_result import Fit, versions
 from ..results.tree import assemble
 from ..results.uncalibrated import uncalibrated_intervals
 from .plan import Plan
+from .regressions import read_regression
 
 
 class Progress(Protocol):
@@ -64,6 +65,7 @@ def fit(
     model: AbstractModel | str,
     data: Any,
     *,
+    formula: str | None = None,
     loss: Any = "auto",
     prior: Mapping[str, Any] | str | None = None,
     calibration: str | float | None = None,
@@ -86,6 +88,7 @@ def fit(
     resume: bool = True,
     check: bool = True,
     progress: bool | Progress = True,
+    **formulas: str,
 ) -> Fit:
     """Fit a model to discrete data: a generalised posterior with calibrated intervals.
 
@@ -95,6 +98,12 @@ def fit(
         For example ``dfd.models.ConwayMaxwellPoisson()``, a `Model` of your own, or a short name such as ``"cmp"``.
     data
         Anything `Dataset.of` reads; ``columns``, ``weights`` and ``missing`` are passed to it.
+    formula : str, optional
+        A regression: ``"visits ~ age + C(clinic) + offset(log(days))"`` for the mean of counts, the probability of a
+        binary column, or the first parameter of another model; ``"~ group"`` for the intercepts of a network, whose
+        columns are the others or those in ``columns``. Any parameter may have a formula, by its name:
+        ``nu="~ clinic"``, ``interaction="~ group"``, ``zeros="~ 1"`` for counts with too many or too few zeros (a
+        hurdle).
     loss : str or loss
         ``"auto"`` chooses for the model and the data (see docs/how-to/choose-a-loss.md) and says why; ``"dfd"``
         (discrete Fisher divergence), ``"ratio"`` (its bounded relative), ``"ksd"`` (kernel Stein discrepancy),
@@ -157,7 +166,13 @@ def fit(
     clock, shown, backend = Clock(), _progress(progress), by_client(client)
     with clock.stage("read"):
         reading = {"columns": columns, "weights": weights, "missing": missing, "cluster": cluster}
-        source, made = _read(backend, model, data, options, prior, reading, plan, shown)
+        formulas = dict(getattr(model, "formulas", None) or {}) | formulas
+        if formula is None and not formulas:
+            source, made = _read(backend, model, data, options, prior, reading, plan, shown)
+        else:
+            advance = _by_percent(shown.begin("reading", 100))
+            source, regressed = read_regression(backend, model, data, options, formula, formulas, reading, advance)
+            made = regressed.with_priors(_own_priors(prior)).labelled(source.data.columns)
         plans = plan.of_data(made, source.data)
     for plan in plans:
         try:
@@ -243,6 +258,15 @@ def _read(
     source = source.arranged(found)
     given = models.paper_priors(found) if isinstance(prior, str) else prior
     return source, found.with_priors(given).labelled(source.data.columns)
+
+
+def _own_priors(prior: Mapping[str, Any] | str | None) -> Mapping[str, Any] | None:
+    if isinstance(prior, str):
+        raise SettingError(
+            "the paper has no priors for regressions; give priors by parameter name, for example "
+            "prior={'mean': dist.Normal(0, 2)} for all coefficients of the mean"
+        )
+    return prior
 
 
 def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress) -> Objective:

@@ -214,6 +214,9 @@ class Model(AbstractModel):
         What the model was made with, in values JSON can hold.
     title, formula : str, optional
         What it is, in a sentence, and its mass function in HTML; for reports.
+    formulas : mapping, optional
+        What parameters depend on, by name: ``{"rate": "~ age"}``. Positive parameters through logarithms, those between
+        two ends through log odds, others as they are.
 
     Examples
     --------
@@ -241,6 +244,7 @@ class Model(AbstractModel):
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
     title: str = field(default=AbstractModel.title, compare=False)
     formula: str = field(default="", compare=False)
+    formulas: Mapping[str, str] = field(default_factory=dict, compare=False)
     space: Space = field(init=False)
     traced: str = field(init=False)
     """What the functions compute. Models are equal, and share compiled code, where they compute the same."""

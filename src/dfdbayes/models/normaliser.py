@@ -25,12 +25,33 @@ SUMMED, WIDTH, OCTAVES = 512, 16.0, 40  # terms that are added, how soft their e
 def log_normaliser(eta: Any, nu: Any) -> Float[Array, ...]:
     """Log Z for every pair of ``eta`` = log rate and ``nu`` >= 0; infinite where the sum is."""
     eta, nu = jnp.broadcast_arrays(jnp.asarray(eta, float), jnp.asarray(nu, float))
+    far, near, beyond = _regions(eta, nu)
+    return jnp.where(far, _expansion(*beyond), _summed(*near))
+
+
+def moments_of(eta: Array, nu: Array) -> tuple[Array, Array, Array]:
+    """Mean and variance of x, and its covariance with log x!, for every pair of ``eta`` and ``nu``."""
+    far, near, beyond = _regions(eta, nu)
+
+    def mean(eta: Array, nu: Array) -> Array:
+        return jax.jvp(lambda e: _expansion(e, nu), (eta,), (jnp.ones_like(eta),))[1]
+
+    ones, zeros = jnp.ones_like(eta), jnp.zeros_like(eta)
+    mean_far, variance_far = jax.jvp(mean, beyond, (ones, zeros))
+    _, less = jax.jvp(mean, beyond, (zeros, ones))
+    _, mean_near, _, variance_near, covariance_near, _ = _moments(*near)
+    pairs = ((mean_far, mean_near), (variance_far, variance_near), (-less, covariance_near))
+    first, second, third = (jnp.where(far, a, b) for a, b in pairs)
+    return first, second, third
+
+
+def _regions(eta: Array, nu: Array) -> tuple[Array, tuple[Array, Array], tuple[Array, Array]]:
+    """Where the expansion is used; arguments for the sum, and for the expansion, that are harmless elsewhere."""
     safe = jnp.maximum(nu, 1e-3)
-    log_far = eta / safe + jnp.log(safe)
-    far = (log_far > jnp.log(FAR)) & (nu > 1e-3)
-    near = _summed(jnp.where(far, 0.0, eta), jnp.where(far, 1.0, nu))
+    far = (eta / safe + jnp.log(safe) > jnp.log(FAR)) & (nu > 1e-3)
     # nu times the mode must not overflow even where the expansion is not used
-    return jnp.where(far, _expansion(jnp.where(far, eta, safe * jnp.log(FAR / safe)), safe), near)
+    beyond = jnp.where(far, eta, safe * jnp.log(FAR / safe)), safe
+    return far, (jnp.where(far, 0.0, eta), jnp.where(far, 1.0, nu)), beyond
 
 
 def _expansion(eta: Array, nu: Array) -> Array:

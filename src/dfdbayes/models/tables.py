@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from ..data.domain import Domain
 from ..data.sites import BLOCKS, Sites
 from ..errors import ModelError
 from .parameters import Theta
@@ -207,21 +208,8 @@ class ListedConditionals(AbstractConditionals):
 
     @staticmethod
     def of(model: AbstractModel, sites: Sites) -> Prepared:
-        """Counts are listed up to four times the largest seen and 100 more."""
-        columns = []
-        for j in range(sites.data.d):
-            coordinate = model.domain.coordinate(j)
-            if coordinate.kind == "finite":
-                columns.append(np.asarray(coordinate.levels, float))
-            elif coordinate.kind == "integers":
-                raise ModelError("the pseudo-likelihood of a model on all integers is not available; use loss='dfd'")
-            else:
-                reach = 4 * np.abs(sites.rows[:, j] - (coordinate.end or 0)).max() + 100
-                step = 1 if coordinate.kind == "above" else -1
-                columns.append((coordinate.end or 0) + step * np.arange(reach + 1.0))
-        longest, size = max(map(len, columns)), padded_size(len(sites.rows))
-        values = np.array([np.pad(c, (0, longest - len(c)), mode="edge") for c in columns])
-        allowed = np.array([np.arange(longest) < len(c) for c in columns])
+        size = padded_size(len(sites.rows))
+        values, allowed = candidates(model.domain, sites.rows)
         made = ListedConditionals(model, filled(sites.rows, size), jnp.asarray(values), jnp.asarray(allowed))
         return by_row(sites, made, size)
 
@@ -238,6 +226,24 @@ class ListedConditionals(AbstractConditionals):
             return jnp.sum(jax.vmap(of_coordinate)(jnp.arange(x.shape[0]), self.values, self.allowed))
 
         return jnp.dot(weights, jax.lax.map(of_row, self.rows, batch_size=256))
+
+
+def candidates(domain: Domain, rows: np.ndarray) -> tuple[Float[np.ndarray, "d s"], Bool[np.ndarray, "d s"]]:
+    """The values that each coordinate may have; counts are listed up to four times the largest seen and 100 more."""
+    columns = []
+    for j in range(rows.shape[1]):
+        coordinate = domain.coordinate(j)
+        if coordinate.kind == "finite":
+            columns.append(np.asarray(coordinate.levels, float))
+        elif coordinate.kind == "integers":
+            raise ModelError("the pseudo-likelihood of a model on all integers is not available; use loss='dfd'")
+        else:
+            reach = 4 * np.abs(rows[:, j] - (coordinate.end or 0)).max() + 100
+            step = 1 if coordinate.kind == "above" else -1
+            columns.append((coordinate.end or 0) + step * np.arange(reach + 1.0))
+    longest = max(map(len, columns))
+    values = np.array([np.pad(c, (0, longest - len(c)), mode="edge") for c in columns])
+    return values, np.array([np.arange(longest) < len(c) for c in columns])
 
 
 @table
@@ -262,9 +268,16 @@ class FlipConditionals(AbstractConditionals):
         return self.table.lines(softplus, jnp.zeros_like, theta)
 
 
+@jax.custom_jvp
 def softplus(u: Array) -> Array:
     """log(1 + exp(u)); twice as fast as `jax.nn.softplus`, which also looks after infinities."""
     return jnp.maximum(u, 0.0) + jnp.log1p(jnp.exp(-jnp.abs(u)))
+
+
+@softplus.defjvp
+def _softplus_jvp(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Array, Array]:
+    """The logistic function, which is smooth: the corner of |u| at zero has no second derivative of its own."""
+    return softplus(primals[0]), 0.5 * (1.0 + jnp.tanh(0.5 * primals[0])) * tangents[0]
 
 
 @table

@@ -1,0 +1,291 @@
+"""Formulas: what the parameters of a row depend on, as matrices of numbers with names (by formulaic).
+
+A formula such as ``visits ~ age + C(clinic) + offset(log(days))`` names the response, if it has one, and the terms of a
+linear predictor. Factors, interactions, splines and functions are formulaic's; ``offset(...)`` is a term whose
+coefficient is 1.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from ..errors import DataError, SettingError
+from .reading import CHUNK, table_of
+
+if TYPE_CHECKING:
+    from formulaic import ModelSpec
+
+OWN_SCALE = ("bs(", "cr(", "cc(", "cs(", "poly(", "center(", "scale(", "standardize(", "lag(")  # depend on all rows
+LARGE = 200_000  # rows from which equal ones are counted before a formula is evaluated
+INTERCEPT = "Intercept"
+
+
+def _alias(name: str) -> str:
+    """A column's name in letters that a formula can hold."""
+    plain = "".join(c if c.isalnum() or c == "_" else f"_{ord(c):x}_" for c in name)
+    return plain if plain.isidentifier() else f"_{plain}"
+
+
+def plainly(right: str, frame: pd.DataFrame) -> tuple[str, pd.DataFrame, dict[str, str]]:
+    """A right side and a frame whose names are words, as formulaic needs them, and what the words stand for.
+
+    R's names such as ``body.mass`` may stand in a formula as they are, or between backticks.
+    """
+    odd = {name: _alias(name) for name in map(str, frame.columns) if not name.isidentifier()}
+    frame = frame.set_axis([odd.get(name, name) for name in map(str, frame.columns)], axis=1)
+    for name in sorted(odd, key=len, reverse=True):
+        right = right.replace(f"`{name}`", odd[name])
+        right = re.sub(rf"(?<![\w.]){re.escape(name)}(?![\w.])", odd[name], right)
+    return re.sub(r"`(\w+)`", r"\1", right), frame, {alias: name for name, alias in odd.items()}
+
+
+def parse(formula: str, name: str = "formula") -> tuple[tuple[str, ...], str]:
+    """The response's columns (none where there is no left side), and the right side."""
+    if not isinstance(formula, str) or "~" not in formula:
+        raise SettingError(f"{name} is {formula!r}; it must look like 'y ~ x1 + x2', or '~ x1' without a response")
+    left, _, right = formula.partition("~")
+    if "~" in right:
+        raise SettingError(f"{name} is {formula!r}; it has more than one '~'")
+    return tuple(part.strip().strip("`") for part in left.split("+") if part.strip()), right.strip() or "1"
+
+
+def split_offsets(right: str) -> tuple[str, tuple[str, ...]]:
+    """A right side without its ``offset(...)`` terms, and what these hold."""
+    offsets = []
+    while (found := re.search(r"(?<![\w.])offset\s*\(", right)) is not None:
+        depth, end = 1, found.end()
+        while depth and end < len(right):
+            depth += {"(": 1, ")": -1}.get(right[end], 0)
+            end += 1
+        if depth:
+            raise SettingError(f"a bracket of offset(...) is not closed in '{right}'")
+        offsets.append(right[found.end() : end - 1].strip())
+        before, after = right[: found.start()].rstrip(), right[end:].lstrip()
+        if before.endswith("+"):
+            before = before[:-1].rstrip()
+        elif after.startswith("+"):
+            after = after[1:].lstrip()
+        right = f"{before} {after}".strip() or "1"
+    return right, tuple(offsets)
+
+
+@dataclass(frozen=True)
+class Design:
+    """The linear predictor of one parameter.
+
+    Attributes
+    ----------
+    parameter : str
+    right : str
+        The right side of its formula.
+    labels : tuple of str
+        The names of its terms: ``Intercept``, ``age``, ``clinic=B``.
+    spec : ModelSpec
+        How formulaic makes the matrix, also of new data.
+    offsets : tuple of ModelSpec
+    """
+
+    parameter: str
+    right: str
+    labels: tuple[str, ...]
+    spec: ModelSpec
+    offsets: tuple[ModelSpec, ...]
+
+    @classmethod
+    def of(cls, parameter: str, right: str, frame: pd.DataFrame) -> tuple[Design, np.ndarray, np.ndarray | None]:
+        """A design on data, its matrix, and the sum of its offsets (None without any)."""
+        import formulaic  # not before a formula is given: it takes a while
+
+        plain, frame, names = plainly(right, frame)
+        terms, offsets = split_offsets(plain)
+        _require_columns(parameter, right, " + ".join((terms, *offsets)), frame, names)
+        try:
+            found = formulaic.model_matrix(terms, frame, output="pandas", na_action="raise")
+            apart = [
+                formulaic.model_matrix(f"0 + {part}", frame, output="pandas", na_action="raise") for part in offsets
+            ]
+        except Exception as problem:
+            said = (str(problem).splitlines() or [""])[0]
+            raise DataError(
+                f"the formula of {parameter}, '~ {right}', cannot be computed on these data: {said}"
+            ) from problem
+        matrix = found.to_numpy(dtype=float)
+        labels = tuple(readable(str(column), names) for column in found.columns)
+        offset = np.sum([part.to_numpy(dtype=float).sum(axis=1) for part in apart], axis=0) if apart else None
+        _require_finite(parameter, matrix, labels)
+        if offset is not None and not np.isfinite(offset).all():
+            row = int(np.argmin(np.isfinite(offset)))
+            raise DataError(
+                f"row {row + 1}: the offset of {parameter} is {offset[row]} (a logarithm of zero or less?). Correct "
+                "the row or leave it out."
+            )
+        made = cls(parameter, right, labels, found.model_spec, tuple(part.model_spec for part in apart))
+        return made, matrix, offset
+
+    def matrix(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray | None]:
+        """Matrix and offset of new data."""
+        plain, frame, names = plainly(self.right, frame)
+        terms, offsets = split_offsets(plain)
+        _require_columns(self.parameter, self.right, " + ".join((terms, *offsets)), frame, names)
+        try:
+            found = self.spec.get_model_matrix(frame, na_action="raise").to_numpy(dtype=float)
+            apart = [part.get_model_matrix(frame, na_action="raise").to_numpy(dtype=float) for part in self.offsets]
+        except Exception as problem:
+            said = (str(problem).splitlines() or [""])[0]
+            raise DataError(
+                f"the formula of {self.parameter}, '~ {self.right}', cannot be computed there: {said}"
+            ) from problem
+        self._require_known_levels(frame, names)
+        return found, np.sum([part.sum(axis=1) for part in apart], axis=0) if apart else None
+
+    def _require_known_levels(self, frame: pd.DataFrame, names: Mapping[str, str]) -> None:
+        """Refuse a level of a factor that the fit has not seen, which formulaic would make the reference level."""
+        for name, levels in self.levels.items():
+            if name in frame and not set(frame[name].unique()) <= set(levels):
+                new = next(value for value in frame[name].unique() if value not in levels)
+                raise DataError(
+                    f"'{names.get(name, name)}' is {new!r} in the new data; the fit has seen "
+                    f"{', '.join(map(str, levels[:8]))}. What to do: use one of these, or fit again with rows of that "
+                    "level."
+                )
+
+    @property
+    def levels(self) -> dict[str, list[Any]]:
+        """The levels of factors that are columns of the data."""
+        found = {}
+        for expression, state in self.spec.encoder_state.items():
+            inside = re.fullmatch(r"C\(\s*`?([\w. ]+)`?\s*[,)].*", f"{expression}")
+            name = inside.group(1) if inside else str(expression)
+            kept = state[1].get("categories") if isinstance(state, tuple) and isinstance(state[1], Mapping) else None
+            if kept is not None:
+                found[name] = list(kept)
+        return found
+
+
+def readable(label: str, names: Mapping[str, str]) -> str:
+    """The name of a term as people would write it: ``clinic=B`` for formulaic's ``C(clinic)[T.B]``."""
+    label = re.sub(r"C\(\s*`?([^,()`]+?)`?\s*(,[^()]*(\([^()]*\))?[^()]*)?\)(?=\[)", r"\1", label)
+    label = re.sub(r"(?<=\w)\[(T\.)?([^\]]*)\]", r"=\2", label)
+    return re.sub(r"\w+", lambda word: names.get(word.group(), word.group()), label)
+
+
+def frame_of(source: Any) -> pd.DataFrame:
+    """All rows of what a user has, as a frame."""
+    if isinstance(source, pd.DataFrame):
+        return source
+    if isinstance(source, (str, Path)) or not hasattr(source, "to_pandas"):
+        table = table_of(source)
+        chunks = [pd.DataFrame(chunk) for part in table.parts for chunk, _ in part.chunks(table.columns, CHUNK)]
+        if not table.named:
+            raise DataError("a formula needs columns with names: give a frame, a mapping of names to values, or a file")
+        return pd.concat(chunks, ignore_index=True)
+    return source.to_pandas()
+
+
+def counted(frame: pd.DataFrame, rights: Sequence[str]) -> tuple[pd.DataFrame, np.ndarray | None]:
+    """Distinct rows and how often each occurs, where rows are very many and formulas treat each alone."""
+    if len(frame) < LARGE or any(word in right for right in rights for word in OWN_SCALE):
+        return frame, None
+    if any(frame[name].nunique() > LARGE // 100 for name in frame.columns):  # nothing to gain
+        return frame, None
+    found = frame.groupby(list(frame.columns), sort=True, dropna=False, observed=True).size()
+    return found.index.to_frame(index=False), found.to_numpy(dtype=float)
+
+
+def variables(right: str, frame: pd.DataFrame) -> tuple[str, ...]:
+    """The columns of a frame that a right side names."""
+    plain, _, odd = plainly(right, frame.iloc[:0])
+    terms, offsets = split_offsets(plain)
+    used = {odd.get(name, name) for name in _needed("formula", right, " + ".join((terms, *offsets)))}
+    _require_known("a parameter", used, list(map(str, frame.columns)))
+    return tuple(name for name in map(str, frame.columns) if name in used)
+
+
+def _needed(parameter: str, right: str, plain: str) -> set[str]:
+    """The names that a right side uses."""
+    import formulaic
+
+    try:
+        return {str(variable) for variable in formulaic.Formula(plain).required_variables}
+    except Exception as problem:
+        said = (str(problem).splitlines() or [""])[0]
+        raise SettingError(f"the formula of {parameter}, '~ {right}', cannot be read: {said}") from problem
+
+
+def _require_known(parameter: str, needed: set[str], names: list[str]) -> None:
+    for name in sorted(needed - set(names)):
+        close = difflib.get_close_matches(name, names, n=1)
+        hint = f"did you mean '{close[0]}'? " if close else ""
+        raise DataError(
+            f"the formula of {parameter} names '{name}', which is no column; {hint}The columns are "
+            f"{', '.join(names[:12])}."
+        )
+
+
+def _require_columns(parameter: str, right: str, plain: str, frame: pd.DataFrame, odd: Mapping[str, str]) -> None:
+    """Refuse a formula that names no column, or one in which values are missing."""
+    needed = _needed(parameter, right, plain)
+    _require_known(
+        parameter, {odd.get(name, name) for name in needed}, [odd.get(c, c) for c in map(str, frame.columns)]
+    )
+    for name in sorted(needed):
+        lost = int(frame[name].isna().sum())
+        if lost:
+            row = int(np.argmax(frame[name].isna().to_numpy())) + 1
+            raise DataError(
+                f"{lost} of {len(frame)} rows have no '{odd.get(name, name)}' (first: row {row}), which the formula of "
+                f"{parameter} needs. Pass missing='drop' (on the command line: --missing drop) to leave them out."
+            )
+
+
+def _require_finite(parameter: str, matrix: np.ndarray, labels: Sequence[str]) -> None:
+    bad = ~np.isfinite(matrix)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise DataError(
+            f"row {row + 1}: the term '{labels[column]}' of {parameter} is {matrix[row, column]} (a logarithm of zero "
+            "or less?). Correct the row or the formula."
+        )
+
+
+def require_full_rank(
+    parameter: str, matrix: Float[np.ndarray, "u k"], labels: Sequence[str], weights: Float[np.ndarray, " u"]
+) -> None:
+    """Refuse terms that nothing was observed of, or that others determine; name them and the remedy."""
+    if not matrix.shape[1]:
+        raise DataError(f"the formula of {parameter} has no terms; write '~ 1' for a constant")
+    used = matrix[weights > 0]
+    empty = [label for label, column in zip(labels, used.T, strict=True) if not column.any()]
+    if empty:
+        raise DataError(
+            f"no row has {_listed(empty)}, so the data say nothing of its effect on {parameter}. What to do: remove "
+            "the empty level (frame['x'].cat.remove_unused_categories()) or the term."
+        )
+    scale = np.abs(used).max(axis=0)
+    _, triangle = np.linalg.qr(used / scale)
+    weak = np.abs(np.diag(triangle)) < 1e-9 * np.sqrt(len(used))
+    if weak.any() or len(used) < used.shape[1]:
+        column = int(np.argmax(weak))
+        others = [label for i, label in enumerate(labels[:column]) if _takes_part(used / scale, i, column)]
+        raise DataError(
+            f"'{labels[column]}' of {parameter} is determined by {_listed(others) or 'the other terms'} (collinear): "
+            "their effects cannot be told apart. What to do: leave one of them out of the formula."
+        )
+
+
+def _takes_part(matrix: np.ndarray, i: int, column: int) -> bool:
+    coefficients = np.linalg.lstsq(matrix[:, :column], matrix[:, column], rcond=None)[0]
+    return bool(abs(coefficients[i]) > 1e-6)
+
+
+def _listed(labels: Sequence[str]) -> str:
+    return ", ".join(f"'{label}'" for label in labels[:5])

@@ -1,0 +1,153 @@
+"""Formulas to data and a model: which columns are the response, which matrices the parameters depend on."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .. import models
+from ..backends.local import Backend, Source
+from ..data.formulas import Design, counted, frame_of, parse, require_full_rank, variables
+from ..data.interpreting import listed
+from ..errors import DataError, SettingError
+from ..models.base import AbstractModel
+from ..models.families import AbstractFamily, BinaryFamily, CountFamily
+from ..models.regression import Regression, family_of, regression
+
+HURDLE = "zeros"
+
+
+def read_regression(
+    backend: Backend, model: AbstractModel | str, data: Any, options: Mapping[str, Any] | None, formula: str | None,
+    formulas: Mapping[str, str], reading: dict[str, Any], advance: Callable[[int, int], None],
+) -> tuple[Source, Regression]:  # fmt: skip
+    """The data with a matrix for every formula, and the regression on them."""
+    response, right = ((), None) if formula is None else parse(formula)
+    asked = {name: _right(text, name) for name, text in formulas.items()}
+    rights = [*asked.values(), *([] if right is None else [right])]
+    frame = frame_of(data)
+    covariates = tuple(dict.fromkeys(name for text in rights for name in variables(text, frame)))
+    columns = _responses(frame, response, covariates, reading)
+    base = _base(model, len(columns), options)
+    family = family_of(base, options or {}, HURDLE in asked)
+    asked = _complete(family, asked, right)
+    kept, dropped, weights = _rows(frame, columns, covariates, reading, rights)
+    designs, given = [], {}
+    for parameter in family.parameters:
+        if parameter.name not in asked:
+            continue
+        design, matrix, offset = Design.of(parameter.name, asked[parameter.name], kept)
+        designs.append(design)
+        parts = matrix.T if offset is None else [*matrix.T, offset]
+        for i, part in enumerate(parts):
+            given[f"\0{parameter.name} {i}"] = part
+    table = pd.concat([kept[list(_beside(columns, reading))].reset_index(drop=True), pd.DataFrame(given)], axis=1)
+    settings = reading | {"columns": list(columns), "weights": weights, "given": list(given)}
+    source = backend.read(table, family.domain, advance=advance, **settings)
+    found = source.data
+    first = 0
+    for design in designs:
+        assert found.given is not None
+        k = len(design.labels)
+        require_full_rank(design.parameter, found.given[:, first : first + k], design.labels, found.counts)
+        first += k + bool(design.offsets)
+    names = tuple(
+        f"{d.parameter}:{label}" for d in designs for label in (*d.labels, *(["offset"] if d.offsets else []))
+    )
+    found = replace(found, given_columns=names, dropped=found.dropped + dropped, source=_name(data, found.source))
+    made = regression(base, family, designs, found, f"{base.title} with covariates")
+    return replace(source, data=found), made  # type: ignore[type-var]
+
+
+def _right(text: Any, name: str) -> str:
+    left, right = parse(text, name)
+    if left:
+        raise SettingError(f"{name} is {text!r}; the formula of a parameter has no left side: {name}='~ {right}'")
+    return right
+
+
+def _responses(
+    frame: pd.DataFrame, response: tuple[str, ...], covariates: tuple[str, ...], reading: dict[str, Any]
+) -> tuple[str, ...]:
+    """The columns that are modelled: those left of the formula, those asked for, or all that are no covariates."""
+    if response and reading["columns"] is not None and tuple(listed(reading["columns"])) != response:
+        raise SettingError(
+            f"the formula is about {', '.join(response)}, and columns= names others; leave out one of them"
+        )
+    if response:
+        names = list(map(str, frame.columns))
+        for name in response:
+            if name not in names:
+                close = difflib.get_close_matches(name, names, n=1)
+                hint = f"; did you mean '{close[0]}'?" if close else "."
+                raise DataError(f"the response '{name}' is no column{hint} The columns are {', '.join(names[:12])}.")
+        return response
+    if reading["columns"] is not None:
+        return tuple(map(str, listed(reading["columns"])))
+    aside = {*covariates, reading["weights"] if isinstance(reading["weights"], str) else None, reading["cluster"]}
+    return tuple(name for name in map(str, frame.columns) if name not in aside)
+
+
+def _base(model: AbstractModel | str, d: int, options: Mapping[str, Any] | None) -> AbstractModel:
+    if not isinstance(model, str):
+        return model.current()
+    own = {name: value for name, value in (options or {}).items() if name != "form" or model not in ("poisson", "cmp")}
+    return models.by_name(model, d, own)
+
+
+def _complete(family: AbstractFamily, asked: dict[str, str], right: str | None) -> dict[str, str]:
+    """A formula for every parameter that has one; counts and binary columns have constants where none is given."""
+    known = [p.name for p in family.parameters]
+    for name in asked:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean '{close[0]}'?" if close else "."
+            raise SettingError(
+                f"'{name}' is neither a setting nor a parameter of this model{hint} Its parameters: {', '.join(known)}."
+            )
+    if right is not None:
+        if family.main in asked:
+            raise SettingError(f"formula= is about {family.main}, which has a formula of its own; give one of the two")
+        asked = {family.main: right} | asked
+    if isinstance(family, (CountFamily, BinaryFamily)):
+        asked = dict.fromkeys(known, "1") | asked
+    return asked
+
+
+def _beside(columns: tuple[str, ...], reading: dict[str, Any]) -> tuple[str, ...]:
+    """Columns that are read as they are."""
+    more = (reading["weights"] if isinstance(reading["weights"], str) else None, reading["cluster"])
+    return tuple(dict.fromkeys([*columns, *(name for name in more if name is not None)]))
+
+
+def _rows(
+    frame: pd.DataFrame,
+    columns: tuple[str, ...],
+    covariates: tuple[str, ...],
+    reading: dict[str, Any],
+    rights: list[str],
+) -> tuple[pd.DataFrame, int, Any]:
+    """The rows to use, how many lacked a covariate and were left out, and weights; equal rows once where many."""
+    frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
+    needed = list(dict.fromkeys([*_beside(columns, reading), *covariates]))
+    absent = [name for name in needed if name not in frame.columns]
+    if absent:
+        raise DataError(f"there is no column '{absent[0]}'; the columns are {', '.join(frame.columns[:12])}")
+    kept, weights, dropped = frame[needed].reset_index(drop=True), reading["weights"], 0
+    if reading["missing"] == "drop":
+        complete = kept[list(covariates)].notna().all(axis=1).to_numpy()
+        dropped = int((~complete).sum())
+        kept = kept[complete].reset_index(drop=True)
+        weights = weights if weights is None or isinstance(weights, str) else np.asarray(weights)[complete]
+    if weights is None and reading["cluster"] is None:
+        kept, weights = counted(kept, rights)
+    return kept, dropped, weights
+
+
+def _name(data: Any, default: str) -> str:
+    return str(data) if isinstance(data, str) else default

@@ -1,0 +1,278 @@
+"""Regression: any parameter of any model may depend on covariates, through a linear predictor for every row.
+
+theta_i = link^-1(Z_i B + offset_i). The coefficients B are the parameters of the regression, one for each term of a
+formula and each entry of the parameter; parameters without a formula stay what they were.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from jaxtyping import Array, Float
+
+from ..data.dataset import Dataset
+from ..data.domain import Domain
+from ..data.formulas import INTERCEPT, Design
+from ..data.sites import Sites
+from ..errors import ModelError
+from .base import AbstractModel, Row
+from .families import AbstractFamily, BinaryFamily, CountFamily, Linked, Rows, on_link
+from .graphs import Graph
+from .parameters import Parameter, Space
+from .regression_tables import RegressionConditionals, RegressionLikelihood, RegressionTable
+from .tables import FlipConditionals, LikelihoodConditionals, Prepared
+
+LEAST_SCALE = 1e-12
+
+
+@dataclass(frozen=True)
+class Term:
+    """How the predictor of one parameter is made: which covariates, and how many coefficients there are for each."""
+
+    parameter: str
+    first: int
+    terms: int
+    entries: int
+    shape: tuple[int, ...]
+    offset: int | None
+    """The covariate that is added as it is."""
+
+    def predictor(self, coefficients: Array, given: Float[Array, "u q"]) -> Array:
+        """One for each row; without a leading axis where all rows have the same."""
+        lines = coefficients.reshape(self.terms, self.entries)
+        if not self.terms:
+            value = jnp.zeros((given.shape[0], self.entries))
+        else:
+            value = given[:, self.first : self.first + self.terms] @ lines
+        if self.offset is not None:
+            value = value + given[:, self.offset][:, None]
+        return value.reshape(given.shape[0], *self.shape)
+
+
+@dataclass(frozen=True)
+class Regression(AbstractModel):
+    """A family of distributions whose parameters depend on covariates. Made by `dfd.fit` from formulas.
+
+    Attributes
+    ----------
+    family : AbstractFamily
+    terms : tuple of Term
+        One for each parameter with a formula.
+    constant : frozenset of str
+        Parameters whose formula is '~ 1': their predictor is one number for all rows.
+    designs : tuple of Design
+        The formulas, for new data.
+    """
+
+    family: AbstractFamily
+    terms: tuple[Term, ...]
+    constant: frozenset[str]
+    space: Space
+    name: str
+    designs: tuple[Design, ...] = field(compare=False)
+    begin: Mapping[str, np.ndarray] = field(compare=False)
+    options: Mapping[str, Any] = field(compare=False)
+    title: str = field(default="a regression", compare=False)
+    formula: str = field(default="", compare=False)
+    interactions: None = None
+    log_normaliser: None = None
+
+    @property
+    def domain(self) -> Domain:  # type: ignore[override]
+        return self.family.domain
+
+    @property
+    def base(self) -> AbstractModel | None:
+        """The model whose parameters these are, where it is one by itself."""
+        return self.family.base if isinstance(self.family, Linked) else None
+
+    @property
+    def graph(self) -> Graph | None:
+        return None if self.base is None else self.base.graph
+
+    def of_rows(self, named: dict[str, Array], given: Float[Array, "u q"]) -> Rows:
+        """What the family needs of every row, from coefficients by name and covariates."""
+        predictors: Rows = {}
+        known = {term.parameter: term for term in self.terms}
+        for parameter in self.family.parameters:
+            name = parameter.name
+            if name not in known:
+                predictors[name] = on_link(parameter, named[name])
+            elif name in self.constant and known[name].offset is None:
+                predictors[name] = named[name].reshape(parameter.shape)
+            else:
+                predictors[name] = known[name].predictor(named[name], given)
+        return self.family.of_rows(predictors)
+
+    def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
+        raise ModelError("a regression has a mass function for each row of covariates, not one for all")
+
+    def start(self, data: Dataset) -> dict[str, Any]:
+        return dict(self.begin)
+
+    @property
+    def derived(self) -> Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None:  # type: ignore[override]
+        return _nu if "nu" in self.constant and isinstance(self.family, CountFamily) else None
+
+    def with_space(self, space: Space) -> Regression:
+        return replace(self, space=space)
+
+    def labelled(self, columns: Sequence[str]) -> Regression:
+        if not isinstance(self.family, Linked):
+            return self
+        base = self.family.base.labelled(columns)
+        labels = {p.name: p.labels for p in base.space.parameters}
+        for design in self.designs:
+            own = next(p for p in base.space.parameters if p.name == design.parameter)
+            labels[design.parameter] = labels_of(own, design.labels)
+        return replace(self, family=Linked(base), space=self.space.labelled(labels))
+
+    def table(self, sites: Sites) -> Prepared:
+        return RegressionTable.of(self, sites)
+
+    def conditionals(self, sites: Sites) -> Prepared:
+        if self.domain.is_binary:
+            return FlipConditionals.of(self, self.table(sites))
+        if self.domain.d == 1 and self.family.supports_likelihood:
+            return LikelihoodConditionals.of(self, self.likelihood(sites))
+        return RegressionConditionals.of(self, sites)
+
+    def likelihood(self, sites: Sites) -> Prepared:
+        return RegressionLikelihood.of(self, sites)
+
+    def supports(self, what: str) -> bool:
+        if what == "likelihood":
+            return self.family.supports_likelihood
+        return False if what == "blocks" else super().supports(what)
+
+    def advise(self, data: Dataset) -> tuple[str, str]:
+        if self.domain.d == 1 and self.family.supports_likelihood:
+            return (
+                "likelihood",
+                "for one column it makes the most of the data, and its width is calibrated all the same",
+            )
+        return super().advise(data) if self.base is None else self.base.advise(data)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        own = super().identity
+        base = None if self.base is None else self.base.identity
+        return own | {"formulas": {design.parameter: design.right for design in self.designs}, "base": base}
+
+
+def _nu(theta: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Nu itself, where it is the same for all rows."""
+    return {"nu_value": np.exp(theta["nu"][..., 0])}
+
+
+def family_of(model: AbstractModel, options: Mapping[str, Any], hurdle: bool) -> AbstractFamily:
+    """The family that a regression with this model uses."""
+    form = options.get("form") or "mean"
+    if model.name in ("poisson", "cmp") and not isinstance(model, Regression):
+        return CountFamily(model.name == "cmp", form, hurdle)
+    if hurdle:
+        raise ModelError("zeros= is for models 'poisson' and 'cmp'")
+    if model.name == "bernoulli":
+        return BinaryFamily()
+    return Linked(model)
+
+
+def labels_of(parameter: Parameter, terms: Sequence[str]) -> tuple[str, ...]:
+    """Names of coefficients: those of the terms, or of each entry and, but for constants, the term."""
+    if not parameter.shape:
+        return tuple(terms)
+    own = [re.sub(r"^[^\[]*\[(.*)\]$", r"\1", entry) for entry in parameter.entries]
+    return tuple(label if term == INTERCEPT else f"{label}:{term}" for term in terms for label in own)
+
+
+def regression(
+    model: AbstractModel, family: AbstractFamily, designs: Sequence[Design], data: Dataset, title: str
+) -> Regression:
+    """A regression on data whose covariates are the designs' matrices side by side, offsets after each."""
+    assert data.given is not None
+    known = {p.name: p for p in family.parameters}
+    terms, parameters, first = [], [], 0
+    begin: dict[str, np.ndarray] = {}
+    formulas = {design.parameter: design for design in designs}
+    for parameter in family.parameters:
+        if parameter.name not in formulas:
+            parameters.append(parameter)
+    for design in designs:
+        own, k = known[design.parameter], len(design.labels)
+        offset = first + k if design.offsets else None
+        matrix = data.given[:, first : first + k]
+        shift = data.given[:, offset] if offset is not None else np.zeros(len(matrix))
+        terms.append(Term(own.name, first, k, own.size, own.shape, offset))
+        begin[own.name] = _begin(family, own, design, matrix, shift, data)
+        parameters.append(_coefficients(family, own, design, matrix, shift, data))
+        first += k + (offset is not None)
+    order = [p.name for p in family.parameters]
+    space = Space(tuple(sorted(parameters, key=lambda p: order.index(p.name))))
+    plain = {} if model.start is None else dict(model.start(data.thinned()))
+    start = {p.name: begin.get(p.name, plain.get(p.name, np.zeros(p.shape))) for p in parameters}
+    constant = frozenset(design.parameter for design in designs if design.labels == (INTERCEPT,))
+    return Regression(
+        family, tuple(terms), constant, space, model.name, tuple(designs), start,
+        dict(model.options) | ({"form": family.form} if isinstance(family, CountFamily) else {}), title=title,
+        formula=model.formula,
+    )  # fmt: skip
+
+
+def _begin(
+    family: AbstractFamily, own: Parameter, design: Design, matrix: np.ndarray, shift: np.ndarray, data: Dataset
+) -> np.ndarray:
+    """Where the search starts: the family's own first guess, or a constant alone."""
+    found = family.begin(own.name, matrix, shift, data)
+    if found is None:
+        found = np.zeros((len(design.labels), own.size))
+        if INTERCEPT in design.labels:
+            found[design.labels.index(INTERCEPT)] = _margin(family, own, data) - float(
+                np.average(shift, weights=data.counts)
+            )
+    return found.reshape(-1)
+
+
+def _margin(family: AbstractFamily, own: Parameter, data: Dataset) -> np.ndarray:
+    """A parameter's value without covariates, on the scale of its link."""
+    if isinstance(family, CountFamily):
+        x = data.rows[:, 0].astype(float)
+        mean = np.average(x, weights=data.counts)
+        if own.name == "nu":
+            variance = max(np.average((x - mean) ** 2, weights=data.counts), 1e-3)
+            return np.full(own.size, np.log(np.clip(mean / variance, 0.3, 3.0)))
+        return np.zeros(own.size) if own.name == "zeros" else np.full(own.size, np.log(max(mean, 0.05)))
+    if isinstance(family, Linked) and family.base.start is not None:
+        guess = family.base.start(data.thinned()).get(own.name)
+        if guess is not None:
+            return np.nan_to_num(np.asarray(on_link(own, np.broadcast_to(guess, own.shape).astype(float))).reshape(-1))
+    return np.zeros(own.size)
+
+
+def _coefficients(
+    family: AbstractFamily, own: Parameter, design: Design, matrix: np.ndarray, shift: np.ndarray, data: Dataset
+) -> Parameter:
+    """A parameter's coefficients with weak priors.
+
+    A slope is N(0, s / scale) for the scale of its term: a standard deviation, or 1 for terms that are 0 or 1. A
+    constant is about its margin, and as much wider as slopes of terms that are far from zero make it.
+    """
+    of_constant, of_slope = family.spread(own.name)
+    weights = data.counts / data.counts.sum()
+    mean = weights @ matrix
+    sd = np.sqrt(np.maximum(weights @ (matrix - mean) ** 2, 0.0))
+    binary = ((matrix == 0.0) | (matrix == 1.0)).all(axis=0)
+    scale = np.where(binary, 1.0, np.maximum(sd, LEAST_SCALE))
+    widths, centres = of_slope / scale, np.zeros((len(design.labels), own.size))
+    if INTERCEPT in design.labels:
+        place = design.labels.index(INTERCEPT)
+        far = np.where(np.arange(len(mean)) == place, 0.0, np.where(binary, 0.0, mean) * widths)
+        widths[place] = np.sqrt(of_constant**2 + np.sum(far**2))
+        centres[place] = _margin(family, own, data) - float(weights @ shift)
+    prior = dist.Normal(centres.reshape(-1), np.repeat(widths, own.size))
+    return Parameter(own.name, prior, shape=(len(design.labels) * own.size,), labels=labels_of(own, design.labels))

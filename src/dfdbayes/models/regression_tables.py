@@ -1,0 +1,167 @@
+"""Tables of regressions: every row has parameters of its own, so the distinct rows and their covariates are kept.
+
+Rows are worked on in blocks that fit near the processor, so that the memory of a gradient or a Hessian is a block's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from ..data.sites import Sites
+from ..errors import ModelError
+from .families import Rows, over_rows
+from .parameters import Theta
+from .tables import (
+    AbstractConditionals,
+    AbstractLikelihood,
+    AbstractTable,
+    Prepared,
+    by_row,
+    candidates,
+    filled,
+    pad,
+    padded_size,
+    ratios,
+    table,
+)
+
+if TYPE_CHECKING:
+    from .regression import Regression
+
+BLOCK = 2**15  # rows that are worked on together
+
+
+def _covariates(sites: Sites, size: int) -> Array:
+    """Covariates of every row; those of the first row stand in for padding."""
+    assert sites.given is not None
+    return filled(sites.given, size)
+
+
+def _size(rows: int) -> int:
+    """A standard number of rows: whole blocks beyond one."""
+    return padded_size(rows) if rows <= BLOCK else -(-rows // BLOCK) * BLOCK
+
+
+def _in_blocks(function: Callable[..., Array], parts: tuple[Array, ...]) -> Array:
+    """A function of arrays of rows, block by block, its results side by side along the first axis."""
+    rows = parts[0].shape[0]
+    if rows <= BLOCK:
+        return function(*parts)
+    blocks = tuple(part.reshape(-1, BLOCK, *part.shape[1:]) for part in parts)
+    found = jax.lax.map(jax.checkpoint(lambda block: function(*block)), blocks)
+    return found.reshape(rows, *found.shape[2:])
+
+
+@table
+class RegressionTable(AbstractTable):
+    """Distinct rows, each coordinate's neighbours, and covariates."""
+
+    model: Regression
+    rows: Float[Array, "u d"]
+    down: Float[Array, "u d"]
+    up: Float[Array, "u d"]
+    minus: Float[Array, "u d"]
+    plus: Float[Array, "u d"]
+    given: Float[Array, "u q"]
+
+    @staticmethod
+    def of(model: Regression, sites: Sites) -> Prepared:
+        size = _size(len(sites.rows))
+        moves = (filled(part, size) for part in (sites.rows, sites.down, sites.up))
+        scales = (jnp.asarray(pad(part, size)) for part in (sites.minus, sites.plus))
+        parts = (*moves, *scales, _covariates(sites, size))
+        return by_row(sites, RegressionTable(model, *parts), size)
+
+    def log_ratios(self, theta: Theta) -> tuple[Array, Array]:
+        named, family = self.model.space.unflatten(theta), self.model.family
+
+        def of_row(row: Rows, x: Array, down: Array, up: Array) -> Array:
+            here = family.log_mass_at(row, x)
+            there = jax.vmap(lambda j, value: family.log_mass_at(row, x.at[j].set(value)))
+            j = jnp.arange(x.shape[0])
+            return jnp.stack([there(j, down) - here, here - there(j, up)])
+
+        def of_block(given: Array, rows: Array, down: Array, up: Array) -> Array:
+            parameters = self.model.of_rows(named, given)
+            return over_rows(of_row, parameters, len(given), rows, down, up)
+
+        found = _in_blocks(of_block, (self.given, self.rows, self.down, self.up))
+        return found[:, 0], found[:, 1]
+
+    def total(self, minus: Array, plus: Array, weights: Any) -> Float[Array, ""]:
+        return jnp.dot(weights, jnp.sum(self.minus * minus + self.plus * plus, axis=1))
+
+    def row_ratios(self, theta: Theta) -> Float[Array, "u d"]:
+        return ratios(self.minus, self.log_ratios(theta)[0])
+
+
+@table
+class RegressionLikelihood(AbstractLikelihood):
+    """Distinct rows and covariates."""
+
+    model: Regression
+    rows: Float[Array, "u d"]
+    given: Float[Array, "u q"]
+
+    @staticmethod
+    def of(model: Regression, sites: Sites) -> Prepared:
+        if not model.family.supports_likelihood:
+            raise ModelError(
+                f"the likelihood of '{model.name}' needs a sum over too many points. Use loss='ratio' or 'pseudo', "
+                "which need none."
+            )
+        size = _size(len(sites.rows))
+        return by_row(sites, RegressionLikelihood(model, filled(sites.rows, size), _covariates(sites, size)), size)
+
+    def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
+        named, family = self.model.space.unflatten(theta), self.model.family
+
+        def of_block(given: Array, rows: Array) -> Array:
+            parameters = self.model.of_rows(named, given)
+            constants = family.log_constants(parameters, len(given))
+            assert constants is not None
+            return constants - over_rows(family.log_mass_at, parameters, len(given), rows)
+
+        return jnp.dot(weights, _in_blocks(of_block, (self.given, self.rows)))
+
+
+@table
+class RegressionConditionals(AbstractConditionals):
+    """Distinct rows and covariates, and the candidate values of each coordinate."""
+
+    model: Regression
+    rows: Float[Array, "u d"]
+    given: Float[Array, "u q"]
+    values: Float[Array, "d s"]
+    allowed: Bool[Array, "d s"]
+
+    @staticmethod
+    def of(model: Regression, sites: Sites) -> Prepared:
+        size = _size(len(sites.rows))
+        values, allowed = candidates(model.domain, sites.rows)
+        made = RegressionConditionals(
+            model, filled(sites.rows, size), _covariates(sites, size), jnp.asarray(values), jnp.asarray(allowed)
+        )
+        return by_row(sites, made, size)
+
+    def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
+        named, family = self.model.space.unflatten(theta), self.model.family
+
+        def of_row(row: Rows, x: Array) -> Array:
+            here = family.log_mass_at(row, x)
+
+            def of_coordinate(j: Array, values: Array, allowed: Array) -> Array:
+                log = jax.vmap(lambda value: family.log_mass_at(row, x.at[j].set(value)))(values)
+                return jax.nn.logsumexp(jnp.where(allowed, log - here, -jnp.inf))
+
+            return jnp.sum(jax.vmap(of_coordinate)(jnp.arange(x.shape[0]), self.values, self.allowed))
+
+        def of_block(given: Array, rows: Array) -> Array:
+            return over_rows(of_row, self.model.of_rows(named, given), len(given), rows)
+
+        return jnp.dot(weights, _in_blocks(of_block, (self.given, self.rows)))
