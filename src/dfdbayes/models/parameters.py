@@ -347,6 +347,17 @@ class Space:
     def from_y(self, y: Any) -> Any:
         return _forward(y, *self._ends_of_y)
 
+    def slopes_of_y(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """First and second derivatives of theta by y."""
+        return _slopes(y, *self._ends_of_y)
+
+    def slopes_to_y(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """First and second derivatives of `y_of_z`."""
+        v, (first, second) = self.v_of_z(z), _slopes(z, *self._ends_of_v)
+        second = np.where(self.square, 2.0 * (first**2 + v * second), second)
+        first = np.where(self.square, 2.0 * v * first, first)
+        return np.where(self.closed, first, 1.0), np.where(self.closed, second, 0.0)
+
     def y_of_z(self, z: Any) -> Any:
         """The minimiser's coordinates of unconstrained ones; they differ where an edge is allowed."""
         return _arrays(z).where(self.closed, self.from_z(z), z) if self.closed.any() else z
@@ -397,6 +408,17 @@ def _forward(z: Any, lower: np.ndarray, upper: np.ndarray) -> Any:
     inside = 1.0 / (1.0 + xp.exp(-xp.where(both, z, 0.0)))
     value = xp.where(above, low + growth, xp.where(below, high - growth, z))
     return xp.where(both, low + (high - low) * inside, value)
+
+
+def _slopes(z: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First and second derivatives of `_forward`."""
+    both, above, below, low, high = _kinds(lower, upper)
+    growth = np.exp(np.where(above | below, z, 0.0))
+    inside = 1.0 / (1.0 + np.exp(-np.where(both, z, 0.0)))
+    first = np.where(above, growth, np.where(below, -growth, 1.0))
+    first = np.where(both, (high - low) * inside * (1.0 - inside), first)
+    second = np.where(both, first * (1.0 - 2.0 * inside), np.where(above | below, first, 0.0))
+    return first, second
 
 
 def _log_slope(z: Any, lower: np.ndarray, upper: np.ndarray) -> Any:
