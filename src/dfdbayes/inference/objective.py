@@ -24,6 +24,7 @@ from ..models.parameters import Space, Theta
 from ..models.tables import Prepared, SecondOrder
 
 BATCH = 50  # minimisations or evaluations that run as one compiled call
+FEW = 256  # terms times parameters, up to which each term's gradient is taken alone, by code that is compiled already
 MOST_CELLS = 2**26  # numbers of a table times evaluations at once
 
 
@@ -311,8 +312,7 @@ class Objective:
         flat = self.model.space.flatten(theta)
         gather = self._prepared.gather
         if gather is not None and self.loss.separable:
-            at_once = max(1, min(len(flat), MOST_CELLS // max(self.data.rows.size, 1)))
-            return np.asarray(gather(_lines(self.problem, at_once, flat, self.table, self.own_weights)))
+            return np.asarray(gather(self._lines(flat)))
 
         def of(part: np.ndarray) -> tuple[Array]:
             plus_one = np.repeat(self.units.weights[None], len(part), axis=0)
@@ -320,6 +320,21 @@ class Objective:
             return (_gradients(self.problem, flat, self.table, self.weigh(plus_one)),)
 
         return in_batches(of, np.arange(len(self.units.weights)), self.batch)[0] - self.gradient(theta)
+
+    def _lines(self, theta: Theta) -> Any:
+        """The gradient of every term, in the shape of the weights."""
+        terms = sum(leaf.size for leaf in jax.tree.leaves(self.own_weights))
+        if terms * len(theta) > FEW:
+            at_once = max(1, min(len(theta), MOST_CELLS // max(self.data.rows.size, 1)))
+            return _lines(self.problem, at_once, theta, self.table, self.own_weights)
+        leaves, shape = jax.tree.flatten(self.own_weights)
+        flat, unflatten = np.eye(terms), np.cumsum([leaf.size for leaf in leaves])[:-1]
+        found = []
+        for alone in flat:
+            parts = [part.reshape(leaf.shape) for part, leaf in zip(np.split(alone, unflatten), leaves, strict=True)]
+            found.append(second_order_of(self.problem, theta, self.table, jax.tree.unflatten(shape, parts))[1])
+        parts = np.split(np.stack(found), unflatten)
+        return jax.tree.unflatten(shape, [p.reshape(*leaf.shape, -1) for p, leaf in zip(parts, leaves, strict=True)])
 
     def moments(self, theta: Any) -> tuple[float, Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
         """Of the gradients of single observations: how many there are, their sum, and the sum of their squares."""

@@ -281,8 +281,8 @@ class Space:
                 if value.shape not in (p.shape, ()):
                     raise ModelError(f"'{p.name}' must have shape {p.shape}, not {value.shape}")
                 parts.append(np.broadcast_to(value, p.shape).reshape(-1))
-            return jnp.asarray(np.concatenate(parts))
-        vector = jnp.asarray(theta, float)
+            return np.concatenate(parts)
+        vector = np.asarray(theta, float) if isinstance(theta, np.ndarray) else jnp.asarray(theta, float)
         if vector.shape == () and self.size == 1:
             vector = vector.reshape(1)
         if vector.shape != (self.size,):

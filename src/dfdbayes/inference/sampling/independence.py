@@ -16,7 +16,6 @@ from typing import Any
 
 import arviz_stats
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -90,7 +89,7 @@ def _proposed(
     flat = log_density.bend(points.reshape(-1, points.shape[-1]))
     inside = np.isfinite(flat).all(axis=1)
     flat[~inside] = log_density.bend(around.mode)
-    filled = jnp.asarray(np.resize(flat, (-(-len(flat) // BLOCK) * BLOCK, flat.shape[1])))
+    filled = np.resize(flat, (-(-len(flat) // BLOCK) * BLOCK, flat.shape[1]))
     parts = [np.asarray(_values(log_density, part, inputs)) for part in np.split(filled, len(filled) // BLOCK)]
     values = np.where(inside, np.concatenate(parts)[: len(flat)], -np.inf).reshape(shape)
     stretch = log_density.straighten(flat)[1].reshape(shape)
