@@ -286,7 +286,7 @@ def _score_matching(objective: Objective, minima: Minima, method: str) -> Calibr
     used = _enough(minima)
     thetas = minima.vectors[used]
     points, gradients, hessians = _in_own_coordinates(space, thetas, *objective.derivatives(thetas))
-    (prior,) = in_batches(lambda part: (_prior_gradients(space, part, space.priors),), points)
+    (prior,) = in_batches(lambda part: (_prior_gradients(space, part, space.prior_values),), points)
     if method == "score-matching":
         from_prior, squares = np.sum(gradients * prior, axis=1), np.sum(gradients**2, axis=1)
         from_data = np.trace(hessians, axis1=1, axis2=2)
@@ -381,7 +381,7 @@ def _coverage_matching(objective: Objective, minimum: Minimum, replicates: Boots
         )
     centre, z = space.fold(centre), space.fold(z)
     curvature = objective.hessians_at_z(z, replicates.weights[used])
-    slope, bend = in_batches(lambda part: _prior_at_z(space, part, space.priors), z)
+    slope, bend = in_batches(lambda part: _prior_at_z(space, part, space.prior_values), z)
     limit = chi2.ppf(LEVEL, space.size)
 
     def outside(beta: np.ndarray) -> np.ndarray:

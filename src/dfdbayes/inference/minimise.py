@@ -122,7 +122,7 @@ def prior_at_y(space: Space, y: np.ndarray) -> tuple[np.ndarray, ...]:
     A little is added to squares, whose roots have no slope at zero.
     """
     soft = 1e-6 * space.prior_quantiles([0.84])[0] * space.square
-    return tuple(map(np.asarray, _prior_at_y(space, y, space.priors, soft)))
+    return tuple(map(np.asarray, _prior_at_y(space, y, space.prior_values, soft)))
 
 
 def evaluate(objective: Objective, y: np.ndarray, beta: float | None = None) -> tuple[np.ndarray, ...]:

@@ -116,7 +116,7 @@ def posterior(
     inputs = Inputs(
         objective.table,
         objective.own_weights,
-        space.priors,
+        space.prior_values,
         np.asarray(float(beta)),
         np.zeros(p) if shape is None else shape.centre,
         np.eye(p) if shape is None else shape.stretch,

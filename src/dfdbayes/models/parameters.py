@@ -30,7 +30,7 @@ from jaxtyping import Array, Float
 
 from .._util.process import require_unforked
 from ..errors import ModelError
-from .priors import Mirrored, quantiles
+from .priors import Mirrored, Ordered, quantiles
 
 Theta = Float[Array, " p"]
 Named = dict[str, Any]
@@ -225,6 +225,11 @@ class Space:
     @property
     def priors(self) -> dict[str, Any]:
         return {p.name: p.prior for p in self.parameters}
+
+    @cached_property
+    def prior_values(self) -> dict[str, Ordered]:
+        """The priors as compiled code takes them."""
+        return {p.name: Ordered.of(p.prior) for p in self.parameters}
 
     def labelled(self, labels: Mapping[str, tuple[str, ...]]) -> Space:
         """The same parameters with names for their entries."""
