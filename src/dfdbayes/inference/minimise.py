@@ -131,7 +131,7 @@ def evaluate(objective: Objective, y: np.ndarray, beta: float | None = None) -> 
     first, second = space.slopes_of_y(y)
     found = chain_rule(objective.second_order(space.from_y(y)), first, second)
     if beta is not None:
-        found = tuple(beta * a - b for a, b in zip(found, prior_at_y(space, y), strict=True))
+        return *(beta * a - b for a, b in zip(found, prior_at_y(space, y), strict=True)), np.abs(first)
     return *found, np.abs(first)
 
 
@@ -294,7 +294,9 @@ def _descend(
     for _ in range(4):
         *ends, hessians = map(
             np.array,
-            _minimise_batch(objective.problem, objective.space, y, lower, upper, AIM * n, objective.table, term_weights),
+            _minimise_batch(
+                objective.problem, objective.space, y, lower, upper, AIM * n, objective.table, term_weights
+            ),
         )
         y, values, norms, _, convex = ends
         saddles = np.flatnonzero(~convex & (norms <= ENOUGH * n) & np.isfinite(values))

@@ -23,6 +23,8 @@ from ..models.base import AbstractModel
 from ..models.parameters import Space, Theta
 from ..models.tables import Prepared, SecondOrder
 
+OnHost = tuple[np.ndarray, np.ndarray, np.ndarray]
+
 BATCH = 50  # minimisations or evaluations that run as one compiled call
 FEW = 256  # terms times parameters, up to which each term's gradient is taken alone, by code that is compiled already
 MOST_CELLS = 2**26  # numbers of a table times evaluations at once
@@ -53,7 +55,7 @@ class Problem:
         return chain_rule(self.second_order(path(point), table, weights), *jax.jvp(slope, (point,), (ones,)))
 
 
-def chain_rule(found: SecondOrder, first: Any, second: Any) -> SecondOrder:
+def chain_rule(found: tuple[Any, Any, Any], first: Any, second: Any) -> tuple[Any, Any, Any]:
     """Value, gradient and Hessian in coordinates of which each belongs to one parameter, by its derivatives there."""
     value, gradient, hessian = found
     bend = jnp.diag(second * gradient) if isinstance(hessian, jax.Array) else np.diag(second * gradient)
@@ -120,7 +122,7 @@ def _values(problem: Problem, at_once: int, thetas: Array, table: Any, weights: 
     return jax.lax.map(lambda theta: problem.value(theta, table, weights), thetas, batch_size=at_once)
 
 
-def second_order_of(problem: Problem, theta: np.ndarray, table: Any, weights: Any) -> SecondOrder:
+def second_order_of(problem: Problem, theta: Any, table: Any, weights: Any) -> OnHost:
     """Value, gradient and Hessian at a flat vector, as NumPy's."""
     value, gradient, hessian = map(np.asarray, _second_order(problem, theta, table, weights))
     return value, gradient, hessian
@@ -281,7 +283,7 @@ class Objective:
         theta = self.model.space.flatten(theta)
         return np.asarray(_second_order(self.problem, theta, self.table, self._weights(weights))[2])
 
-    def second_order(self, theta: Float[np.ndarray, " p"]) -> SecondOrder:
+    def second_order(self, theta: Float[np.ndarray, " p"]) -> OnHost:
         """Value, gradient and Hessian at a flat vector, on the full data."""
         return second_order_of(self.problem, theta, self.table, self.own_weights)
 
@@ -327,14 +329,15 @@ class Objective:
         if terms * len(theta) > FEW:
             at_once = max(1, min(len(theta), MOST_CELLS // max(self.data.rows.size, 1)))
             return _lines(self.problem, at_once, theta, self.table, self.own_weights)
-        leaves, shape = jax.tree.flatten(self.own_weights)
-        flat, unflatten = np.eye(terms), np.cumsum([leaf.size for leaf in leaves])[:-1]
-        found = []
-        for alone in flat:
-            parts = [part.reshape(leaf.shape) for part, leaf in zip(np.split(alone, unflatten), leaves, strict=True)]
-            found.append(second_order_of(self.problem, theta, self.table, jax.tree.unflatten(shape, parts))[1])
-        parts = np.split(np.stack(found), unflatten)
-        return jax.tree.unflatten(shape, [p.reshape(*leaf.shape, -1) for p, leaf in zip(parts, leaves, strict=True)])
+        leaves, structure = jax.tree.flatten(self.own_weights)
+        ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
+
+        def placed(lines: np.ndarray) -> Any:
+            parts = zip(np.split(lines, ends), leaves, strict=True)
+            return jax.tree.unflatten(structure, [part.reshape(leaf.shape + lines.shape[1:]) for part, leaf in parts])
+
+        alone = [second_order_of(self.problem, theta, self.table, placed(one))[1] for one in np.eye(terms)]
+        return placed(np.stack(alone))
 
     def moments(self, theta: Any) -> tuple[float, Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
         """Of the gradients of single observations: how many there are, their sum, and the sum of their squares."""

@@ -104,7 +104,7 @@ def _moments(eta: Array, nu: Array) -> tuple[Array, ...]:
 
 
 @jax.custom_jvp
-def _with_means(eta: Array, nu: Array) -> tuple[Array, Array, Array]:
+def _with_means(eta: Array, nu: Array) -> tuple[Array, ...]:
     return _moments(eta, nu)[:3]
 
 

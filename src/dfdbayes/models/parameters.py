@@ -274,8 +274,8 @@ class Space:
 
     # -- flat and named --------------------------------------------------------------------------
 
-    def flatten(self, theta: Any) -> Theta:
-        """A flat vector from a dict of named values (or from a flat vector, checked)."""
+    def flatten(self, theta: Any) -> Any:
+        """A flat vector from a dict of named values (or from a flat vector, checked), NumPy's where these are."""
         if isinstance(theta, Mapping):
             names = [p.name for p in self.parameters]
             if set(theta) != set(names):

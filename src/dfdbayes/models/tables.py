@@ -279,7 +279,9 @@ class ListedLikelihood(AbstractLikelihood):
     def of(model: AbstractModel, sites: Sites) -> Prepared:
         size = padded_size(len(sites.rows))
         points = np.empty((0, sites.data.d)) if model.log_normaliser is not None else all_points(model)
-        return by_row(sites, ListedLikelihood(model, filled(sites.rows, size), jax.device_put(points.astype(float))), size)
+        return by_row(
+            sites, ListedLikelihood(model, filled(sites.rows, size), jax.device_put(points.astype(float))), size
+        )
 
     def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
         named = self.model.space.unflatten(theta)
