@@ -37,6 +37,7 @@ docs: install  ## the documentation site, in docs/_build/html; runs every tutori
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -d docs/_build/doctrees docs docs/_build/html
 
 bench: install  ## measured times and memory, written to benchmarks/results
+	$(BIN)/python benchmarks/start.py
 	$(BIN)/python benchmarks/lattice.py
 	$(BIN)/python benchmarks/stein.py
 	$(BIN)/python benchmarks/samplers.py

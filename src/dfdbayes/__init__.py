@@ -5,38 +5,33 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from ._version import VERSION
+
 jax.config.update("jax_enable_x64", True)
 
-from . import errors, losses, models  # noqa: E402
-from ._version import VERSION  # noqa: E402
-from .data import builtin as datasets  # noqa: E402
-from .data.dataset import Dataset  # noqa: E402
-from .data.domain import Binary, Categories, Counts, CountsBelow, Domain, Finite, Integers, Spins  # noqa: E402
-from .fitting.comparison import compare, compare_losses  # noqa: E402
-from .fitting.coverage import Coverage, coverage  # noqa: E402
-from .fitting.fit import fit, sample  # noqa: E402
-from .inference import resampling  # noqa: E402
-from .inference import sampling as samplers  # noqa: E402
-from .inference.calibration import Calibration, calibrate  # noqa: E402
-from .inference.minimise import Minimum, Outcome, minimise  # noqa: E402
-from .inference.objective import Objective, objective  # noqa: E402
-from .inference.resampling import Bootstrap, bootstrap  # noqa: E402
-from .losses import kernels  # noqa: E402
-from .losses.divergence import divergence  # noqa: E402
-from .models import (  # noqa: E402
-    ExponentialFamily,
-    Model,
-    graphs,
-)
-from .models.parameters import Parameter  # noqa: E402
-from .results import evidence  # noqa: E402
-from .results.fit_result import Fit, load  # noqa: E402
-from .results.predictive import prior_predictive  # noqa: E402
-from .simulators import simulate  # noqa: E402
-
 if TYPE_CHECKING:
-    from . import plots
+    from . import errors, losses, models, plots
+    from .data import builtin as datasets
+    from .data.dataset import Dataset
+    from .data.domain import Binary, Categories, Counts, CountsBelow, Domain, Finite, Integers, Spins
+    from .fitting.comparison import compare, compare_losses
+    from .fitting.coverage import Coverage, coverage
+    from .fitting.fit import fit, sample
+    from .inference import resampling
+    from .inference import sampling as samplers
+    from .inference.calibration import Calibration, calibrate
+    from .inference.minimise import Minimum, Outcome, minimise
+    from .inference.objective import Objective, objective
+    from .inference.resampling import Bootstrap, bootstrap
+    from .losses import kernels
+    from .losses.divergence import divergence
+    from .models import ExponentialFamily, Model, graphs
+    from .models.parameters import Parameter
     from .report.runs import rerun
+    from .results import evidence
+    from .results.fit_result import Fit, load
+    from .results.predictive import prior_predictive
+    from .simulators import simulate
 
 __all__ = [
     "Binary",
@@ -87,10 +82,44 @@ __all__ = [
 __version__ = VERSION
 
 
+# The module that each public name is in, or that it is: imported when the name is first used, for together they take
+# seconds.
+_MODULES = {
+    "data.builtin": "datasets",
+    "data.dataset": "Dataset",
+    "data.domain": "Binary Categories Counts CountsBelow Domain Finite Integers Spins",
+    "errors": "errors",
+    "fitting.comparison": "compare compare_losses",
+    "fitting.coverage": "Coverage coverage",
+    "fitting.fit": "fit sample",
+    "inference.calibration": "Calibration calibrate",
+    "inference.minimise": "Minimum Outcome minimise",
+    "inference.objective": "Objective objective",
+    "inference.resampling": "Bootstrap bootstrap resampling",
+    "inference.sampling": "samplers",
+    "losses": "losses",
+    "losses.divergence": "divergence",
+    "losses.kernels": "kernels",
+    "models": "ExponentialFamily Model models",
+    "models.graphs": "graphs",
+    "models.parameters": "Parameter",
+    "plots": "plots",
+    "report.runs": "rerun",
+    "results.evidence": "evidence",
+    "results.fit_result": "Fit load",
+    "results.predictive": "prior_predictive",
+    "simulators": "simulate",
+}
+_WHERE = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+
 def __getattr__(name: str) -> Any:
-    """Pictures are imported when they are first asked for: matplotlib takes a while."""
-    if name == "plots":
-        return importlib.import_module(".plots", __name__)
-    if name == "rerun":
-        return importlib.import_module(".report.runs", __name__).rerun
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f".{_WHERE[name]}", __name__)
+    found = globals()[name] = getattr(module, name, module)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,6 +2,8 @@
 
 import ast
 import importlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -91,6 +93,29 @@ def test_no_function_has_the_name_of_a_module():
         if callable(getattr(dfdbayes, name)):
             with pytest.raises(ModuleNotFoundError):
                 importlib.import_module(f"dfdbayes.{name}")
+
+
+def test_importing_the_package_imports_little():
+    """What is heavy waits for the first name that needs it; `dir` shows all names before."""
+    code = "import sys, dfdbayes; print(*dir(dfdbayes)); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    shown, loaded = (set(line.split()) for line in done.stdout.splitlines())
+    heavy = {"matplotlib", "blackjax", "numpyro", "pandas", "pyarrow", "xarray", "arviz_stats", "scipy.stats"}
+    assert not loaded & heavy
+    assert not {name for name in loaded if name.startswith("dfdbayes.")} - {"dfdbayes._version"}
+    assert set(importlib.import_module("dfdbayes").__all__) <= shown
+
+
+def test_public_names_are_what_type_checkers_see():
+    """The imports for type checkers, executed, give the names that are found when they are first used."""
+    import dfdbayes
+
+    tree = ast.parse((SOURCE / "__init__.py").read_text())
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {"__package__": "dfdbayes"}
+    exec(compile(ast.Module(block.body, []), "__init__", "exec"), seen)
+    assert set(dfdbayes.__all__) == set(dfdbayes._WHERE) == set(seen) - {"__package__", "__builtins__"}
+    assert all(getattr(dfdbayes, name) is seen[name] for name in dfdbayes.__all__)
 
 
 def test_losses_ask_nothing_about_models_and_tables():

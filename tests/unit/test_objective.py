@@ -22,6 +22,14 @@ def test_value_and_gradient_agree_under_jit(loss):
     assert made(theta) == pytest.approx(again(theta), rel=1e-12)  # the table holds arrays, not tracers
 
 
+@pytest.mark.parametrize("loss", ["likelihood", "dfd"])
+def test_gradients_of_few_terms_are_those_of_all_at_once(loss, monkeypatch):
+    made = dfd.objective(dfd.models.ConwayMaxwellPoisson(), COUNTS, loss)
+    one_at_a_time = made.unit_gradients([2.0, 0.8])
+    monkeypatch.setattr("dfdbayes.inference.objective.FEW", 0)
+    np.testing.assert_allclose(one_at_a_time, made.unit_gradients([2.0, 0.8]), rtol=1e-12, atol=1e-13)
+
+
 def test_arrays_by_name_are_the_flat_vector():
     objective = dfd.objective(dfd.models.IsingNetwork(3), ANSWERS, "ratio")
     flat = np.linspace(-0.5, 0.5, 6)

@@ -6,7 +6,7 @@ import pytest
 
 import dfdbayes as dfd
 from dfdbayes.models.parameters import Parameter, Space
-from dfdbayes.models.priors import describe_prior
+from dfdbayes.models.priors import Mirrored, Ordered, describe_prior
 
 SPACE = Space(
     (
@@ -33,6 +33,38 @@ def test_log_jacobian_is_the_determinant():
     z = jnp.asarray(SPACE.to_z(THETA))
     determinant = np.linalg.slogdet(np.asarray(jax.jacobian(SPACE.from_z)(z)))[1]
     assert float(SPACE.log_jacobian(z)) == pytest.approx(determinant, rel=1e-12)
+
+
+def test_slopes_are_derivatives():
+    roots = Space((*SPACE.parameters, Parameter("root", dist.HalfNormal(1.0), square=True)))
+    z = np.append(SPACE.to_z(THETA), [-0.4])
+    y = np.append(SPACE.to_y(THETA), [0.8])
+    for path, slopes, at in ((roots.from_y, roots.slopes_of_y, y), (roots.y_of_z, roots.slopes_to_y, z)):
+        first = jax.jacobian(path)
+        np.testing.assert_allclose(np.diag(slopes(at)[0]), first(jnp.asarray(at)), rtol=1e-12, atol=1e-15)
+        second = np.einsum("iii->i", jax.jacobian(first)(jnp.asarray(at)))
+        np.testing.assert_allclose(slopes(at)[1], second, rtol=1e-12, atol=1e-14)
+
+
+def test_priors_enter_compiled_code_in_one_order(monkeypatch):
+    """That of NumPyro depends on the process, and a process must be able to use what another has compiled."""
+    priors = [
+        dist.TransformedDistribution(dist.StudentT(3.0, 0.5, 2.0), dist.transforms.AffineTransform(1.0, 4.0)),
+        Mirrored(dist.Gamma(2.0, 5.0), 0.0, 1),
+        dist.MixtureGeneral(dist.Categorical(np.array([0.3, 0.7])), [dist.Normal(-1.0, 2.0), dist.Cauchy(1.5, 0.3)]),
+    ]
+    found = []
+    for turn in (1, -1):
+        names = dist.Distribution.gather_pytree_data_fields.__func__
+        ordered = classmethod(lambda cls, turn=turn, names=names: tuple(sorted(names(cls)))[::turn])
+        with monkeypatch.context() as patch:
+            patch.setattr(dist.Distribution, "gather_pytree_data_fields", ordered)
+            each = [Ordered.of(prior) for prior in priors]
+            for own, prior in zip(each, priors, strict=True):
+                assert float(own.log_prob(0.7)) == float(prior.log_prob(0.7))
+            found.append([np.concatenate([np.ravel(value) for value in own.values]) for own in each])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_log_prior_sums_over_entries():

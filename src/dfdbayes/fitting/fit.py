@@ -306,7 +306,7 @@ def _sample(
     """Draws of the posterior in unconstrained coordinates, and as parameters."""
     advance = shown.begin("sampling", plan.sampler.transitions)
     found = sample(objective, weight, minimum, plan.sampler, seed=plan.seed, advance=advance, checkpoint=kept)
-    theta = objective.model.space.from_z(found.z)
+    theta = objective.space.from_z(found.z)
     if found.stats:  # chains may wander off; independent draws cannot
         require_in_basin(objective, minimum, where_taken(objective, weight, theta))
     return found, theta

@@ -194,7 +194,7 @@ def calibrate(
     CalibrationError
         If no positive beta exists; the message says why and what to do.
     """
-    space = objective.model.space
+    space = objective.space
     if on_failure not in ("raise", "fallback"):
         raise SettingError(f"on_failure must be 'raise' or 'fallback', not {on_failure!r}")
     by_hand = isinstance(method, (int, float)) and not isinstance(method, bool)
@@ -258,7 +258,7 @@ def _lyddon(objective: Objective, minimum: Minimum) -> Calibration:
 
     H is the Hessian of the loss at its minimiser and J the sum of squared gradients (Lyddon et al., 2019).
     """
-    space = objective.model.space
+    space = objective.space
     hessian, squares = information(objective, minimum.vector)
     slope = np.where(space.square, 2.0 * space.to_v(minimum.vector), 1.0)
     hessian = slope[:, None] * hessian * slope[None, :]
@@ -282,11 +282,11 @@ def _lyddon(objective: Objective, minimum: Minimum) -> Calibration:
 
 
 def _score_matching(objective: Objective, minima: Minima, method: str) -> Calibration:
-    space = objective.model.space
+    space = objective.space
     used = _enough(minima)
     thetas = minima.vectors[used]
     points, gradients, hessians = _in_own_coordinates(space, thetas, *objective.derivatives(thetas))
-    (prior,) = in_batches(lambda part: (_prior_gradients(space, part, space.priors),), points)
+    (prior,) = in_batches(lambda part: (_prior_gradients(space, part, space.prior_values),), points)
     if method == "score-matching":
         from_prior, squares = np.sum(gradients * prior, axis=1), np.sum(gradients**2, axis=1)
         from_data = np.trace(hessians, axis1=1, axis2=2)
@@ -370,7 +370,7 @@ def _coverage_matching(objective: Objective, minimum: Minimum, replicates: Boots
     approximation because every step of theirs costs a run of Markov chains; solving for each replicate's own beta finds
     the same crossing, to 1e-9.)
     """
-    space = objective.model.space
+    space = objective.space
     used = _enough(replicates.minima)
     with np.errstate(divide="ignore"):
         centre, z = space.to_z(minimum.vector), space.to_z(replicates.minima.vectors[used])
@@ -381,7 +381,7 @@ def _coverage_matching(objective: Objective, minimum: Minimum, replicates: Boots
         )
     centre, z = space.fold(centre), space.fold(z)
     curvature = objective.hessians_at_z(z, replicates.weights[used])
-    slope, bend = in_batches(lambda part: _prior_at_z(space, part, space.priors), z)
+    slope, bend = in_batches(lambda part: _prior_at_z(space, part, space.prior_values), z)
     limit = chi2.ppf(LEVEL, space.size)
 
     def outside(beta: np.ndarray) -> np.ndarray:

@@ -17,18 +17,15 @@ left as they are, so that a loss is calibrated on the whole line and its posteri
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any
+from functools import cached_property
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from scipy import linalg
 
 from ..errors import MinimiserError
 from ..models.parameters import Space
-from .minimise import Minimum, evaluate, interior, mode
+from .minimise import Minimum, evaluate, interior, mode, prior_at_y
 from .objective import Objective
 
 ROUNDS = 8  # of mode and weight in turn; three are enough as a rule
@@ -104,26 +101,15 @@ class Curvature:
         return (held - without) / np.sqrt(np.diag(self.covariance))
 
 
-@partial(jax.jit, static_argnums=0)
-def _prior(space: Space, y: Array, priors: dict[str, Any], soft: Array) -> tuple[Array, Array, Array]:
-    """Gradient and Hessian of the prior's log density at y, and d theta / d y."""
-
-    def log_prior(y: Array) -> Array:
-        return space.log_prior_at_y(y, priors, soft)
-
-    slope = jax.jvp(space.from_y, (y,), (jnp.ones_like(y),))[1]
-    return jax.grad(log_prior)(y), jax.hessian(log_prior)(y), slope
-
-
 def curvature(objective: Objective, minimum: Minimum) -> Curvature:
     """Calibrate a loss on its data. ``minimum`` says where to begin; it need not be one."""
-    space = objective.model.space
-    soft = jnp.asarray(1e-6 * space.prior_quantiles([0.84])[0] * space.square)
+    space = objective.space
     beta, centre = 1.0, space.to_y(interior(space, minimum.vector))
     for _ in range(ROUNDS):
         centre = mode(objective, beta, minimum, centre)
         _, gradient, hessian, _ = evaluate(objective, centre)
-        force, bend, slope = map(np.asarray, _prior(space, jnp.asarray(centre), space.priors, soft))
+        _, force, bend = prior_at_y(space, centre)
+        slope, _ = space.slopes_of_y(centre)
         if not all(np.isfinite(part).all() for part in (gradient, hessian, force, bend)):
             raise MinimiserError(
                 f"the loss or the prior is not finite at the posterior's mode ({_where(space, centre)}). What to do: "

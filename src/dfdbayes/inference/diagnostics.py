@@ -56,7 +56,7 @@ def warnings_of(
                 "that values are missing by chance, and fill them in before the fit if they are not."
             )
         )
-    space = objective.model.space
+    space = objective.space
     cut = [name for name in minimum.edges if name not in _continued(space, calibration)]
     if minimum.outcome is Outcome.BOUNDARY and cut:
         found.append(
@@ -78,7 +78,7 @@ def warnings_of(
                 "prior that you can defend, or use a simpler model."
             )
         )
-    p, n = objective.model.space.size, objective.size
+    p, n = objective.space.size, objective.size
     if calibration.curvature is not None and p > n:
         found.append(
             CalibrationWarning(
@@ -273,7 +273,7 @@ def require_in_basin(objective: Objective, minimum: Minimum, theta: np.ndarray) 
     """Refuse draws with a loss below the minimum they should surround: a loss may fall without bound far away."""
     if objective.loss.bounded:
         return
-    space, flat = objective.model.space, theta.reshape(-1, theta.shape[-1])
+    space, flat = objective.space, theta.reshape(-1, theta.shape[-1])
     flat = flat[((flat >= space.lower) & (flat <= space.upper)).all(axis=1)]  # beyond an edge a loss may well be less
     if not len(flat):
         return

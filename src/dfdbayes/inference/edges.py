@@ -31,14 +31,14 @@ CLOSE = 1e-6  # standard deviations within which it ends
 
 def beyond(objective: Objective, minimum: Minimum) -> tuple[Objective, Minimum]:
     """The same loss on the whole line where it is defined there, and the box of its search as wide beyond the edge."""
-    own, wide = objective.model.space, objective.model.space.continued
+    own, wide = objective.space, objective.space.continued
     if wide == own:
         return objective, minimum
     at_lower, at_upper = own.beyond & np.isfinite(own.lower), own.beyond & np.isfinite(own.upper)
     with np.errstate(invalid="ignore"):
         lower = np.where(at_lower, 2.0 * own.lower - minimum.upper, minimum.lower)
         upper = np.where(at_upper, 2.0 * own.upper - minimum.lower, minimum.upper)
-    return replace(objective, model=objective.model.with_space(wide)), replace(minimum, lower=lower, upper=upper)
+    return objective.within(wide), replace(minimum, lower=lower, upper=upper)
 
 
 def clipped(space: Space, shape: Curvature, theta: Float[np.ndarray, "*batch p"]) -> np.ndarray:

@@ -27,7 +27,7 @@ from ..losses import RATIO
 from ..models.parameters import Named, Space
 from ..models.tables import SecondOrder
 from . import newton
-from .objective import Objective, Problem, second_order
+from .objective import Objective, Problem, chain_rule, second_order
 
 AIM = 1e-11  # the loop stops at this gradient per observation,
 ENOUGH = 1e-8  # and one that stops earlier, for want of digits, counts as converged below this
@@ -111,45 +111,34 @@ class Minima:
         return {str(outcome): count for outcome, count in Counter(self.outcomes).items()}
 
 
-class Penalty(NamedTuple):
-    """What is minimised: the loss alone, or beta D - log pi where ``on``."""
-
-    priors: dict[str, Any]
-    soft: Float[Array, " p"]
-    """Added to squares in the prior, whose roots have no slope at zero."""
-    beta: Array
-    on: Array
-
-
 @partial(jax.jit, static_argnums=0)
-def _evaluate(problem: Problem, y: Array, table: Any, weights: Any, penalty: Penalty) -> tuple[Array, ...]:
-    """Value, gradient and Hessian of what is minimised, and d theta / d y."""
-    space = problem.model.space
-
-    def prior(y: Array) -> Array:
-        return space.log_prior_at_y(y, penalty.priors, penalty.soft)
-
-    loss = problem.second_order_along(space.from_y, y, table, weights)
-    pairs = zip(loss, second_order(prior, y), strict=True)
-    slope = jnp.abs(jax.jvp(space.from_y, (y,), (jnp.ones_like(y),))[1])
-    return *(penalty.beta * a - jnp.where(penalty.on, b, 0.0) for a, b in pairs), slope
+def _prior_at_y(space: Space, y: Array, priors: dict[str, Any], soft: Array) -> SecondOrder:
+    return second_order(lambda y: space.log_prior_at_y(y, priors, soft), y)
 
 
-def evaluate(objective: Objective, y: np.ndarray, penalty: Penalty | None = None) -> tuple[np.ndarray, ...]:
-    """Value, gradient and Hessian of the loss (penalised, or alone) at y, and d theta / d y, on the full data."""
-    space = objective.model.space
-    if penalty is None:
-        penalty = Penalty(space.priors, jnp.zeros(space.size), jnp.asarray(1.0), jnp.asarray(False))
-    found = _evaluate(objective.problem, jnp.asarray(y), objective.table, objective.own_weights, penalty)
-    return tuple(map(np.asarray, found))
+def prior_at_y(space: Space, y: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Value, gradient and Hessian of the prior's log density at y.
+
+    A little is added to squares, whose roots have no slope at zero.
+    """
+    soft = 1e-6 * space.prior_quantiles([0.84])[0] * space.square
+    return tuple(map(np.asarray, _prior_at_y(space, y, space.prior_values, soft)))
 
 
-@partial(jax.jit, static_argnums=0)
+def evaluate(objective: Objective, y: np.ndarray, beta: float | None = None) -> tuple[np.ndarray, ...]:
+    """Value, gradient and Hessian at y on the full data, and d theta / d y: of the loss, or of beta D - log pi."""
+    space = objective.space
+    first, second = space.slopes_of_y(y)
+    found = chain_rule(objective.second_order(space.from_y(y)), first, second)
+    if beta is not None:
+        return *(beta * a - b for a, b in zip(found, prior_at_y(space, y), strict=True)), np.abs(first)
+    return *found, np.abs(first)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
 def _minimise_batch(
-    problem: Problem, y: Array, lower: Array, upper: Array, aim: Array, table: Any, weights: Any
+    problem: Problem, space: Space, y: Array, lower: Array, upper: Array, aim: Array, table: Any, weights: Any
 ) -> tuple[Array, ...]:
-    space = problem.model.space
-
     def one(y: Array, weights: Any) -> tuple[Array, ...]:
         def evaluate(y: Array) -> SecondOrder:
             return problem.second_order_along(space.from_y, y, table, weights)
@@ -198,7 +187,7 @@ def interior(space: Space, theta: Any, open_only: bool = False) -> np.ndarray:
 
 def first_guess(objective: Objective) -> np.ndarray:
     """A consistent start: the model's own, or the ratio-matching estimate from the prior's centre."""
-    space = objective.model.space
+    space = objective.space
     if objective.model.start is not None:
         return interior(space, space.flatten(objective.model.start(objective.data.thinned())), open_only=True)
     centre = interior(space, space.prior_quantiles([0.5])[0])
@@ -228,7 +217,7 @@ def _search(
     advance: Callable[[int], None] = lambda done: None,
 ) -> _Found:
     """Minimise under each row of ``weights`` from one start, a batch at a time."""
-    space = objective.model.space
+    space = objective.space
     y = np.clip(space.to_y(start), lower, upper)
     batch, parts = objective.batch, []  # one batch size means one compilation
     for first in range(0, len(weights), batch):
@@ -242,13 +231,13 @@ def _search(
 
 
 def _search_one(
-    objective: Objective, start: np.ndarray, lower: np.ndarray, upper: np.ndarray, penalty: Penalty | None = None
+    objective: Objective, start: np.ndarray, lower: np.ndarray, upper: np.ndarray, beta: float | None = None
 ) -> _Found:
     """Minimise on the data themselves; what ends on a saddle point is pushed off it and run again."""
-    space, n = objective.model.space, objective.size
+    space, n = objective.space, objective.size
 
     def at(y: np.ndarray) -> tuple[np.ndarray, ...]:
-        return evaluate(objective, y, penalty)
+        return evaluate(objective, y, beta)
 
     y = np.clip(np.asarray(space.to_y(start), float), lower, upper)
     for _ in range(4):
@@ -279,7 +268,7 @@ def _judged(
     convex: np.ndarray, lower: np.ndarray, upper: np.ndarray,
 ) -> _Found:  # fmt: skip
     """How each search ended."""
-    space = objective.model.space
+    space = objective.space
     small = norms <= ENOUGH * objective.size
     natural_low, natural_high = space.edges
     wall = ((y <= lower + 1e-9) & (lower > natural_low)) | ((y >= upper - 1e-9) & (upper < natural_high))
@@ -305,7 +294,9 @@ def _descend(
     for _ in range(4):
         *ends, hessians = map(
             np.array,
-            _minimise_batch(objective.problem, y, lower, upper, AIM * n, objective.table, term_weights),
+            _minimise_batch(
+                objective.problem, objective.space, y, lower, upper, AIM * n, objective.table, term_weights
+            ),
         )
         y, values, norms, _, convex = ends
         saddles = np.flatnonzero(~convex & (norms <= ENOUGH * n) & np.isfinite(values))
@@ -333,7 +324,7 @@ def minimise(objective: Objective, start: Any = None) -> Minimum:
     (1.555556, 'converged')
     """
     require_unforked()
-    space = objective.model.space
+    space = objective.space
     begin = first_guess(objective) if start is None else interior(space, space.flatten(start), open_only=True)
     lower, upper = box(space, begin)
     found = _search_one(objective, begin, lower, upper)
@@ -359,11 +350,9 @@ def mode(objective: Objective, beta: float, around: Minimum, start: np.ndarray) 
 
     It exists for every proper prior where the loss is bounded below, though the loss itself may have no minimiser.
     """
-    space = objective.model.space
+    space = objective.space
     lower, upper = np.sort(space.to_y(np.stack([around.lower, around.upper])), axis=0)
-    soft = jnp.asarray(1e-6 * space.prior_quantiles([0.84])[0] * space.square)
-    penalty = Penalty(space.priors, soft, jnp.asarray(float(beta)), jnp.asarray(True))
-    return _search_one(objective, space.from_y(start), lower, upper, penalty).y[0]
+    return _search_one(objective, space.from_y(start), lower, upper, beta).y[0]
 
 
 def minimise_many(
@@ -373,7 +362,7 @@ def minimise_many(
     advance: Callable[[int], None] = lambda done: None,
 ) -> Minima:
     """Minimisers under each row of ``weights``, all started at the full data's minimum."""
-    space = objective.model.space
+    space = objective.space
     lower, upper = (space.to_y(end) for end in (around.lower, around.upper))
     lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
     found = _search(objective, weights, around.vector, lower, upper, advance)
@@ -398,8 +387,8 @@ def _remedy(objective: Objective) -> str:
     data = objective.data
     for name, row, value, others in far_values(data):
         return f"check row {row}, where '{name}' is {value} and elsewhere at most {others:.0f}"
-    if len(data.rows) <= objective.model.space.size:
-        few = f"{len(data.rows)} distinct rows are too few for {objective.model.space.size} parameters"
+    if len(data.rows) <= objective.space.size:
+        few = f"{len(data.rows)} distinct rows are too few for {objective.space.size} parameters"
         return f"{few}: use a simpler model or more data"
     return "use a simpler model, a tighter prior, or more data"
 
@@ -410,7 +399,7 @@ def flat_parameters(objective: Objective, minimum: Minimum, least: float = 0.1) 
     Such a parameter can move over the middle 90 % of its prior, and from there to the minimiser, with the loss changing
     by less than ``least``.
     """
-    space = objective.model.space
+    space = objective.space
     theta = interior(space, minimum.vector)
     ends = np.vstack([space.prior_quantiles([0.05, 0.95]), theta])
     grid = np.linspace(ends.min(axis=0), ends.max(axis=0), 9)

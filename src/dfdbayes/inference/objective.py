@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -19,10 +20,13 @@ from ..data.sites import BLOCKS, ROWS, Sites, Units, rows_of
 from ..errors import DataError, ModelError, SettingError
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
-from ..models.parameters import Theta
+from ..models.parameters import Space, Theta
 from ..models.tables import Prepared, SecondOrder
 
+OnHost = tuple[np.ndarray, np.ndarray, np.ndarray]
+
 BATCH = 50  # minimisations or evaluations that run as one compiled call
+FEW = 256  # terms times parameters, up to which each term's gradient is taken alone, by code that is compiled already
 MOST_CELLS = 2**26  # numbers of a table times evaluations at once
 
 
@@ -48,9 +52,14 @@ class Problem:
         def slope(point: Array) -> Array:
             return jax.jvp(path, (point,), (ones,))[1]
 
-        first, second = jax.jvp(slope, (point,), (ones,))
-        value, gradient, hessian = self.second_order(path(point), table, weights)
-        return value, first * gradient, first[:, None] * hessian * first[None, :] + jnp.diag(second * gradient)
+        return chain_rule(self.second_order(path(point), table, weights), *jax.jvp(slope, (point,), (ones,)))
+
+
+def chain_rule(found: tuple[Any, Any, Any], first: Any, second: Any) -> tuple[Any, Any, Any]:
+    """Value, gradient and Hessian in coordinates of which each belongs to one parameter, by its derivatives there."""
+    value, gradient, hessian = found
+    bend = jnp.diag(second * gradient) if isinstance(hessian, jax.Array) else np.diag(second * gradient)
+    return value, first * gradient, first[:, None] * hessian * first[None, :] + bend
 
 
 def second_order(function: Callable[[Array], Array], point: Array) -> tuple[Array, Array, Array]:
@@ -71,8 +80,9 @@ def _gradient(problem: Problem, theta: Theta, table: Any, weights: Any) -> Float
 
 
 @partial(jax.jit, static_argnums=0)
-def _hessian(problem: Problem, theta: Theta, table: Any, weights: Any) -> Float[Array, "p p"]:
-    return problem.second_order(theta, table, weights)[2]
+def _second_order(problem: Problem, theta: Theta, table: Any, weights: Any) -> SecondOrder:
+    """The one compiled function that all Newton steps share: coordinates and priors are added on the host."""
+    return problem.second_order(theta, table, weights)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -81,11 +91,10 @@ def _derivatives(problem: Problem, thetas: Array, table: Any, weights: Any) -> t
     return jax.vmap(lambda theta: problem.second_order(theta, table, weights)[1:])(thetas)
 
 
-@partial(jax.jit, static_argnums=0)
-def _hessians_at_z(problem: Problem, z: Array, table: Any, weights: Any) -> Array:
+@partial(jax.jit, static_argnums=(0, 1))
+def _hessians_at_z(problem: Problem, space: Space, z: Array, table: Any, weights: Any) -> Array:
     """Hessians in unconstrained coordinates, each under its own weights."""
-    path = problem.model.space.from_z
-    return jax.vmap(lambda z, w: problem.second_order_along(path, z, table, w)[2])(z, weights)
+    return jax.vmap(lambda z, w: problem.second_order_along(space.from_z, z, table, w)[2])(z, weights)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -111,6 +120,12 @@ def _lines(problem: Problem, at_once: int, theta: Theta, table: Any, weights: An
 @partial(jax.jit, static_argnums=(0, 1))
 def _values(problem: Problem, at_once: int, thetas: Array, table: Any, weights: Any) -> Array:
     return jax.lax.map(lambda theta: problem.value(theta, table, weights), thetas, batch_size=at_once)
+
+
+def second_order_of(problem: Problem, theta: Any, table: Any, weights: Any) -> OnHost:
+    """Value, gradient and Hessian at a flat vector, as NumPy's."""
+    value, gradient, hessian = map(np.asarray, _second_order(problem, theta, table, weights))
+    return value, gradient, hessian
 
 
 def in_batches(
@@ -139,6 +154,8 @@ class Objective:
     loss : AbstractLoss
     resampled : Units, optional
         What weights and resamples are of: the distinct rows by default.
+    coordinates : Space, optional
+        The parameters with supports and priors other than the model's own.
 
     Examples
     --------
@@ -152,6 +169,18 @@ class Objective:
     data: Dataset
     loss: AbstractLoss
     resampled: Units | None = None
+    coordinates: Space | None = None
+
+    @property
+    def space(self) -> Space:
+        """The parameters, with their supports and priors: the loss itself depends on neither."""
+        return self.model.space if self.coordinates is None else self.coordinates
+
+    def within(self, space: Space) -> Objective:
+        """The same loss with other supports and priors; nothing is prepared or compiled anew for it."""
+        made = copy.copy(self)
+        object.__setattr__(made, "coordinates", space)
+        return made
 
     @cached_property
     def problem(self) -> Problem:
@@ -252,7 +281,11 @@ class Objective:
 
     def hessian(self, theta: Any, weights: np.ndarray | None = None) -> Float[np.ndarray, "p p"]:
         theta = self.model.space.flatten(theta)
-        return np.asarray(_hessian(self.problem, theta, self.table, self._weights(weights)))
+        return np.asarray(_second_order(self.problem, theta, self.table, self._weights(weights))[2])
+
+    def second_order(self, theta: Float[np.ndarray, " p"]) -> OnHost:
+        """Value, gradient and Hessian at a flat vector, on the full data."""
+        return second_order_of(self.problem, theta, self.table, self.own_weights)
 
     def derivatives(self, thetas: np.ndarray) -> tuple[np.ndarray, ...]:
         """Gradients (b, p) and Hessians (b, p, p) at many parameters, on the full data."""
@@ -264,7 +297,7 @@ class Objective:
         """Hessians in unconstrained coordinates at many points, each under its own row of ``weights``."""
 
         def of(part: np.ndarray) -> tuple[Array]:
-            return (_hessians_at_z(self.problem, z[part], self.table, self.weigh(weights[part])),)
+            return (_hessians_at_z(self.problem, self.space, z[part], self.table, self.weigh(weights[part])),)
 
         return in_batches(of, np.arange(len(z)), self.batch)[0]
 
@@ -281,8 +314,7 @@ class Objective:
         flat = self.model.space.flatten(theta)
         gather = self._prepared.gather
         if gather is not None and self.loss.separable:
-            at_once = max(1, min(len(flat), MOST_CELLS // max(self.data.rows.size, 1)))
-            return np.asarray(gather(_lines(self.problem, at_once, flat, self.table, self.own_weights)))
+            return np.asarray(gather(self._lines(flat)))
 
         def of(part: np.ndarray) -> tuple[Array]:
             plus_one = np.repeat(self.units.weights[None], len(part), axis=0)
@@ -290,6 +322,22 @@ class Objective:
             return (_gradients(self.problem, flat, self.table, self.weigh(plus_one)),)
 
         return in_batches(of, np.arange(len(self.units.weights)), self.batch)[0] - self.gradient(theta)
+
+    def _lines(self, theta: Theta) -> Any:
+        """The gradient of every term, in the shape of the weights."""
+        terms = sum(leaf.size for leaf in jax.tree.leaves(self.own_weights))
+        if terms * len(theta) > FEW:
+            at_once = max(1, min(len(theta), MOST_CELLS // max(self.data.rows.size, 1)))
+            return _lines(self.problem, at_once, theta, self.table, self.own_weights)
+        leaves, structure = jax.tree.flatten(self.own_weights)
+        ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
+
+        def placed(lines: np.ndarray) -> Any:
+            parts = zip(np.split(lines, ends), leaves, strict=True)
+            return jax.tree.unflatten(structure, [part.reshape(leaf.shape + lines.shape[1:]) for part, leaf in parts])
+
+        alone = [second_order_of(self.problem, theta, self.table, placed(one))[1] for one in np.eye(terms)]
+        return placed(np.stack(alone))
 
     def moments(self, theta: Any) -> tuple[float, Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
         """Of the gradients of single observations: how many there are, their sum, and the sum of their squares."""

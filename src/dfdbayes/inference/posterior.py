@@ -7,6 +7,7 @@ directions means that C is the identity and l is zero (see `curvature`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -16,10 +17,11 @@ from jaxtyping import Array, Float
 
 from ..errors import ModelError
 from ..models.base import AbstractModel
-from ..models.parameters import require_name
+from ..models.parameters import Space, require_name
+from ..models.tables import SecondOrder
 from .calibration import Calibration
 from .minimise import Minimum, interior
-from .objective import Objective, Problem, second_order
+from .objective import Objective, Problem, chain_rule, second_order, second_order_of
 
 
 class Inputs(NamedTuple):
@@ -28,12 +30,17 @@ class Inputs(NamedTuple):
     table: Any
     weights: Any
     priors: dict[str, Any]
-    beta: Array
-    centre: Float[Array, " p"]
-    stretch: Float[Array, "p p"]
-    tilt: Float[Array, " p"]
-    lower: Float[Array, " p"]
-    upper: Float[Array, " p"]
+    beta: Any
+    centre: Any
+    stretch: Any
+    tilt: Any
+    lower: Any
+    upper: Any
+
+
+@partial(jax.jit, static_argnums=0)
+def _prior_at_z(space: Space, z: Array, priors: dict[str, Any]) -> SecondOrder:
+    return second_order(lambda z: space.log_prior(space.v_of_z(z), priors) + space.log_jacobian(z), z)
 
 
 @dataclass(frozen=True)
@@ -44,21 +51,22 @@ class LogPosterior:
     """
 
     problem: Problem
+    space: Space
 
     def fold(self, z: np.ndarray) -> np.ndarray:
         """One of the points with the same density: the signs of roots mean nothing."""
-        return self.problem.model.space.fold(z)
+        return self.space.fold(z)
 
     def straighten(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates in which an edge does not stretch what is next to it, and the log of how they stretch z."""
-        return self.problem.model.space.straighten(z)
+        return self.space.straighten(z)
 
     def bend(self, s: np.ndarray) -> np.ndarray:
         """Back to z; not a number where there is none."""
-        return self.problem.model.space.bend(s)
+        return self.space.bend(s)
 
     def __call__(self, z: Float[Array, " p"], inputs: Inputs) -> Float[Array, ""]:
-        space = self.problem.model.space
+        space = self.space
         away = space.y_of_z(z) - inputs.centre
         at = inputs.centre + inputs.stretch @ away
         log_density = (
@@ -67,35 +75,28 @@ class LogPosterior:
             - inputs.beta * self.problem.value(space.from_y(at), inputs.table, inputs.weights)
             - jnp.dot(inputs.tilt, away)
         )
-        return self._within(at, inputs, log_density)
-
-    def _within(self, at: Array, inputs: Inputs, log_density: Array) -> Float[Array, ""]:
         inside = jnp.all((at > inputs.lower) & (at < inputs.upper)) & jnp.isfinite(log_density)
         return jnp.where(inside, log_density, -jnp.inf)
 
-    def second_order(self, z: Float[Array, " p"], inputs: Inputs) -> tuple[Array, Array, Array]:
-        """Value, gradient and Hessian, by the loss's own formula where it has one."""
-        space = self.problem.model.space
-
-        def prior(z: Array) -> Array:
-            return space.log_prior(space.v_of_z(z), inputs.priors) + space.log_jacobian(z)
-
-        def slope(z: Array) -> Array:
-            return jax.jvp(space.y_of_z, (z,), (jnp.ones_like(z),))[1]
-
-        value, gradient, hessian = second_order(prior, z)
-        away = space.y_of_z(z) - inputs.centre
-        at = inputs.centre + inputs.stretch @ away
-        loss = self.problem.second_order_along(space.from_y, at, inputs.table, inputs.weights)
-        first, second = jax.jvp(slope, (z,), (jnp.ones_like(z),))
-        pull = inputs.beta * inputs.stretch.T @ loss[1] + inputs.tilt
-        bend = inputs.beta * inputs.stretch.T @ loss[2] @ inputs.stretch
-        log_density = value - inputs.beta * loss[0] - jnp.dot(inputs.tilt, away)
-        return (
-            self._within(at, inputs, log_density),
-            gradient - first * pull,
-            hessian - first[:, None] * bend * first[None, :] - jnp.diag(second * pull),
-        )
+    def second_order(self, z: Float[np.ndarray, " p"], inputs: Inputs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Value, gradient and Hessian, on the host: only the loss and the prior are compiled."""
+        space = self.space
+        value, gradient, hessian = map(np.asarray, _prior_at_z(space, z, inputs.priors))
+        with np.errstate(all="ignore"):  # a step may lead beyond all numbers, and is not taken then
+            away = space.y_of_z(z) - inputs.centre
+            at = inputs.centre + inputs.stretch @ away
+            loss = second_order_of(self.problem, space.from_y(at), inputs.table, inputs.weights)
+            pull, bend = chain_rule(loss, *space.slopes_of_y(at))[1:]
+            first, second = space.slopes_to_y(z)
+            pull = inputs.beta * inputs.stretch.T @ pull + inputs.tilt
+            bend = inputs.beta * inputs.stretch.T @ bend @ inputs.stretch
+            log_density = value - inputs.beta * loss[0] - inputs.tilt @ away
+            inside = np.all((at > inputs.lower) & (at < inputs.upper)) & np.isfinite(log_density)
+            return (
+                np.where(inside, log_density, -np.inf),
+                gradient - first * pull,
+                hessian - first[:, None] * bend * first[None, :] - np.diag(second * pull),
+            )
 
 
 def posterior(
@@ -106,7 +107,7 @@ def posterior(
     The loss is taken in the box in which its minimum was sought: where it is unbounded below, only a bounded parameter
     space gives a proper posterior.
     """
-    space = objective.model.space
+    space = objective.space
     shape = weight.curvature if isinstance(weight, Calibration) else None
     beta = weight.beta if isinstance(weight, Calibration) else float(weight)
     lower, upper = np.sort(space.to_y(np.stack([minimum.lower, minimum.upper])), axis=0)
@@ -115,21 +116,21 @@ def posterior(
     inputs = Inputs(
         objective.table,
         objective.own_weights,
-        space.priors,
-        jnp.asarray(float(beta)),
-        jnp.zeros(p) if shape is None else jnp.asarray(shape.centre),
-        jnp.eye(p) if shape is None else jnp.asarray(shape.stretch),
-        jnp.zeros(p) if shape is None else jnp.asarray(shape.tilt),
-        jnp.asarray(np.where(lower <= edges[0], -np.inf, lower)),
-        jnp.asarray(np.where(upper >= edges[1], np.inf, upper)),
+        space.prior_values,
+        np.asarray(float(beta)),
+        np.zeros(p) if shape is None else shape.centre,
+        np.eye(p) if shape is None else shape.stretch,
+        np.zeros(p) if shape is None else shape.tilt,
+        np.where(lower <= edges[0], -np.inf, lower),
+        np.where(upper >= edges[1], np.inf, upper),
     )
     start = minimum.vector if shape is None else space.from_y(shape.centre)
-    return LogPosterior(objective.problem), inputs, space.to_z(interior(space, start))
+    return LogPosterior(objective.problem, space), inputs, space.to_z(interior(space, start))
 
 
 def where_taken(objective: Objective, weight: Calibration, theta: np.ndarray) -> np.ndarray:
     """The parameters at which the loss of a posterior is evaluated for draws ``theta``."""
-    space, shape = objective.model.space, weight.curvature
+    space, shape = objective.space, weight.curvature
     if shape is None:
         return theta
     return space.from_y(shape.centre + (space.to_y(theta) - shape.centre) @ shape.stretch.T)

@@ -60,7 +60,7 @@ class DistinctTable(AbstractTable):
 
         def weigh(weights: np.ndarray) -> tuple[Array, ...]:
             return tuple(
-                jnp.asarray(pad(np.asarray(weights @ incidence), padded_size(incidence.shape[1]), axis=-1))
+                jax.device_put(pad(np.asarray(weights @ incidence), padded_size(incidence.shape[1]), axis=-1))
                 for incidence in (minus_map, plus_map)
             )
 
@@ -116,10 +116,10 @@ class DistinctConditionals(AbstractConditionals):
         found, incidence = owned(np.concatenate(parts, axis=1), sites, np.ones(sites.rows.shape))
         size = padded_size(len(found))
         full = pad(found, size).reshape(size, len(levels), width)
-        made = DistinctConditionals(model, jnp.asarray(full[..., :-1]), jnp.asarray(full[..., -1]))
+        made = DistinctConditionals(model, *jax.device_put((full[..., :-1], full[..., -1])))
         return Prepared(
             made,
-            lambda weights: jnp.asarray(pad(np.asarray(weights @ incidence), size, axis=-1)),
+            lambda weights: jax.device_put(pad(np.asarray(weights @ incidence), size, axis=-1)),
             gather=lambda lines: incidence @ np.asarray(lines)[: incidence.shape[1]],
         )
 
@@ -143,17 +143,18 @@ class SummedLikelihood(AbstractLikelihood):
 
         def weigh(weights: np.ndarray) -> tuple[Array, ...]:
             rows = sites.of_rows(weights)
-            return jnp.asarray(rows @ T), jnp.asarray(rows @ b), jnp.asarray(rows.sum(axis=-1))
+            return jax.device_put((rows @ T, rows @ b, rows.sum(axis=-1)))
 
         def gather(lines: Any) -> np.ndarray:
             of_T, of_b, of_n = map(np.asarray, lines)
             return sites.by_unit(T @ of_T + np.outer(b, of_b) + of_n)
 
         if model.log_normaliser is not None:
-            return Prepared(SummedLikelihood(model, jnp.zeros((0, T.shape[1])), jnp.zeros(0)), weigh, gather=gather)
+            none = jax.device_put((np.zeros((0, T.shape[1])), np.zeros(0)))
+            return Prepared(SummedLikelihood(model, *none), weigh, gather=gather)
         distinct, inverse = fold(np.column_stack(statistics(model, all_points(model))))
         multiplicity = np.log(np.bincount(inverse))
-        made = SummedLikelihood(model, jnp.asarray(distinct[:, :-1]), jnp.asarray(distinct[:, -1] + multiplicity))
+        made = SummedLikelihood(model, *jax.device_put((distinct[:, :-1], distinct[:, -1] + multiplicity)))
         return Prepared(made, weigh, gather=gather)
 
     def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
@@ -174,7 +175,7 @@ def _statistics(model: ExponentialFamily, rows: Array) -> tuple[Array, Array]:
 
 def statistics(model: ExponentialFamily, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """T and b of every row."""
-    T, b = _statistics(model, jnp.asarray(pad(rows.astype(float), padded_size(len(rows)))))
+    T, b = _statistics(model, pad(rows.astype(float), padded_size(len(rows))))
     return np.asarray(T)[: len(rows)], np.asarray(b)[: len(rows)]
 
 
@@ -204,7 +205,7 @@ def neighbour_differences(model: ExponentialFamily, sites: Sites) -> tuple[np.nd
 
 def _padded(lines: np.ndarray) -> tuple[Array, Array]:
     full = pad(lines, padded_size(len(lines)))
-    return jnp.asarray(full[:, :-1]), jnp.asarray(full[:, -1])
+    return jax.device_put((full[:, :-1], full[:, -1]))
 
 
 # -- distinct lines, and who owns them ---------------------------------------------------------

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def _columns(array: np.ndarray, size: int) -> Array:
     """Rows as columns, which makes all that is done to them run along memory; zeros up to ``size``."""
-    return jnp.asarray(pad(np.asarray(array, float), size).T)
+    return jax.device_put(pad(np.asarray(array, float), size).T)
 
 
 @table

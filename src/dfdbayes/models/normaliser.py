@@ -125,16 +125,15 @@ def _moments(eta: Array, nu: Array) -> tuple[Array, ...]:
 
 
 @jax.custom_jvp
-def _means(eta: Array, nu: Array) -> tuple[Array, Array]:
-    _, x, g, *_ = _moments(eta, nu)
-    return x, g
+def _with_means(eta: Array, nu: Array) -> tuple[Array, ...]:
+    return _moments(eta, nu)[:3]
 
 
-@_means.defjvp
-def _means_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, ...]:
-    _, x, g, xx, xg, gg = _moments(*primals)
+@_with_means.defjvp
+def _with_means_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, ...]:
+    log, x, g, xx, xg, gg = _moments(*primals)
     d_eta, d_nu = tangents
-    return (x, g), (xx * d_eta - xg * d_nu, xg * d_eta - gg * d_nu)
+    return (log, x, g), (x * d_eta - g * d_nu, xx * d_eta - xg * d_nu, xg * d_eta - gg * d_nu)
 
 
 @jax.custom_jvp
@@ -144,5 +143,5 @@ def _summed(eta: Array, nu: Array) -> Array:
 
 @_summed.defjvp
 def _summed_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, ...]:
-    x, g = _means(*primals)
-    return _summed(*primals), x * tangents[0] - g * tangents[1]
+    log, x, g = _with_means(*primals)  # one loop gives the value and all that its derivatives need
+    return log, x * tangents[0] - g * tangents[1]

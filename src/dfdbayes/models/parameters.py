@@ -30,7 +30,7 @@ from jaxtyping import Array, Float
 
 from .._util.process import require_unforked
 from ..errors import ModelError
-from .priors import Mirrored, quantiles
+from .priors import Mirrored, Ordered, quantiles
 
 Theta = Float[Array, " p"]
 Named = dict[str, Any]
@@ -226,6 +226,11 @@ class Space:
     def priors(self) -> dict[str, Any]:
         return {p.name: p.prior for p in self.parameters}
 
+    @cached_property
+    def prior_values(self) -> dict[str, Ordered]:
+        """The priors as compiled code takes them."""
+        return {p.name: Ordered.of(p.prior) for p in self.parameters}
+
     def labelled(self, labels: Mapping[str, tuple[str, ...]]) -> Space:
         """The same parameters with names for their entries."""
         return Space(tuple(replace(p, labels=labels.get(p.name, p.labels)) for p in self.parameters))
@@ -269,8 +274,8 @@ class Space:
 
     # -- flat and named --------------------------------------------------------------------------
 
-    def flatten(self, theta: Any) -> Theta:
-        """A flat vector from a dict of named values (or from a flat vector, checked)."""
+    def flatten(self, theta: Any) -> Any:
+        """A flat vector from a dict of named values (or from a flat vector, checked), NumPy's where these are."""
         if isinstance(theta, Mapping):
             names = [p.name for p in self.parameters]
             if set(theta) != set(names):
@@ -281,8 +286,8 @@ class Space:
                 if value.shape not in (p.shape, ()):
                     raise ModelError(f"'{p.name}' must have shape {p.shape}, not {value.shape}")
                 parts.append(np.broadcast_to(value, p.shape).reshape(-1))
-            return jnp.asarray(np.concatenate(parts))
-        vector = jnp.asarray(theta, float)
+            return np.concatenate(parts)
+        vector = np.asarray(theta, float) if isinstance(theta, np.ndarray) else jnp.asarray(theta, float)
         if vector.shape == () and self.size == 1:
             vector = vector.reshape(1)
         if vector.shape != (self.size,):
@@ -347,6 +352,17 @@ class Space:
     def from_y(self, y: Any) -> Any:
         return _forward(y, *self._ends_of_y)
 
+    def slopes_of_y(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """First and second derivatives of theta by y."""
+        return _slopes(y, *self._ends_of_y)
+
+    def slopes_to_y(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """First and second derivatives of `y_of_z`."""
+        v, (first, second) = self.v_of_z(z), _slopes(z, *self._ends_of_v)
+        second = np.where(self.square, 2.0 * (first**2 + v * second), second)
+        first = np.where(self.square, 2.0 * v * first, first)
+        return np.where(self.closed, first, 1.0), np.where(self.closed, second, 0.0)
+
     def y_of_z(self, z: Any) -> Any:
         """The minimiser's coordinates of unconstrained ones; they differ where an edge is allowed."""
         return _arrays(z).where(self.closed, self.from_z(z), z) if self.closed.any() else z
@@ -397,6 +413,17 @@ def _forward(z: Any, lower: np.ndarray, upper: np.ndarray) -> Any:
     inside = 1.0 / (1.0 + xp.exp(-xp.where(both, z, 0.0)))
     value = xp.where(above, low + growth, xp.where(below, high - growth, z))
     return xp.where(both, low + (high - low) * inside, value)
+
+
+def _slopes(z: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First and second derivatives of `_forward`."""
+    both, above, below, low, high = _kinds(lower, upper)
+    growth = np.exp(np.where(above | below, z, 0.0))
+    inside = 1.0 / (1.0 + np.exp(-np.where(both, z, 0.0)))
+    first = np.where(above, growth, np.where(below, -growth, 1.0))
+    first = np.where(both, (high - low) * inside * (1.0 - inside), first)
+    second = np.where(both, first * (1.0 - 2.0 * inside), np.where(above | below, first, 0.0))
+    return first, second
 
 
 def _log_slope(z: Any, lower: np.ndarray, upper: np.ndarray) -> Any:

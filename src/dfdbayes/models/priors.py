@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import jax
@@ -42,6 +44,41 @@ class Mirrored(dist.Distribution):  # type: ignore[misc]
         share = 2.0 * level - 1.0
         half = quantiles(self.base_dist, [abs(share) if self.inward == 1 else 1.0 - abs(share)])
         return None if half is None else self.edge + np.sign(share) * np.abs(half[0] - self.edge)
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["values"], meta_fields=["structure", "order"])
+@dataclass(frozen=True)
+class Ordered:
+    """A prior as compiled code takes it: its values in the order of their names.
+
+    NumPyro's order is that of a set, another one in each process, and code that one has compiled and kept would be of
+    no use to the next.
+    """
+
+    values: list[Any]
+    structure: Any
+    order: tuple[int, ...]
+
+    @classmethod
+    def of(cls, prior: Any) -> Ordered:
+        values, structure = jax.tree.flatten(prior)
+        labels = list(_labels(prior))
+        order = sorted(range(len(values)), key=labels.__getitem__) if len(labels) == len(values) else range(len(values))
+        return cls([values[i] for i in order], structure, tuple(order))
+
+    def log_prob(self, value: Any) -> Any:
+        values = [found for _, found in sorted(zip(self.order, self.values, strict=True), key=lambda pair: pair[0])]
+        return jax.tree.unflatten(self.structure, values).log_prob(value)
+
+
+def _labels(part: Any, at: str = "") -> Iterator[str]:
+    """A name for each value of a prior, in NumPyro's order."""
+    for i, leaf in enumerate(jax.tree.leaves(part, is_leaf=lambda inner: isinstance(inner, dist.Distribution))):
+        if isinstance(leaf, dist.Distribution):
+            for name, inner in zip(leaf.gather_pytree_data_fields(), leaf.tree_flatten()[0], strict=True):
+                yield from _labels(inner, f"{at}{i}.{name}.")
+        else:
+            yield f"{at}{i}"
 
 
 _TRUNCATED = ("LeftTruncatedDistribution", "RightTruncatedDistribution", "TwoSidedTruncatedDistribution")

@@ -131,7 +131,7 @@ def pad(array: np.ndarray, size: int, axis: int = 0) -> np.ndarray:
 
 def filled(array: np.ndarray, size: int) -> Array:
     """Copies of the first row appended up to ``size``: there the mass function is known to be finite."""
-    return jnp.asarray(np.concatenate([array, np.repeat(array[:1], size - len(array), axis=0)]), dtype=float)
+    return jax.device_put(np.concatenate([array, np.repeat(array[:1], size - len(array), axis=0)]).astype(float))
 
 
 def by_row(sites: Sites, made: Any, size: int) -> Prepared:
@@ -139,7 +139,7 @@ def by_row(sites: Sites, made: Any, size: int) -> Prepared:
     refuse_blocks(sites)
     return Prepared(
         made,
-        lambda weights: jnp.asarray(pad(sites.of_rows(weights), size, axis=-1)),
+        lambda weights: jax.device_put(pad(sites.of_rows(weights), size, axis=-1)),
         gather=lambda lines: sites.by_unit(np.asarray(lines)[: len(sites.rows)]),
     )
 
@@ -171,7 +171,7 @@ class NeighbourTable(AbstractTable):
     def of(model: AbstractModel, sites: Sites) -> Prepared:
         size = padded_size(len(sites.rows))
         moves = (filled(part, size) for part in (sites.rows, sites.down, sites.up))
-        scales = (jnp.asarray(pad(part, size)) for part in (sites.minus, sites.plus))
+        scales = (jax.device_put(pad(part, size)) for part in (sites.minus, sites.plus))
         return by_row(sites, NeighbourTable(model, *moves, *scales), size)
 
     def log_ratios(self, theta: Theta) -> tuple[Array, Array]:
@@ -210,7 +210,7 @@ class ListedConditionals(AbstractConditionals):
     def of(model: AbstractModel, sites: Sites) -> Prepared:
         size = padded_size(len(sites.rows))
         values, allowed = candidates(model.domain, sites.rows)
-        made = ListedConditionals(model, filled(sites.rows, size), jnp.asarray(values), jnp.asarray(allowed))
+        made = ListedConditionals(model, filled(sites.rows, size), *jax.device_put((values, allowed)))
         return by_row(sites, made, size)
 
     def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
@@ -292,7 +292,9 @@ class ListedLikelihood(AbstractLikelihood):
     def of(model: AbstractModel, sites: Sites) -> Prepared:
         size = padded_size(len(sites.rows))
         points = np.empty((0, sites.data.d)) if model.log_normaliser is not None else all_points(model)
-        return by_row(sites, ListedLikelihood(model, filled(sites.rows, size), jnp.asarray(points, float)), size)
+        return by_row(
+            sites, ListedLikelihood(model, filled(sites.rows, size), jax.device_put(points.astype(float))), size
+        )
 
     def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
         named = self.model.space.unflatten(theta)

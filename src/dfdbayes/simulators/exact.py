@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
@@ -18,12 +17,15 @@ TAIL = 1e-12
 
 
 @partial(jax.jit, static_argnums=0)
-def _log_masses(model: AbstractModel, thetas: Array, points: Array) -> Float[Array, "c s"]:
-    def at(theta: Array) -> Array:
-        named = model.space.unflatten(theta)
-        return jax.vmap(lambda x: model.log_mass_at(named, x))(points)
+def _log_masses(model: AbstractModel, theta: Array, points: Array) -> Float[Array, " s"]:
+    named = model.space.unflatten(theta)
+    return jax.vmap(lambda x: model.log_mass_at(named, x))(points)
 
-    return jax.lax.map(at, thetas)
+
+def _each_log_masses(model: AbstractModel, thetas: np.ndarray, points: np.ndarray) -> Float[np.ndarray, "c s"]:
+    """Log masses at each of the parameters: one at a time, so that their number compiles nothing anew."""
+    at = jax.device_put(points.astype(float))
+    return np.stack([np.asarray(_log_masses(model, theta, at)) for theta in thetas])
 
 
 def probabilities(model: AbstractModel, theta: Any) -> tuple[Int[np.ndarray, "s d"], Float[np.ndarray, " s"]]:
@@ -59,7 +61,7 @@ def listed(
     """
     if model.domain.is_finite:
         points = model.domain.points()
-        return points, _normalised(np.asarray(_log_masses(model, jnp.asarray(thetas), jnp.asarray(points, float))))
+        return points, _normalised(_each_log_masses(model, thetas, points))
     coordinate = model.domain.coordinate(0)
     if model.domain.d != 1 or coordinate.kind not in ("above", "below"):
         raise ModelError(f"inversion needs one coordinate on a half-line, not {model.domain!r}")
@@ -67,7 +69,7 @@ def listed(
     terms = 256
     while True:
         points = ((coordinate.end or 0) + direction * np.arange(terms))[:, None]
-        log = np.asarray(_log_masses(model, jnp.asarray(thetas), jnp.asarray(points, float)))
+        log = _each_log_masses(model, thetas, points)
         chance = _normalised(log)
         ratio = np.exp(log[:, -1] - log[:, -2])
         if np.all((ratio < 1) & (chance[:, -1] * ratio < TAIL * (1 - ratio))):

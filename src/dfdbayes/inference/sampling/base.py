@@ -18,7 +18,7 @@ IN_CACHE = 2**16  # numbers of their tables
 
 
 class LogDensity(Protocol):
-    """A log density of z given its inputs, and the same with gradient and Hessian.
+    """A log density of z given its inputs, and on the host the same with gradient and Hessian.
 
     `fold` maps z to one chosen point among those of equal density; `straighten` gives coordinates in which the density
     is nearer to a normal one next to an edge, with the log of how they stretch z, and `bend` goes back.
@@ -26,7 +26,7 @@ class LogDensity(Protocol):
 
     def __call__(self, z: Array, inputs: Any) -> Array: ...
 
-    def second_order(self, z: Array, inputs: Any) -> tuple[Array, Array, Array]: ...
+    def second_order(self, z: np.ndarray, inputs: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
 
     def fold(self, z: np.ndarray) -> np.ndarray: ...
 
@@ -87,16 +87,11 @@ def _value(log_density: LogDensity, z: Array, inputs: Any) -> Array:
     return log_density(z, inputs)
 
 
-@partial(jax.jit, static_argnums=0)
-def _second_order(log_density: LogDensity, z: Array, inputs: Any) -> tuple[Array, ...]:
-    return tuple(-part for part in log_density.second_order(z, inputs))
-
-
 def centre(log_density: LogDensity, inputs: Any, start: np.ndarray, steps: int = 50) -> Centre:
     """The mode, by damped Newton steps from a point near it, and the normal approximation there."""
 
     def evaluate(z: np.ndarray) -> tuple[np.ndarray, ...]:
-        return tuple(map(np.asarray, _second_order(log_density, z, inputs)))
+        return tuple(-part for part in log_density.second_order(z, inputs))
 
     mode, (value, gradient, hessian) = start, evaluate(start)
     for _ in range(steps):

@@ -17,7 +17,6 @@ from typing import Any
 
 import arviz_stats
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -99,7 +98,7 @@ def _proposed(
     flat = log_density.bend(points.reshape(-1, points.shape[-1]))
     inside = np.isfinite(flat).all(axis=1)
     flat[~inside] = log_density.bend(around.mode)
-    filled = jnp.asarray(np.resize(flat, (-(-len(flat) // BLOCK) * BLOCK, flat.shape[1])))
+    filled = np.resize(flat, (-(-len(flat) // BLOCK) * BLOCK, flat.shape[1]))
     together = at_once(inputs.table)
     blocks = np.split(filled, len(filled) // BLOCK)
     parts = [np.asarray(_values(log_density, together, block, inputs)) for block in blocks]
