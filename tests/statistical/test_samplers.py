@@ -29,7 +29,7 @@ class Density:
         return self.of(z)
 
     def second_order(self, z, inputs):
-        return second_order(self.of, z)
+        return tuple(map(np.asarray, second_order(self.of, jnp.asarray(z))))
 
     def fold(self, z):
         return z
