@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from .models.parameters import Parameter
     from .report.runs import rerun
     from .results import evidence
-    from .results.fit_result import Fit, load
+    from .results.fit_result import Fit
+    from .results.loading import load
     from .results.predictive import prior_predictive
     from .simulators import simulate
 
@@ -106,7 +107,8 @@ _MODULES = {
     "plots": "plots",
     "report.runs": "rerun",
     "results.evidence": "evidence",
-    "results.fit_result": "Fit load",
+    "results.fit_result": "Fit",
+    "results.loading": "load",
     "results.predictive": "prior_predictive",
     "simulators": "simulate",
 }

@@ -25,7 +25,7 @@ INSIDE = {
     "inference": ["objective", "newton", "minimise", "resampling", "curvature", "edges", "calibration", "posterior",
                   "mixing", "sampling", "diagnostics"],
     "results": ["stein", "goodness_of_fit", "predictive", "checks", "intervals", "uncalibrated", "tree", "fit_result",
-                "evidence"],
+                "loading", "evidence"],
     "fitting": ["plan", "regressions", "fit", "comparison", "coverage"],
     "backends": ["local", "dask"],
 }  # fmt: skip

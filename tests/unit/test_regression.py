@@ -238,6 +238,23 @@ def test_separation_ends_in_an_answer_held_by_the_prior(people):
     assert np.isfinite(fit.summary()["sd"]).all()
 
 
+def test_a_regression_is_saved_loaded_and_repeated(people, tmp_path, call):
+    people.to_csv(tmp_path / "people.csv", index=False)
+    out = tmp_path / "run"
+    formula = "visits ~ bs(age, df=3) + clinic + offset(log(days))"
+    code, said, _ = call("fit", tmp_path / "people.csv", "--model", "poisson", "--formula", formula, "--out", out)
+    assert code == 0 and "mean[clinic=B]" in said
+    fit = dfd.load(out / "posterior.nc")
+    assert fit.missing == () and fit.model.space.names == fit.minimum.names
+    again = dfd.fit("poisson", people, formula=formula, progress=False)
+    np.testing.assert_array_equal(fit.posterior["mean"], again.posterior["mean"])
+    ages = people.head(3)
+    for a, b in zip(fit.model.designs[0].matrix(ages), again.model.designs[0].matrix(ages), strict=True):
+        np.testing.assert_array_equal(a, b)
+    code, said, _ = call("rerun", out)
+    assert code == 0 and "the same draws" in said
+
+
 def test_parts_of_formulas():
     assert parse("y ~ a + b") == (("y",), "a + b")
     assert parse("~ a") == ((), "a")

@@ -66,6 +66,12 @@ app = typer.Typer(
 def fit_command(
     data: Data,
     model: ModelName,
+    formula: Annotated[
+        str | None, typer.Option(help="A regression: 'visits ~ age + C(clinic) + offset(log(days))', or '~ group'.")
+    ] = None,
+    nu: Annotated[str | None, typer.Option(help="What nu of counts depends on: '~ clinic'.")] = None,
+    zeros: Annotated[str | None, typer.Option(help="For too many or too few zeros (a hurdle): '~ 1'.")] = None,
+    interaction: Annotated[str | None, typer.Option(help="What the edges of a network depend on: '~ group'.")] = None,
     loss: Annotated[str, typer.Option(help="auto, dfd, ratio, ksd, pseudo or likelihood.")] = "auto",
     beta: Annotated[float | None, typer.Option(help="The weight by hand; nothing is calibrated then.")] = None,
     calibration: Annotated[
@@ -100,7 +106,8 @@ def fit_command(
         data, out, timings, dask, resume, force, as_json, model=model, loss=loss, beta=beta, calibration=calibration,
         prior=prior, on_failure=on_failure, bootstrap=bootstrap, resampling=resampling, sampler=sampler, draws=draws,
         warmup=warmup, chains=chains, seed=seed, columns=columns.split(",") if columns else None, weights=weights,
-        missing=missing, options=options_of(graph, states, rates),
+        missing=missing, options=options_of(graph, states, rates), formula=formula,
+        **{name: text for name, text in {"nu": nu, "zeros": zeros, "interaction": interaction}.items() if text},
     )  # fmt: skip
 
 
@@ -254,12 +261,13 @@ def rerun(
     as_json: Json = False,
 ) -> None:
     """Repeat a run from its folder, and say whether the draws are the same."""
-    from ..report.runs import read_about, rerun_settings, same_draws, why_different
+    from ..report.runs import again, read_about, rerun_settings, same_draws, why_different
 
     about = read_about(folder)
     earlier, settings = rerun_settings(folder, about, model)
     tell(f"the data are those kept in {folder}; {about['data']} is not read again", as_json)
-    result = run_fit(earlier.data, out, False, None, False, False, as_json, **settings)
+    settings |= again(earlier)
+    result = run_fit(settings.pop("data"), out, False, None, False, False, as_json, **settings)
     if same_draws(result, earlier):
         tell("the draws are the same as before", as_json)
     else:

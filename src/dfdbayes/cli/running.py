@@ -97,7 +97,9 @@ def _fit_and_show(
     imported = time.perf_counter() - BEGAN
     checkpoint = None if folder is None else folder / CHECKPOINT
     about = {
-        "data": printable(source if isinstance(source, (str, Path)) else source.source),
+        "data": printable(
+            source if isinstance(source, (str, Path)) else getattr(source, "source", "the data of a run")
+        ),
         "settings": dict(settings),
     }
     try:

@@ -7,6 +7,7 @@ coefficient is 1.
 
 from __future__ import annotations
 
+import ast
 import difflib
 import re
 from collections.abc import Mapping, Sequence
@@ -210,15 +211,73 @@ def variables(right: str, frame: pd.DataFrame) -> tuple[str, ...]:
     return tuple(name for name in map(str, frame.columns) if name in used)
 
 
+@dataclass(frozen=True)
+class Observed:
+    """The rows that a regression was made of, to make it again: of a saved fit, or of a run that is repeated.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        The columns that were used, of all rows that were used; equal rows once where ``weights`` count them.
+    weights : str or array, optional
+        The column of weights, or the weights.
+    """
+
+    frame: pd.DataFrame
+    weights: str | np.ndarray | None = None
+
+    def plain(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays by column number, and what they are in values JSON can hold."""
+        arrays, about = {}, []
+        for i, (name, column) in enumerate(self.frame.items()):
+            kind: dict[str, Any] = {"name": str(name), "kind": "number"}
+            if isinstance(column.dtype, pd.CategoricalDtype):
+                levels = column.cat.categories
+                kind |= {"kind": "category", "levels": levels.tolist(), "ordered": bool(column.cat.ordered)}
+                values = column.cat.codes.to_numpy()
+            elif pd.api.types.is_bool_dtype(column):
+                kind["kind"], values = "bool", column.to_numpy(dtype=np.int8)
+            elif pd.api.types.is_numeric_dtype(column):
+                values = column.to_numpy()
+            else:
+                kind["kind"], values = "text", np.array([str(value) for value in column], dtype="U")
+            arrays[f"column{i}"] = values
+            about.append(kind)
+        by_name = isinstance(self.weights, str)
+        if self.weights is not None and not by_name:
+            arrays["weights"] = np.asarray(self.weights, float)
+        return arrays, {"columns": about, "weights": self.weights if by_name else None}
+
+    @classmethod
+    def of_plain(cls, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> Observed:
+        """Back from `plain`."""
+        columns: dict[str, Any] = {}
+        for i, kind in enumerate(about["columns"]):
+            values: Any = arrays[f"column{i}"]
+            if kind["kind"] == "category":
+                values = pd.Categorical.from_codes(values.astype(int), kind["levels"], ordered=kind["ordered"])
+            elif kind["kind"] == "bool":
+                values = values.astype(bool)
+            elif kind["kind"] == "text":
+                values = values.astype(object)
+            columns[kind["name"]] = values
+        weights = arrays["weights"] if "weights" in arrays else about["weights"]
+        return cls(pd.DataFrame(columns), weights)
+
+
 def _needed(parameter: str, right: str, plain: str) -> set[str]:
-    """The names that a right side uses."""
+    """The names that a right side uses, functions apart."""
     import formulaic
 
     try:
-        return {str(variable) for variable in formulaic.Formula(plain).required_variables}
+        factors = {factor.expr for term in formulaic.Formula(plain) for factor in term.factors}
+        trees = [ast.parse(expression.strip("{}"), mode="eval") for expression in factors]
     except Exception as problem:
         said = (str(problem).splitlines() or [""])[0]
         raise SettingError(f"the formula of {parameter}, '~ {right}', cannot be read: {said}") from problem
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    called = {id(inner) for node in nodes if isinstance(node, ast.Call) for inner in ast.walk(node.func)}
+    return {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called}
 
 
 def _require_known(parameter: str, needed: set[str], names: list[str]) -> None:

@@ -346,6 +346,7 @@ def _asked(objective: Objective, plan: Plan) -> dict[str, Any]:
     return {
         "model": objective.model.name,
         "options": models.plain_options(objective.model),
+        "formulas": getattr(objective.model, "formulas", None) or None,
         "loss": plan.loss.name,
         "loss_arguments": losses.plain(plan.loss),
         "loss_reason": plan.reason,

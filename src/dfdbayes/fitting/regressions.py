@@ -12,7 +12,7 @@ import pandas as pd
 
 from .. import models
 from ..backends.local import Backend, Source
-from ..data.formulas import Design, counted, frame_of, parse, require_full_rank, variables
+from ..data.formulas import Design, Observed, counted, frame_of, parse, require_full_rank, variables
 from ..data.interpreting import listed
 from ..errors import DataError, SettingError
 from ..models.base import AbstractModel
@@ -37,15 +37,7 @@ def read_regression(
     family = family_of(base, options or {}, HURDLE in asked)
     asked = _complete(family, asked, right)
     kept, dropped, weights = _rows(frame, columns, covariates, reading, rights)
-    designs, given = [], {}
-    for parameter in family.parameters:
-        if parameter.name not in asked:
-            continue
-        design, matrix, offset = Design.of(parameter.name, asked[parameter.name], kept)
-        designs.append(design)
-        parts = matrix.T if offset is None else [*matrix.T, offset]
-        for i, part in enumerate(parts):
-            given[f"\0{parameter.name} {i}"] = part
+    designs, given = matrices(family, asked, kept)
     table = pd.concat([kept[list(_beside(columns, reading))].reset_index(drop=True), pd.DataFrame(given)], axis=1)
     settings = reading | {"columns": list(columns), "weights": weights, "given": list(given)}
     source = backend.read(table, family.domain, advance=advance, **settings)
@@ -60,8 +52,22 @@ def read_regression(
         f"{d.parameter}:{label}" for d in designs for label in (*d.labels, *(["offset"] if d.offsets else []))
     )
     found = replace(found, given_columns=names, dropped=found.dropped + dropped, source=_name(data, found.source))
-    made = regression(base, family, designs, found, f"{base.title} with covariates")
+    made = regression(base, family, designs, found, Observed(kept, weights))
     return replace(source, data=found), made  # type: ignore[type-var]
+
+
+def matrices(
+    family: AbstractFamily, asked: Mapping[str, str], frame: pd.DataFrame
+) -> tuple[list[Design], dict[str, np.ndarray]]:
+    """A design for every formula, in the order of the family's parameters, and their columns side by side."""
+    designs, given = [], {}
+    for parameter in family.parameters:
+        if parameter.name in asked:
+            design, matrix, offset = Design.of(parameter.name, asked[parameter.name], frame)
+            designs.append(design)
+            for i, part in enumerate(matrix.T if offset is None else [*matrix.T, offset]):
+                given[f"\0{parameter.name} {i}"] = part
+    return designs, given
 
 
 def _right(text: Any, name: str) -> str:

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 
 from ..data.dataset import Dataset
 from ..data.domain import Domain
-from ..data.formulas import INTERCEPT, Design
+from ..data.formulas import INTERCEPT, Design, Observed
 from ..data.sites import Sites
 from ..errors import ModelError
 from .base import AbstractModel, Row
@@ -68,6 +68,8 @@ class Regression(AbstractModel):
         Parameters whose formula is '~ 1': their predictor is one number for all rows.
     designs : tuple of Design
         The formulas, for new data.
+    observed : Observed
+        The rows that they were made of.
     """
 
     family: AbstractFamily
@@ -78,6 +80,7 @@ class Regression(AbstractModel):
     designs: tuple[Design, ...] = field(compare=False)
     begin: Mapping[str, np.ndarray] = field(compare=False)
     options: Mapping[str, Any] = field(compare=False)
+    observed: Observed = field(compare=False)
     title: str = field(default="a regression", compare=False)
     formula: str = field(default="", compare=False)
     interactions: None = None
@@ -86,6 +89,11 @@ class Regression(AbstractModel):
     @property
     def domain(self) -> Domain:  # type: ignore[override]
         return self.family.domain
+
+    @property
+    def formulas(self) -> dict[str, str]:
+        """By parameter, as `fit` takes them."""
+        return {design.parameter: f"~ {design.right}" for design in self.designs}
 
     @property
     def base(self) -> AbstractModel | None:
@@ -163,7 +171,7 @@ class Regression(AbstractModel):
     def identity(self) -> dict[str, Any]:
         own = super().identity
         base = None if self.base is None else self.base.identity
-        return own | {"formulas": {design.parameter: design.right for design in self.designs}, "base": base}
+        return own | {"formulas": self.formulas, "base": base}
 
 
 def _nu(theta: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -192,7 +200,7 @@ def labels_of(parameter: Parameter, terms: Sequence[str]) -> tuple[str, ...]:
 
 
 def regression(
-    model: AbstractModel, family: AbstractFamily, designs: Sequence[Design], data: Dataset, title: str
+    model: AbstractModel, family: AbstractFamily, designs: Sequence[Design], data: Dataset, observed: Observed
 ) -> Regression:
     """A regression on data whose covariates are the designs' matrices side by side, offsets after each."""
     assert data.given is not None
@@ -219,8 +227,8 @@ def regression(
     constant = frozenset(design.parameter for design in designs if design.labels == (INTERCEPT,))
     return Regression(
         family, tuple(terms), constant, space, model.name, tuple(designs), start,
-        dict(model.options) | ({"form": family.form} if isinstance(family, CountFamily) else {}), title=title,
-        formula=model.formula,
+        dict(model.options) | ({"form": family.form} if isinstance(family, CountFamily) else {}), observed,
+        title=f"{model.title} with covariates", formula=model.formula,
     )  # fmt: skip
 
 

@@ -16,7 +16,9 @@ from ..errors import DataError, SettingError
 from ..fitting.fit import fit
 from ..models.base import AbstractModel
 from ..models.from_file import is_code
-from ..results.fit_result import Fit, load, versions
+from ..models.regression import Regression
+from ..results.fit_result import Fit, versions
+from ..results.loading import load
 from . import render
 
 POSTERIOR, RUN, CHECKPOINT = "posterior.nc", "run.json", "checkpoint"
@@ -94,13 +96,21 @@ def rerun(folder: str | Path, model: AbstractModel | None = None) -> Fit:
     about = read_about(folder)
     named = about["settings"]["model"]
     earlier, settings = rerun_settings(folder, about, named if model is not None else None)
-    return fit(**(settings | {"model": model or named, "data": earlier.data}))
+    return fit(**(settings | {"model": model or named} | again(earlier)))
+
+
+def again(earlier: Fit) -> dict[str, Any]:
+    """The data of an earlier fit as `fit` takes them: columns, weights and clusters are part of a `Dataset` by now."""
+    if isinstance(earlier.model, Regression):
+        return {"data": earlier.model.observed.frame, "weights": earlier.model.observed.weights}
+    return {"data": earlier.data, "columns": None, "weights": None}
 
 
 def rerun_settings(folder: Path, about: Mapping[str, Any], model: str | None) -> tuple[Fit, dict[str, Any]]:
     """The earlier fit, and what to call `fit` with; ``model`` names the code of a user's own, which must be named."""
     settings = dict(about["settings"])
-    unknown = sorted(set(settings) - set(signature(fit).parameters))
+    formulas = {"nu", "zeros", "interaction", "intercept"}
+    unknown = sorted(set(settings) - set(signature(fit).parameters) - formulas)
     if unknown:
         raise DataError(f"'{folder}' is not the folder of a run: fit has no setting {', '.join(unknown)}")
     if is_code(settings["model"]):
@@ -110,8 +120,7 @@ def rerun_settings(folder: Path, about: Mapping[str, Any], model: str | None) ->
                 f"command with --model {settings['model']}"
             )
         settings["model"] = model
-    # columns, weights and clusters are part of the data by now
-    return read_fit(folder), settings | {"columns": None, "weights": None}
+    return read_fit(folder), settings
 
 
 def same_draws(one: Fit, other: Fit) -> bool:
