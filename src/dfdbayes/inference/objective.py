@@ -187,6 +187,11 @@ class Objective:
         return self._prepared.elsewhere
 
     @property
+    def note(self) -> str:
+        """What the user should know about how the loss is computed on these data."""
+        return self._prepared.note
+
+    @property
     def batch(self) -> int:
         """How many parameters are evaluated at once: fewer where a table is so long that many would fill memory."""
         cells = min(sum(leaf.size for leaf in jax.tree.leaves(self.table)), 6 * self.data.rows.size)
@@ -279,6 +284,8 @@ class Objective:
                 "data here, without a client."
             )
         flat = self.model.space.flatten(theta)
+        if self._prepared.one_more is not None:
+            return self._prepared.one_more(np.asarray(flat))
         gather = self._prepared.gather
         if gather is not None and self.loss.separable:
             at_once = max(1, min(len(flat), MOST_CELLS // max(self.data.rows.size, 1)))

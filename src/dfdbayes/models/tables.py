@@ -60,6 +60,10 @@ class Prepared:
     """What each unit owns of lines that belong to the terms: the transpose of ``weigh``, where that is linear."""
     moments: Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray]] | None = None
     """Of the observations' gradients at a parameter: their number, sum and sum of squares, where rows are elsewhere."""
+    one_more: Callable[[np.ndarray], Float[np.ndarray, "v p"]] | None = None
+    """What one more observation of each unit adds to the gradient, where a loss that is no sum has a formula for it."""
+    note: str = ""
+    """What the user should know about how the loss is computed on these data."""
 
 
 class AbstractTable(ABC):

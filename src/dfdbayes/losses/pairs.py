@@ -1,0 +1,256 @@
+"""Sums over pairs of distinct rows, which the kernel Stein discrepancy is made of. They are free of the parameters.
+
+Of two rows x and y the Stein kernel is, with x^{j+} the increment of coordinate j and r_j the ratio to its decrement,
+
+    A(x, y) = sum_j k(x^{j+}, y^{j+}) - r_j(x) k(x, y^{j+}) - r_j(y) k(x^{j+}, y) + r_j(x) r_j(y) k(x, y).
+
+Where the ratios take few values q it is a quadratic function of these, and so is w' A w under any weights of the rows:
+
+    w' A w = w' C w - 2 sum_m q_m w' L_m w + sum_ml q_m q_l w' F_ml w,
+
+    C = sum_j k(x^{j+}, y^{j+}),   L_m = sum_j [r_j(x) is q_m] k(x, y^{j+}),
+    F_ml = k(x, y) #{j: r_j(x) is q_m and r_j(y) is q_l}.
+
+The counts are products of matrices of ones and zeros. A kernel that depends on the number of differing coordinates has
+three values next to a pair of rows, so L_m is made of counts as well. Many weights meet a matrix while it is there:
+it is never made for one of them, and never kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from .kernels import Kernel, Matrix, differing, neighbour_kernels, of_differences, one_hot
+
+MOST_ROWS = 6000  # distinct rows up to which all pairs count
+BLOCK = 2000  # rows in a block beyond, at most
+MOST_PAIRS = 2**27  # and pairs in all blocks together, so blocks of very many rows are smaller
+SLAB = 512  # rows of a matrix that is made at once
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Which pairs of distinct rows count: those within a block, and those of different rows ``scale`` times.
+
+    All pairs count where there is one block. Otherwise the rows are dealt out at random, a pair of different rows meets
+    with probability 1 / ``scale``, and so the mean of the sum over all ways to deal is the sum over all pairs: it has
+    no bias, whatever the weights. A row always meets itself.
+    """
+
+    members: tuple[Int[np.ndarray, " b"], ...]
+
+    @staticmethod
+    def of(count: int) -> Blocks:
+        """The blocks of so many rows: the same for the same number, and rows are sorted, so their order is nothing."""
+        if count <= MOST_ROWS:
+            return Blocks((np.arange(count),))
+        size = max(2, min(BLOCK, MOST_PAIRS // count))
+        dealt = np.array_split(np.random.default_rng(0).permutation(count), -(-count // size))
+        return Blocks(tuple(np.sort(part) for part in dealt))
+
+    @cached_property
+    def scale(self) -> float:
+        sizes = np.array([len(part) for part in self.members], float)
+        return 1.0 if len(sizes) == 1 else float(sizes.sum() * (sizes.sum() - 1) / np.sum(sizes * (sizes - 1)))
+
+    def scaled(self, matrix: Matrix) -> Matrix:
+        """A matrix between the rows of a block, with how much each pair counts."""
+        if len(self.members) == 1:
+            return matrix
+        found = self.scale * matrix
+        np.fill_diagonal(found, np.diagonal(matrix))
+        return found
+
+    @property
+    def note(self) -> str:
+        """What a user should know; nothing where all pairs count."""
+        if len(self.members) == 1:
+            return ""
+        count, largest = sum(map(len, self.members)), max(map(len, self.members))
+        return (
+            f"{count} distinct rows are too many for the kernel Stein discrepancy between all pairs (at most {MOST_ROWS}); "
+            f"it is estimated, without bias, from the pairs within {len(self.members)} random blocks of at most "
+            f"{largest} rows. What to do: nothing, or use loss='ratio', which needs no pairs."
+        )
+
+
+# -- few ratios --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sums:
+    """w' G w for every coefficient matrix G, of one or many weights; with what single rows add to them.
+
+    Attributes
+    ----------
+    totals : (b, g) floats
+        Of C, of all L_m, and of all pairs F_ml with m <= l, in the order of `Values.pairs`.
+    halves : (g, u) floats
+        (G + G') w / 2 of the first weights.
+    diagonal : (g, u) floats
+        G of a row with itself.
+    """
+
+    totals: Float[np.ndarray, "b g"]
+    halves: Float[np.ndarray, "g u"]
+    diagonal: Float[np.ndarray, "g u"]
+
+
+@dataclass(frozen=True)
+class Values:
+    """Rows whose ratios take few values, and a kernel.
+
+    Attributes
+    ----------
+    index : (u, d) integers
+        Which of ``count`` values each ratio has, -1 where there is none.
+    """
+
+    kernel: Kernel
+    rows: Int[np.ndarray, "u d"]
+    up: Int[np.ndarray, "u d"]
+    index: Int[np.ndarray, "u d"]
+    count: int
+
+    @cached_property
+    def has(self) -> list[np.ndarray]:
+        """For each value: where it is."""
+        return [self.index == m for m in range(self.count)]
+
+    @cached_property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Pairs of values m <= l that some coordinate takes."""
+        taken = np.array([has.any(axis=0) for has in self.has], dtype=np.float32).reshape(self.count, -1)
+        m, l = np.nonzero(np.triu(taken @ taken.T))
+        return list(zip(m.tolist(), l.tolist(), strict=True))
+
+    def sums(self, weights: Float[np.ndarray, "b u"], blocks: Blocks) -> Sums:
+        """The sums over the pairs of all blocks."""
+        size, s = 1 + self.count + len(self.pairs), blocks.scale
+        totals, halves = np.zeros((len(weights), size)), np.empty((size, len(self.rows)))
+        diagonal = np.empty_like(halves)
+        for part in blocks.members:
+            w = weights[:, part]
+            pulled, pushed, one = (np.zeros((size, *shape)) for shape in (w.shape, w.shape[1:], w.shape[1:]))
+            for g, here, matrix in self._matrices(part):
+                pulled[g, :, here] += matrix @ w.T
+                pushed[g] += w[0, here] @ matrix
+                one[g, here] += matrix[np.arange(len(matrix)), here]
+            totals += s * np.einsum("gbu,bu->bg", pulled, w) + (1.0 - s) * (w**2 @ one.T)
+            halves[:, part] = 0.5 * s * (pulled[:, 0] + pushed) + (1.0 - s) * w[0] * one
+            diagonal[:, part] = one
+        return Sums(totals, halves, diagonal)
+
+    def _matrices(self, part: np.ndarray) -> Iterator[tuple[int, np.ndarray, Matrix]]:
+        """Between some rows of a block and all of it: which coefficient, which rows, and a term of its matrix."""
+        rows, has = self.rows[part], [where[part].astype(np.float32) for where in self.has]
+        shared = [(m, l, has[m].any(axis=0) & has[l].any(axis=0)) for m, l in self.pairs]
+        moved = self._by_counts(part, has) or self._by_coordinates(part)
+        for first in range(0, len(part), SLAB):
+            here = np.arange(first, min(first + SLAB, len(part)))
+            between = self.kernel.between(rows[here], rows)
+            for g, (m, l, at) in enumerate(shared, 1 + self.count):
+                yield g, here, between * (has[m][here][:, at] @ has[l][:, at].T)
+        yield from moved
+
+    def _by_coordinates(self, part: np.ndarray) -> Iterator[tuple[int, np.ndarray, Matrix]]:
+        """Terms of C and of L_m, of any kernel: coordinate by coordinate."""
+        everywhere = np.arange(len(part))
+        for j, (one, both) in enumerate(neighbour_kernels(self.kernel, self.rows[part], self.up[part])):
+            yield 0, everywhere, both
+            for m in np.unique(self.index[part, j]):
+                if m >= 0:
+                    here = np.flatnonzero(self.index[part, j] == m)
+                    yield 1 + m, here, one[here]
+
+    def _by_counts(self, part: np.ndarray, has: list[np.ndarray]) -> Iterator[tuple[int, np.ndarray, Matrix]] | None:
+        """The same at once, of kernels m(x) k(x, y) m(y) with k of differences; None where there are many values.
+
+        y^{j+} differs from x in one coordinate more than y where y_j is x_j, and in one less where y_j^+ is.
+        """
+        rows, up = self.rows[part], self.up[part]
+        kind, coded = of_differences(self.kernel), one_hot(rows, up)
+        if kind is None or coded is None:
+            return None
+        table, (x, y, owner) = kind[0].table(rows.shape[1]), coded
+        table = np.concatenate([table[:1], table, table[-1:]])  # the ends are never met
+        near, far = _weight(kind[1], rows), _weights_above(kind[1], rows, up)
+        more, less = (far[:, owner] * code * (rows != up)[:, owner] for code in (x, y))
+
+        def terms() -> Iterator[tuple[int, np.ndarray, Matrix]]:
+            for first in range(0, len(part), SLAB):
+                here = np.arange(first, min(first + SLAB, len(part)))
+                count = differing(rows[here], rows) + 1
+                k = table[count]
+                further, nearer = table[count + 1] - k, table[count - 1] - k
+                yield 0, here, k * (far[here] @ far.T)
+                for m, where in enumerate(has, 1):
+                    at = where.any(axis=0)
+                    on = at[owner]
+                    mine = where[here][:, owner[on]] * x[here][:, on]
+                    moved = k * (where[here][:, at] @ far[:, at].T)
+                    moved += further * (mine @ more[:, on].T) + nearer * (mine @ less[:, on].T)
+                    yield m, here, near[here, None] * moved
+
+        return terms()
+
+
+RowWeights = tuple[Callable[[np.ndarray], np.ndarray], ...]
+
+
+def _weight(weights: RowWeights, rows: np.ndarray) -> Float[np.ndarray, " u"]:
+    return np.prod([np.ones(len(rows)), *(weight(rows) for weight in weights)], axis=0)
+
+
+def _weights_above(weights: RowWeights, rows: np.ndarray, up: np.ndarray) -> Float[np.ndarray, "u d"]:
+    """The weight of every row after an increment of each coordinate."""
+    if not weights:
+        return np.ones(rows.shape, np.float32)  # products of these are counts
+    found = np.empty(rows.shape)
+    for j in range(rows.shape[1]):
+        moved = rows.copy()
+        moved[:, j] = up[:, j]
+        found[:, j] = _weight(weights, moved)
+    return found
+
+
+# -- many ratios -------------------------------------------------------------------------------
+
+
+def shifted(
+    kernel: Kernel, rows: np.ndarray, up: np.ndarray, weights: Float[np.ndarray, "b u"], blocks: Blocks
+) -> tuple[Float[np.ndarray, " b"], Float[np.ndarray, "b u d"]]:
+    """w' C w, and sum_y k(x, y^{j+}) w_y for every row x and coordinate j."""
+    c, b = np.zeros(len(weights)), np.empty((len(weights), *rows.shape))
+    for part in blocks.members:
+        w = weights[:, part]
+        same = None
+        for j, (one, both) in enumerate(neighbour_kernels(kernel, rows[part], up[part])):
+            b[:, part, j] = w @ blocks.scaled(one).T
+            if both is not same:
+                same, quadratic = both, np.einsum("bu,bu->b", w @ blocks.scaled(both), w)
+            c += quadratic
+    return c, b
+
+
+def row_slopes(
+    kernel: Kernel, rows: np.ndarray, up: np.ndarray, w: Float[np.ndarray, " u"], blocks: Blocks,
+    ratios: Float[np.ndarray, "u d"], slopes: Float[np.ndarray, "u d p"],
+) -> tuple[Float[np.ndarray, "u p"], Float[np.ndarray, "u p"]]:  # fmt: skip
+    """The slopes of (A w)_x and of A(x, x) for every row x, from those of the ratios."""
+    with_all, alone = (np.zeros((len(rows), slopes.shape[2])) for _ in range(2))
+    for part in blocks.members:
+        x, weight = rows[part], w[part, None]
+        between = blocks.scaled(kernel.between(x, x))
+        itself = np.diagonal(between)
+        for j, (one, _) in enumerate(neighbour_kernels(kernel, x, up[part])):
+            one, r, slope = blocks.scaled(one), ratios[part, j, None], slopes[part, j]
+            with_all[part] += slope * (between @ (weight * r) - one @ weight)
+            with_all[part] += r * (between @ (weight * slope)) - one.T @ (weight * slope)
+            alone[part] += 2.0 * slope * (r * itself[:, None] - np.diagonal(one)[:, None])
+    return with_all, alone
