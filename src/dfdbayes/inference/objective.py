@@ -188,7 +188,7 @@ class Objective:
 
     @property
     def note(self) -> str:
-        """What the user should know about how the loss is computed on these data."""
+        """How the loss is estimated, where it is too long to compute on these data; otherwise nothing."""
         return self._prepared.note
 
     @property

@@ -6,10 +6,10 @@ Of two rows x and y the Stein kernel is, with x^{j+} the increment of coordinate
 
 Where the ratios take few values q it is a quadratic function of these, and so is w' A w under any weights of the rows:
 
-    w' A w = w' C w - 2 sum_m q_m w' L_m w + sum_ml q_m q_l w' F_ml w,
+    w' A w = w' C w - 2 sum_m q_m w' L_m w + sum_mk q_m q_k w' F_mk w,
 
     C = sum_j k(x^{j+}, y^{j+}),   L_m = sum_j [r_j(x) is q_m] k(x, y^{j+}),
-    F_ml = k(x, y) #{j: r_j(x) is q_m and r_j(y) is q_l}.
+    F_mk = k(x, y) #{j: r_j(x) is q_m and r_j(y) is q_k}.
 
 The counts are products of matrices of ones and zeros. A kernel that depends on the number of differing coordinates has
 three values next to a pair of rows, so L_m is made of counts as well. Many weights meet a matrix while it is there:
@@ -30,7 +30,9 @@ from .kernels import Kernel, Matrix, differing, neighbour_kernels, of_difference
 MOST_ROWS = 6000  # distinct rows up to which all pairs count
 BLOCK = 2000  # rows in a block beyond, at most
 MOST_PAIRS = 2**27  # and pairs in all blocks together, so blocks of very many rows are smaller
-SLAB = 512  # rows of a matrix that is made at once
+SLAB = 2**23  # numbers of matrices that are made at once: many in one product, as a product begins and ends slowly
+
+Terms = Iterator[tuple[Int[np.ndarray, " g"], Int[np.ndarray, " a"], Float[np.ndarray, "g a b"]]]
 
 
 @dataclass(frozen=True)
@@ -68,14 +70,13 @@ class Blocks:
 
     @property
     def note(self) -> str:
-        """What a user should know; nothing where all pairs count."""
+        """How the sum is computed, to follow "it is"; nothing where all pairs count."""
         if len(self.members) == 1:
             return ""
         count, largest = sum(map(len, self.members)), max(map(len, self.members))
         return (
-            f"{count} distinct rows are too many for the kernel Stein discrepancy between all pairs (at most {MOST_ROWS}); "
-            f"it is estimated, without bias, from the pairs within {len(self.members)} random blocks of at most "
-            f"{largest} rows. What to do: nothing, or use loss='ratio', which needs no pairs."
+            f"estimated without bias from the pairs within {len(self.members)} random blocks of at most {largest} of "
+            f"the {count} distinct rows"
         )
 
 
@@ -89,7 +90,7 @@ class Sums:
     Attributes
     ----------
     totals : (b, g) floats
-        Of C, of all L_m, and of all pairs F_ml with m <= l, in the order of `Values.pairs`.
+        Of C, of all L_m, and of all pairs F_mk with m <= k, in the order of `Values.pairs`.
     halves : (g, u) floats
         (G + G') w / 2 of the first weights.
     diagonal : (g, u) floats
@@ -124,10 +125,9 @@ class Values:
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
-        """Pairs of values m <= l that some coordinate takes."""
+        """Pairs of values m <= k that some coordinate takes."""
         taken = np.array([has.any(axis=0) for has in self.has], dtype=np.float32).reshape(self.count, -1)
-        m, l = np.nonzero(np.triu(taken @ taken.T))
-        return list(zip(m.tolist(), l.tolist(), strict=True))
+        return [(int(m), int(k)) for m, k in np.argwhere(np.triu(taken @ taken.T))]
 
     def sums(self, weights: Float[np.ndarray, "b u"], blocks: Blocks) -> Sums:
         """The sums over the pairs of all blocks."""
@@ -136,39 +136,43 @@ class Values:
         diagonal = np.empty_like(halves)
         for part in blocks.members:
             w = weights[:, part]
-            pulled, pushed, one = (np.zeros((size, *shape)) for shape in (w.shape, w.shape[1:], w.shape[1:]))
-            for g, here, matrix in self._matrices(part):
-                pulled[g, :, here] += matrix @ w.T
-                pushed[g] += w[0, here] @ matrix
-                one[g, here] += matrix[np.arange(len(matrix)), here]
-            totals += s * np.einsum("gbu,bu->bg", pulled, w) + (1.0 - s) * (w**2 @ one.T)
-            halves[:, part] = 0.5 * s * (pulled[:, 0] + pushed) + (1.0 - s) * w[0] * one
+            pulled, pushed = np.zeros((size, len(part), len(w))), np.zeros((size, len(part)))
+            one = np.zeros_like(pushed)
+            for g, here, matrices in self._matrices(part):
+                found = matrices.reshape(-1, len(part)) @ w.T
+                pulled[np.ix_(g, here)] += found.reshape(len(g), len(here), -1)
+                pushed[g] += np.einsum("u,guv->gv", w[0, here], matrices)
+                one[np.ix_(g, here)] += matrices[:, np.arange(len(here)), here]
+            totals += s * np.einsum("gub,bu->bg", pulled, w) + (1.0 - s) * (w**2 @ one.T)
+            halves[:, part] = 0.5 * s * (pulled[:, :, 0] + pushed) + (1.0 - s) * w[0] * one
             diagonal[:, part] = one
         return Sums(totals, halves, diagonal)
 
-    def _matrices(self, part: np.ndarray) -> Iterator[tuple[int, np.ndarray, Matrix]]:
-        """Between some rows of a block and all of it: which coefficient, which rows, and a term of its matrix."""
+    def _matrices(self, part: np.ndarray) -> Terms:
+        """Between some rows of a block and all of it: which coefficients, which rows, and a term of their matrices."""
         rows, has = self.rows[part], [where[part].astype(np.float32) for where in self.has]
-        shared = [(m, l, has[m].any(axis=0) & has[l].any(axis=0)) for m, l in self.pairs]
-        moved = self._by_counts(part, has) or self._by_coordinates(part)
-        for first in range(0, len(part), SLAB):
-            here = np.arange(first, min(first + SLAB, len(part)))
+        yield from self._by_counts(part, has) or self._by_coordinates(part)
+        numbers, pairs = 1 + self.count + np.arange(len(self.pairs)), np.array(self.pairs, int).reshape(-1, 2)
+        groups = [(m, numbers[pairs[:, 0] == m], pairs[pairs[:, 0] == m, 1]) for m in np.unique(pairs[:, 0])]
+        for here in _slabs(len(part), max((len(others) for _, _, others in groups), default=1)):
             between = self.kernel.between(rows[here], rows)
-            for g, (m, l, at) in enumerate(shared, 1 + self.count):
-                yield g, here, between * (has[m][here][:, at] @ has[l][:, at].T)
-        yield from moved
+            for m, g, others in groups:
+                at = has[m].any(axis=0)
+                theirs = np.concatenate([has[k][:, at] for k in others])
+                counts = (has[m][here][:, at] @ theirs.T).reshape(len(here), len(g), -1)
+                yield g, here, between * counts.swapaxes(0, 1)
 
-    def _by_coordinates(self, part: np.ndarray) -> Iterator[tuple[int, np.ndarray, Matrix]]:
+    def _by_coordinates(self, part: np.ndarray) -> Terms:
         """Terms of C and of L_m, of any kernel: coordinate by coordinate."""
         everywhere = np.arange(len(part))
         for j, (one, both) in enumerate(neighbour_kernels(self.kernel, self.rows[part], self.up[part])):
-            yield 0, everywhere, both
+            yield np.array([0]), everywhere, both[None]
             for m in np.unique(self.index[part, j]):
                 if m >= 0:
                     here = np.flatnonzero(self.index[part, j] == m)
-                    yield 1 + m, here, one[here]
+                    yield np.array([1 + m]), here, one[None, here]
 
-    def _by_counts(self, part: np.ndarray, has: list[np.ndarray]) -> Iterator[tuple[int, np.ndarray, Matrix]] | None:
+    def _by_counts(self, part: np.ndarray, has: list[np.ndarray]) -> Terms | None:
         """The same at once, of kernels m(x) k(x, y) m(y) with k of differences; None where there are many values.
 
         y^{j+} differs from x in one coordinate more than y where y_j is x_j, and in one less where y_j^+ is.
@@ -179,25 +183,30 @@ class Values:
             return None
         table, (x, y, owner) = kind[0].table(rows.shape[1]), coded
         table = np.concatenate([table[:1], table, table[-1:]])  # the ends are never met
+        moves: np.ndarray = rows != up
         near, far = _weight(kind[1], rows), _weights_above(kind[1], rows, up)
-        more, less = (far[:, owner] * code * (rows != up)[:, owner] for code in (x, y))
+        after = np.concatenate([(far * moves)[:, owner] * code for code in (x, y)])
 
-        def terms() -> Iterator[tuple[int, np.ndarray, Matrix]]:
-            for first in range(0, len(part), SLAB):
-                here = np.arange(first, min(first + SLAB, len(part)))
+        def terms() -> Terms:
+            for here in _slabs(len(part), 2):
                 count = differing(rows[here], rows) + 1
                 k = table[count]
                 further, nearer = table[count + 1] - k, table[count - 1] - k
-                yield 0, here, k * (far[here] @ far.T)
+                yield np.array([0]), here, (k * (far[here] @ far.T))[None]
                 for m, where in enumerate(has, 1):
                     at = where.any(axis=0)
                     on = at[owner]
                     mine = where[here][:, owner[on]] * x[here][:, on]
-                    moved = k * (where[here][:, at] @ far[:, at].T)
-                    moved += further * (mine @ more[:, on].T) + nearer * (mine @ less[:, on].T)
-                    yield m, here, near[here, None] * moved
+                    more, less = np.split(mine @ after[:, on].T, 2, axis=1)
+                    moved = k * (where[here][:, at] @ far[:, at].T) + further * more + nearer * less
+                    yield np.array([m]), here, near[None, here, None] * moved
 
         return terms()
+
+
+def _slabs(count: int, matrices: int) -> list[np.ndarray]:
+    """Rows of so many matrices that are made at once."""
+    return np.array_split(np.arange(count), -(-(count**2) * matrices // SLAB))
 
 
 RowWeights = tuple[Callable[[np.ndarray], np.ndarray], ...]
@@ -225,7 +234,7 @@ def _weights_above(weights: RowWeights, rows: np.ndarray, up: np.ndarray) -> Flo
 def shifted(
     kernel: Kernel, rows: np.ndarray, up: np.ndarray, weights: Float[np.ndarray, "b u"], blocks: Blocks
 ) -> tuple[Float[np.ndarray, " b"], Float[np.ndarray, "b u d"]]:
-    """w' C w, and sum_y k(x, y^{j+}) w_y for every row x and coordinate j."""
+    """The sum w' C w, and sum_y k(x, y^{j+}) w_y for every row x and coordinate j."""
     c, b = np.zeros(len(weights)), np.empty((len(weights), *rows.shape))
     for part in blocks.members:
         w = weights[:, part]

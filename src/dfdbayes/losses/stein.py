@@ -48,10 +48,10 @@ class Indexed(NamedTuple):
     """Ratios by row from distinct ones."""
 
     decrements: Any
-    index: Int[Array, "u d"]
+    which: Int[Array, "u d"]
 
     def row_ratios(self, theta: Theta) -> Float[Array, "u d"]:
-        return jnp.where(self.index >= 0, self.decrements.ratios(theta)[self.index], 0.0)
+        return jnp.where(self.which >= 0, self.decrements.ratios(theta)[self.which], 0.0)
 
 
 class ByRow(NamedTuple):
@@ -82,13 +82,19 @@ def _row_ratios(table: Any, theta: Array, directions: Array) -> tuple[Array, Arr
 
 
 def _one_more(n: float, total: np.ndarray, with_all: np.ndarray, alone: np.ndarray) -> Float[np.ndarray, "u p"]:
-    """What one more observation of each row adds to Q(w) / n, where Q(w + e) = Q(w) + 2 e'Aw + e'Ae; or to its slope."""
+    """What one more observation of each row adds to the slope of w'Aw / n, from those of w'Aw, of Aw and of A(x, x)."""
     return (total + 2.0 * with_all + alone) / (n + 1.0) - total / n
 
 
 @dataclass(frozen=True)
 class KernelStein(AbstractLoss):
     """The kernel Stein discrepancy with a kernel of choice.
+
+    It is a sum over all pairs of distinct rows, up to 6000 of these. Beyond, it is estimated at a linear cost: the rows
+    are dealt out at random (always in the same way, whatever their order in the data) into blocks of at most 2000, and
+    only rows of one block meet, their terms multiplied so that the mean over all ways to deal is the sum over all
+    pairs. To first order the minimiser varies as with all pairs. The fit says so: a warning, and
+    ``fit.settings["loss_note"]``.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ class Prepared:
     one_more: Callable[[np.ndarray], Float[np.ndarray, "v p"]] | None = None
     """What one more observation of each unit adds to the gradient, where a loss that is no sum has a formula for it."""
     note: str = ""
-    """What the user should know about how the loss is computed on these data."""
+    """How the loss is estimated, where it is too long to compute on these data: "estimated from ..."."""
 
 
 class AbstractTable(ABC):
