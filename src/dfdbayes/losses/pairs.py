@@ -12,18 +12,18 @@ Where the ratios take few values q it is a quadratic function of these, and so i
     F_mk = k(x, y) #{j: r_j(x) is q_m and r_j(y) is q_k}.
 
 The counts are products of matrices of ones and zeros. A kernel that depends on the number of differing coordinates has
-three values next to a pair of rows, so L_m is made of counts as well. Many weights meet a matrix while it is there:
-it is never made for one of them, and never kept.
+three values next to a pair of rows, so L_m is made of counts as well. Many weights meet a matrix while it is there, and
+where memory allows it stays for the next ones: a bootstrap replicate costs products of matrices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from .kernels import Kernel, Matrix, differing, neighbour_kernels, of_differences, one_hot
 
@@ -31,8 +31,9 @@ MOST_ROWS = 6000  # distinct rows up to which all pairs count
 BLOCK = 2000  # rows in a block beyond, at most
 MOST_PAIRS = 2**27  # and pairs in all blocks together, so blocks of very many rows are smaller
 SLAB = 2**23  # numbers of matrices that are made at once: many in one product, as a product begins and ends slowly
+MOST_KEPT = 2**26  # numbers of matrices that stay for the next weights
 
-Terms = Iterator[tuple[Int[np.ndarray, " g"], Int[np.ndarray, " a"], Float[np.ndarray, "g a b"]]]
+Terms = Iterable[tuple[Int[np.ndarray, " g"], Int[np.ndarray, " a"], Float[np.ndarray, "a g b"]]]
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,13 @@ class Blocks:
 
     @cached_property
     def scale(self) -> float:
-        sizes = np.array([len(part) for part in self.members], float)
-        return 1.0 if len(sizes) == 1 else float(sizes.sum() * (sizes.sum() - 1) / np.sum(sizes * (sizes - 1)))
+        count = float(sum(map(len, self.members)))
+        return 1.0 if len(self.members) == 1 else count * (count - 1.0) / (self.pairs - count)
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs meet, those of a row with itself among them."""
+        return sum(len(part) ** 2 for part in self.members)
 
     def scaled(self, matrix: Matrix) -> Matrix:
         """A matrix between the rows of a block, with how much each pair counts."""
@@ -110,6 +116,8 @@ class Values:
     ----------
     index : (u, d) integers
         Which of ``count`` values each ratio has, -1 where there is none.
+    blocks : Blocks
+        Which rows meet.
     """
 
     kernel: Kernel
@@ -117,91 +125,112 @@ class Values:
     up: Int[np.ndarray, "u d"]
     index: Int[np.ndarray, "u d"]
     count: int
+    blocks: Blocks
 
     @cached_property
-    def has(self) -> list[np.ndarray]:
-        """For each value: where it is."""
-        return [self.index == m for m in range(self.count)]
+    def taken(self) -> Bool[np.ndarray, "m d"]:
+        """Which values each coordinate takes."""
+        found = np.zeros((self.count, self.rows.shape[1]), bool)
+        u, j = np.nonzero(self.index >= 0)
+        found[self.index[u, j], j] = True
+        return found
 
     @cached_property
-    def pairs(self) -> list[tuple[int, int]]:
-        """Pairs of values m <= k that some coordinate takes."""
-        taken = np.array([has.any(axis=0) for has in self.has], dtype=np.float32).reshape(self.count, -1)
-        return [(int(m), int(k)) for m, k in np.argwhere(np.triu(taken @ taken.T))]
+    def pairs(self) -> Int[np.ndarray, "f 2"]:
+        """Pairs of values m <= k that some coordinate takes, in order."""
+        return np.argwhere(np.triu(self.taken.astype(np.float32) @ self.taken.T))
 
-    def sums(self, weights: Float[np.ndarray, "b u"], blocks: Blocks) -> Sums:
+    @property
+    def size(self) -> int:
+        """How many coefficients there are."""
+        return 1 + self.count + len(self.pairs)
+
+    @cached_property
+    def by_counts(self) -> bool:
+        """Whether C and L_m are made of counts."""
+        return of_differences(self.kernel) is not None and one_hot(self.rows, self.up) is not None
+
+    @cached_property
+    def _kept(self) -> list[Terms] | None:
+        """The terms of all blocks, where they fit into memory."""
+        cells = (self.size if self.by_counts else self.size + 2 * self.rows.shape[1]) * self.blocks.pairs
+        return [list(self._terms(part)) for part in self.blocks.members] if cells <= MOST_KEPT else None
+
+    def sums(self, weights: Float[np.ndarray, "b u"]) -> Sums:
         """The sums over the pairs of all blocks."""
-        size, s = 1 + self.count + len(self.pairs), blocks.scale
+        size, s, kept = self.size, self.blocks.scale, self._kept if len(weights) > 1 else None
         totals, halves = np.zeros((len(weights), size)), np.empty((size, len(self.rows)))
         diagonal = np.empty_like(halves)
-        for part in blocks.members:
+        for number, part in enumerate(self.blocks.members):
             w = weights[:, part]
-            pulled, pushed = np.zeros((size, len(part), len(w))), np.zeros((size, len(part)))
+            pulled, pushed = np.zeros((len(part), size, len(w))), np.zeros((size, len(part)))
             one = np.zeros_like(pushed)
-            for g, here, matrices in self._matrices(part):
+            for g, here, matrices in self._terms(part) if kept is None else kept[number]:
                 found = matrices.reshape(-1, len(part)) @ w.T
-                pulled[np.ix_(g, here)] += found.reshape(len(g), len(here), -1)
-                pushed[g] += np.einsum("u,guv->gv", w[0, here], matrices)
-                one[np.ix_(g, here)] += matrices[:, np.arange(len(here)), here]
-            totals += s * np.einsum("gub,bu->bg", pulled, w) + (1.0 - s) * (w**2 @ one.T)
-            halves[:, part] = 0.5 * s * (pulled[:, :, 0] + pushed) + (1.0 - s) * w[0] * one
+                pulled[np.ix_(here, g)] += found.reshape(len(here), len(g), -1)
+                pushed[g] += np.einsum("u,ugv->gv", w[0, here], matrices)
+                one[np.ix_(g, here)] += matrices[np.arange(len(here)), :, here].T
+            totals += s * np.einsum("ugb,bu->bg", pulled, w) + (1.0 - s) * (w**2 @ one.T)
+            halves[:, part] = 0.5 * s * (pulled[:, :, 0].T + pushed) + (1.0 - s) * w[0] * one
             diagonal[:, part] = one
         return Sums(totals, halves, diagonal)
 
-    def _matrices(self, part: np.ndarray) -> Terms:
+    def _terms(self, part: np.ndarray) -> Terms:
         """Between some rows of a block and all of it: which coefficients, which rows, and a term of their matrices."""
-        rows, has = self.rows[part], [where[part].astype(np.float32) for where in self.has]
-        yield from self._by_counts(part, has) or self._by_coordinates(part)
-        numbers, pairs = 1 + self.count + np.arange(len(self.pairs)), np.array(self.pairs, int).reshape(-1, 2)
-        groups = [(m, numbers[pairs[:, 0] == m], pairs[pairs[:, 0] == m, 1]) for m in np.unique(pairs[:, 0])]
+        rows, index = self.rows[part], self.index[part]
+        yield from self._of_counts(part) if self.by_counts else self._of_coordinates(part)
+        chosen = [np.flatnonzero(self.pairs[:, 0] == m) for m in range(self.count)]
+        groups = [(m, 1 + self.count + some, self.pairs[some, 1]) for m, some in enumerate(chosen)]
         for here in _slabs(len(part), max((len(others) for _, _, others in groups), default=1)):
             between = self.kernel.between(rows[here], rows)
             for m, g, others in groups:
-                at = has[m].any(axis=0)
-                theirs = np.concatenate([has[k][:, at] for k in others])
-                counts = (has[m][here][:, at] @ theirs.T).reshape(len(here), len(g), -1)
-                yield g, here, between * counts.swapaxes(0, 1)
+                at = index[:, self.taken[m]]
+                mine, theirs = _ones(at[here] == m), _ones(np.concatenate([at == k for k in others]))
+                counts = (mine @ theirs.T).reshape(len(here), len(g), -1)
+                yield g, here, between[:, None] * counts
 
-    def _by_coordinates(self, part: np.ndarray) -> Terms:
+    def _of_coordinates(self, part: np.ndarray) -> Terms:
         """Terms of C and of L_m, of any kernel: coordinate by coordinate."""
         everywhere = np.arange(len(part))
         for j, (one, both) in enumerate(neighbour_kernels(self.kernel, self.rows[part], self.up[part])):
-            yield np.array([0]), everywhere, both[None]
+            yield np.array([0]), everywhere, both[:, None]
             for m in np.unique(self.index[part, j]):
                 if m >= 0:
                     here = np.flatnonzero(self.index[part, j] == m)
-                    yield np.array([1 + m]), here, one[None, here]
+                    yield np.array([1 + m]), here, one[here, None]
 
-    def _by_counts(self, part: np.ndarray, has: list[np.ndarray]) -> Terms | None:
-        """The same at once, of kernels m(x) k(x, y) m(y) with k of differences; None where there are many values.
+    def _of_counts(self, part: np.ndarray) -> Terms:
+        """The same at once, of kernels m(x) k(x, y) m(y) with k of differences.
 
         y^{j+} differs from x in one coordinate more than y where y_j is x_j, and in one less where y_j^+ is.
         """
-        rows, up = self.rows[part], self.up[part]
+        rows, up, index = self.rows[part], self.up[part], self.index[part]
         kind, coded = of_differences(self.kernel), one_hot(rows, up)
-        if kind is None or coded is None:
-            return None
+        assert kind is not None
+        assert coded is not None
         table, (x, y, owner) = kind[0].table(rows.shape[1]), coded
         table = np.concatenate([table[:1], table, table[-1:]])  # the ends are never met
-        moves: np.ndarray = rows != up
+        moves = np.asarray(rows != up)
         near, far = _weight(kind[1], rows), _weights_above(kind[1], rows, up)
         after = np.concatenate([(far * moves)[:, owner] * code for code in (x, y)])
+        for here in _slabs(len(part), 2):
+            count = differing(rows[here], rows) + 1
+            k = table[count]
+            further, nearer = table[count + 1] - k, table[count - 1] - k
+            yield np.array([0]), here, (k * (far[here] @ far.T))[:, None]
+            for m, at in enumerate(self.taken):
+                on = at[owner]
+                mine = _ones(index[here][:, owner[on]] == m) * x[here][:, on]
+                more, less = np.split(mine @ after[:, on].T, 2, axis=1)
+                moved = k * (_ones(index[here][:, at] == m) @ far[:, at].T)
+                moved += further * more
+                moved += nearer * less
+                yield np.array([1 + m]), here, (near[here, None] * moved if kind[1] else moved)[:, None]
 
-        def terms() -> Terms:
-            for here in _slabs(len(part), 2):
-                count = differing(rows[here], rows) + 1
-                k = table[count]
-                further, nearer = table[count + 1] - k, table[count - 1] - k
-                yield np.array([0]), here, (k * (far[here] @ far.T))[None]
-                for m, where in enumerate(has, 1):
-                    at = where.any(axis=0)
-                    on = at[owner]
-                    mine = where[here][:, owner[on]] * x[here][:, on]
-                    more, less = np.split(mine @ after[:, on].T, 2, axis=1)
-                    moved = k * (where[here][:, at] @ far[:, at].T) + further * more + nearer * less
-                    yield np.array([m]), here, near[None, here, None] * moved
 
-        return terms()
+def _ones(where: np.ndarray) -> np.ndarray:
+    """Ones and zeros, of which products are exact counts in single precision."""
+    return where.astype(np.float32)
 
 
 def _slabs(count: int, matrices: int) -> list[np.ndarray]:

@@ -116,26 +116,27 @@ class KernelStein(AbstractLoss):
         if found is None:
             return self._by_row(sites, model.table(sites).table, blocks)
         decrements, count, index = found
-        values = Values(self.kernel, sites.rows, sites.up, index, count)
-        if count**2 < sites.rows.size * len(sites.rows) and len(values.pairs) <= MANY_VALUES:
-            return self._by_value(sites, decrements, values, blocks)
+        values = Values(self.kernel, sites.rows, sites.up, index, count, blocks)
+        few = count <= MANY_VALUES and count**2 < sites.rows.size * len(sites.rows)  # else rows are as fast
+        if few and len(values.pairs) <= MANY_VALUES:
+            return self._by_value(sites, decrements, values)
         padded = np.pad(index, [(0, padded_size(len(index)) - len(index)), (0, 0)], constant_values=-1)
         return self._by_row(sites, Indexed(decrements, jnp.asarray(padded)), blocks)
 
-    def _by_value(self, sites: Sites, decrements: Any, values: Values, blocks: Blocks) -> Prepared:
-        size, (first, second) = padded_size(values.count), np.array(values.pairs, int).reshape(-1, 2).T
+    def _by_value(self, sites: Sites, decrements: Any, values: Values) -> Prepared:
+        size, (first, second) = padded_size(values.count), values.pairs.T
         own = sites.of_rows(sites.units.weights)
         known: list[Sums] = []  # of the data's own weights
 
         def sums_of_own() -> Sums:
             if not known:
-                known.append(values.sums(own[None], blocks))
+                known.append(values.sums(own[None]))
             return known[0]
 
         def weigh(weights: np.ndarray) -> tuple[Array, ...]:
             stacked = np.atleast_2d(sites.of_rows(weights))
             one = len(stacked) == 1 and np.array_equal(stacked[0], own)
-            totals = sums_of_own().totals if one else values.sums(stacked, blocks).totals
+            totals = sums_of_own().totals if one else values.sums(stacked).totals
             c, linear, pairs = np.split(totals, [1, 1 + values.count], axis=1)
             form = np.zeros((len(stacked), size, size))
             form[:, first, second] = form[:, second, first] = pairs
@@ -150,7 +151,7 @@ class KernelStein(AbstractLoss):
             sums = sums_of_own()
             return _one_more(own.sum(), sums.totals[0] @ along, sums.halves.T @ along, sums.diagonal.T @ along)
 
-        return Prepared(ByValue(decrements), weigh, one_more=_of_rows(sites, one_more), note=blocks.note)
+        return Prepared(ByValue(decrements), weigh, one_more=_of_rows(sites, one_more), note=values.blocks.note)
 
     def _by_row(self, sites: Sites, table: Any, blocks: Blocks) -> Prepared:
         rows, up, largest = sites.rows, sites.up, padded_size(max(map(len, blocks.members)))
