@@ -215,9 +215,9 @@ def test_the_mean_over_all_blocks_is_the_sum_over_all_pairs(name, monkeypatch):
 
 
 def test_many_rows_are_fitted_by_ksd_in_blocks_whatever_their_order(monkeypatch):
-    monkeypatch.setattr(pairs, "BLOCK", 500)
+    monkeypatch.setattr(pairs, "BLOCK", 200)
     model = dfd.models.Ising(dfd.graphs.grid(1, 18))
-    rows = dfd.simulate(model, {"temperature": 5.0}, 6500, seed=0).rows
+    rows = dfd.simulate(model, {"temperature": 5.0}, 6500, seed=0, sweeps=20).rows
     with pytest.warns(dfd.errors.EstimatedLossWarning, match="random blocks of at most"):
         fit = dfd.fit(model, rows, loss="ksd", check=False, progress=False)
     (row,) = fit.summary().to_dict("records")
