@@ -80,6 +80,10 @@ class IdentificationWarning(DfdbayesWarning):
     """The loss hardly depends on a parameter."""
 
 
+class EstimatedLossWarning(DfdbayesWarning):
+    """There are too many rows to compute the loss, and it was estimated."""
+
+
 class CalibrationWarning(DfdbayesWarning):
     """A calibration that holds, but on weak ground."""
 

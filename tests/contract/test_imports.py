@@ -21,7 +21,7 @@ INSIDE = {
     "models": ["graphs", "priors", "parameters", "normaliser", "tables", "base", "exponential_tables", "exponential",
                "starts", "counts", "lattice", "mixture", "network_tables", "network", "mean_form", "families",
                "regression_tables", "regression", "__init__", "from_file"],
-    "losses": ["base", "kernels", "divergence", "local", "pseudo", "likelihood", "stein", "__init__"],
+    "losses": ["base", "kernels", "divergence", "local", "pseudo", "likelihood", "pairs", "stein", "__init__"],
     "inference": ["objective", "newton", "minimise", "resampling", "curvature", "edges", "calibration", "posterior",
                   "mixing", "sampling", "diagnostics"],
     "results": ["stein", "goodness_of_fit", "predictive", "checks", "intervals", "uncalibrated", "tree", "fit_result",

@@ -14,6 +14,7 @@ from scipy import special
 import dfdbayes as dfd
 import oracles
 from dfdbayes.inference.resampling import resample
+from dfdbayes.losses import pairs
 from dfdbayes.losses.kernels import EQUALITY, HAMMING, OVERLAP, Custom, Robust, below
 from dfdbayes.models.normaliser import log_normaliser
 from dfdbayes.results.stein import stein_matrix
@@ -155,10 +156,75 @@ def test_bernoulli_curvature_of_ksd():
     assert dfd.objective(dfd.models.Bernoulli(), data, loss).hessian([0.5])[0, 0] / 2 == pytest.approx(16, rel=1e-12)
 
 
-def test_ksd_refuses_what_would_not_fit_in_memory():
-    rows = np.random.default_rng(0).integers(0, 50, (7000, 3))
-    with pytest.raises(dfd.errors.ModelError, match="loss='dfd'"):
-        dfd.objective(dfd.models.PoissonGraphical(3), rows, "ksd")({"intercept": np.ones(3), "interaction": np.ones(3)})
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of at most five rows, whenever there are more than six."""
+    monkeypatch.setattr(pairs, "MOST_ROWS", 6)
+    monkeypatch.setattr(pairs, "BLOCK", 5)
+
+
+STEIN_CASES = ("ising", "cmp", "count graph")  # few ratios, many of them by row, and a table of ratios by row
+
+
+@pytest.mark.parametrize("name", STEIN_CASES)
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_what_one_more_row_adds_to_the_gradient_of_ksd(name, in_blocks, request):
+    """The formula against the gradient under weights that are larger by one."""
+    if in_blocks:
+        request.getfixturevalue("small_blocks")
+    model, theta = CASES[name]
+    objective = dfd.objective(model, data_of(name), "ksd")
+    found, before = objective.unit_gradients(theta), objective.gradient(theta)
+    for row, line in enumerate(found):
+        weights = objective.units.weights + (np.arange(len(found)) == row)
+        np.testing.assert_allclose(line, objective.gradient(theta, weights=weights) - before, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", ["hamming", "robust", "custom"])
+@pytest.mark.parametrize("name", STEIN_CASES)
+def test_ksd_in_blocks_is_the_double_sum_over_their_pairs(name, kernel, small_blocks):
+    model, theta = CASES[name]
+    objective = dfd.objective(model, data_of(name), dfd.losses.KernelStein(KERNELS[kernel]))
+    count = len(objective.data.rows)
+    blocks = pairs.Blocks.of(count)
+    times = np.zeros((count, count))
+    for part in blocks.members:
+        times[np.ix_(part, part)] = blocks.scale
+    np.fill_diagonal(times, 1.0)
+    assert len(blocks.members) > 1 and max(map(len, blocks.members)) <= 5 and str(count) in objective.note
+    matrix = times * stein_matrix(model, theta, objective.data, KERNELS[kernel])
+    for w in (objective.data.counts, *resample(objective, 0, 2)):
+        assert objective(theta, weights=w) == pytest.approx(w @ matrix @ w / w.sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", STEIN_CASES)
+def test_the_mean_over_all_blocks_is_the_sum_over_all_pairs(name, monkeypatch):
+    """Exactly, whatever the weights: there are ten ways to deal six rows into two blocks of three."""
+    model, theta = CASES[name]
+    data = dfd.Dataset.of(data_of(name).rows[:6])
+    weights = np.array([3.0, 1.0, 0.0, 2.0, 0.5, 4.0])
+    whole, values = dfd.objective(model, data, "ksd"), []
+    for others in itertools.combinations(range(1, 6), 2):
+        first = np.array([0, *others])
+        dealt = pairs.Blocks((first, np.setdiff1d(np.arange(6), first)))
+        with monkeypatch.context() as patch:
+            patch.setattr(pairs.Blocks, "of", staticmethod(lambda count, dealt=dealt: dealt))
+            values.append(dfd.objective(model, data, "ksd")(theta, weights=weights))
+    assert len(values) == 10 and np.std(values) > 0
+    assert np.mean(values) == pytest.approx(whole(theta, weights=weights), rel=1e-10)
+
+
+def test_many_rows_are_fitted_by_ksd_in_blocks_whatever_their_order(monkeypatch):
+    monkeypatch.setattr(pairs, "BLOCK", 200)
+    model = dfd.models.Ising(dfd.graphs.grid(1, 18))
+    rows = dfd.simulate(model, {"temperature": 5.0}, 6500, seed=0, sweeps=20).rows
+    with pytest.warns(dfd.errors.EstimatedLossWarning, match="random blocks of at most"):
+        fit = dfd.fit(model, rows, loss="ksd", check=False, progress=False)
+    (row,) = fit.summary().to_dict("records")
+    assert len(fit.data.rows) > pairs.MOST_ROWS and "without bias" in fit.settings["loss_note"]
+    assert abs(row["mean"] - 5.0) < 4.0 * row["sd"] and row["sd"] < 0.5
+    again = dfd.minimise(dfd.objective(model, rows[::-1], "ksd"))
+    assert again.theta == fit.minimum.theta
 
 
 # -- pseudo-likelihood ---------------------------------------------------------------------------

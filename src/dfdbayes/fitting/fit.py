@@ -363,6 +363,7 @@ def _asked(objective: Objective, plan: Plan) -> dict[str, Any]:
 def _settings(objective: Objective, minimum: Minimum, weight: Calibration, plan: Plan, drawn: Draws) -> dict[str, Any]:
     return _asked(objective, plan) | {
         **drawn.about,
+        "loss_note": objective.note or None,
         "resampling": weight.resampling or None,
         "units": str(objective.units),
         "calibration": weight.method,

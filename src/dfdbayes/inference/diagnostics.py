@@ -19,6 +19,7 @@ from ..errors import (
     DivergenceWarning,
     DroppedRowsWarning,
     EscapedError,
+    EstimatedLossWarning,
     IdentificationWarning,
     NonFiniteError,
     NonFiniteWarning,
@@ -54,6 +55,13 @@ def warnings_of(
             DroppedRowsWarning(
                 f"{objective.data.dropped} rows with missing values were left out, as asked. What to do: make sure "
                 "that values are missing by chance, and fill them in before the fit if they are not."
+            )
+        )
+    if objective.note:
+        found.append(
+            EstimatedLossWarning(
+                f"the {objective.loss.title} was {objective.note}, as all pairs are too many. What to do: nothing; or "
+                "use loss='dfd' or 'ratio', which need no pairs."
             )
         )
     space = objective.space

@@ -216,6 +216,11 @@ class Objective:
         return self._prepared.elsewhere
 
     @property
+    def note(self) -> str:
+        """How the loss is estimated, where it is too long to compute on these data; otherwise nothing."""
+        return self._prepared.note
+
+    @property
     def batch(self) -> int:
         """How many parameters are evaluated at once: fewer where a table is so long that many would fill memory."""
         cells = min(sum(leaf.size for leaf in jax.tree.leaves(self.table)), 6 * self.data.rows.size)
@@ -312,6 +317,8 @@ class Objective:
                 "data here, without a client."
             )
         flat = self.model.space.flatten(theta)
+        if self._prepared.one_more is not None:
+            return self._prepared.one_more(np.asarray(flat))
         gather = self._prepared.gather
         if gather is not None and self.loss.separable:
             return np.asarray(gather(self._lines(flat)))

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+
+FEW_VALUES = 16  # of a coordinate on average, up to which products of matrices compare rows faster than loops do
 
 Matrix = Float[np.ndarray, "a b"]
 
@@ -22,10 +24,27 @@ class Kernel(Protocol):
         """For each coordinate: the kernel of x and y^{j+}, and of x^{j+} and y^{j+}."""
 
 
-def _differing(a: np.ndarray, b: np.ndarray) -> Matrix:
+def one_hot(rows: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Rows as ones and zeros, a column for each coordinate and value; the same of other rows; the columns' coordinates.
+
+    Counts of these are exact in single precision. None where there are so many values that it would not pay.
+    """
+    values = [np.unique(np.concatenate([rows[:, j], others[:, j]])) for j in range(rows.shape[1])]
+    owner = np.repeat(np.arange(len(values)), [len(v) for v in values])
+    if len(owner) > FEW_VALUES * len(values):
+        return None
+    every = np.concatenate(values)
+    first, second = ((part[:, owner] == every).astype(np.float32) for part in (rows, others))
+    return first, second, owner
+
+
+def differing(a: np.ndarray, b: np.ndarray) -> Int[np.ndarray, "a b"]:
     """In how many coordinates two rows differ."""
-    count = np.zeros((len(a), len(b)))
-    for j in range(a.shape[1]):
+    d, found = a.shape[1], one_hot(a, b)
+    if found is not None:
+        return d - (found[0] @ found[1].T).astype(np.intp)
+    count = np.zeros((len(a), len(b)), np.intp)
+    for j in range(d):
         count += a[:, j, None] != b[None, :, j]
     return count
 
@@ -37,16 +56,19 @@ class OfDifferences:
     name: str
     profile: Callable[[np.ndarray, int], np.ndarray]
 
+    def table(self, d: int) -> Float[np.ndarray, " d+1"]:
+        """The kernel of rows that differ in 0, 1, ..., d coordinates."""
+        return np.asarray(self.profile(np.arange(d + 1.0), d), float)
+
     def between(self, a: np.ndarray, b: np.ndarray) -> Matrix:
-        return self.profile(_differing(a, b), a.shape[1])
+        return self.table(a.shape[1])[differing(a, b)]
 
     def neighbours(self, rows: np.ndarray, up: np.ndarray) -> Iterator[tuple[Matrix, Matrix]]:
         """For each coordinate: the kernel of x and y^{j+}, and of x^{j+} and y^{j+}."""
-        count, d = _differing(rows, rows), rows.shape[1]
-        for j in range(d):
-            x, y = rows[:, j], up[:, j]
-            rest = count - (x[:, None] != x[None, :])
-            yield self.profile(rest + (x[:, None] != y[None, :]), d), self.profile(count, d)
+        count, table = differing(rows, rows), self.table(rows.shape[1])
+        both = table[count]
+        for x, y in zip(rows.T, up.T, strict=True):
+            yield table[count + (x[:, None] == x) - (x[:, None] == y)], both
 
 
 def _exponential(count: np.ndarray, d: int) -> np.ndarray:
@@ -124,6 +146,14 @@ class below:  # a function with a memory, in the paper's words
 def neighbour_kernels(kernel: Kernel, rows: np.ndarray, up: np.ndarray) -> Iterator[tuple[Matrix, Matrix]]:
     """For each coordinate j: k(x, y^{j+}) and k(x^{j+}, y^{j+}) for all pairs of rows; ``up`` are the increments."""
     return kernel.neighbours(rows, up)
+
+
+def of_differences(kernel: Kernel) -> tuple[OfDifferences, tuple[Callable[[np.ndarray], np.ndarray], ...]] | None:
+    """A kernel as m(x) k(x, y) m(y) with k of differences: k, and the weights whose product m is; None for others."""
+    if isinstance(kernel, OfDifferences):
+        return kernel, ()
+    inner = of_differences(kernel.kernel) if isinstance(kernel, Robust) else None
+    return None if inner is None else (inner[0], (*inner[1], kernel.weight))  # type: ignore[attr-defined]
 
 
 def plain(kernel: Kernel) -> dict[str, Any] | None:

@@ -61,6 +61,10 @@ class Prepared:
     """What each unit owns of lines that belong to the terms: the transpose of ``weigh``, where that is linear."""
     moments: Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray]] | None = None
     """Of the observations' gradients at a parameter: their number, sum and sum of squares, where rows are elsewhere."""
+    one_more: Callable[[np.ndarray], Float[np.ndarray, "v p"]] | None = None
+    """What one more observation of each unit adds to the gradient, where a loss that is no sum has a formula for it."""
+    note: str = ""
+    """How the loss is estimated, where it is too long to compute on these data: "estimated from ..."."""
 
 
 class AbstractTable(ABC):

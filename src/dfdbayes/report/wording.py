@@ -71,7 +71,9 @@ def priors(fit: Fit) -> str:
 
 def loss(fit: Fit) -> str:
     """The loss in words, with its citation."""
-    return f"the loss '{fit.settings['loss']}'" if fit.loss is None else fit.loss.phrase or fit.loss.title
+    note = f", {fit.settings['loss_note']}" if fit.settings.get("loss_note") else ""
+    known = f"the loss '{fit.settings['loss']}'" if fit.loss is None else fit.loss.phrase or fit.loss.title
+    return known + note
 
 
 class Methods:
