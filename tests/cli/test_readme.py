@@ -45,6 +45,11 @@ def folder(tmp_path_factory):
     table = pd.Series(visits).value_counts().rename_axis("visits").rename("count")
     table.to_csv(folder / "table.csv")
     pd.DataFrame(rng.integers(0, 2, (300, 3)), columns=["a", "b", "c"]).to_csv(folder / "answers.csv", index=False)
+    clinics = pd.DataFrame({"age": rng.normal(40, 12, 300), "clinic": rng.choice(["A", "B"], 300), "days": 30})
+    clinics.assign(visits=visits).to_csv(folder / "clinics.csv", index=False)
+    students = pd.DataFrame({name: rng.integers(0, 5, 300) for name in ("kids", "prestige", "mentor")})
+    students["gender"], students["married"] = rng.choice(["male", "female"], 300), rng.choice(["no", "yes"], 300)
+    students.assign(articles=visits).to_csv(folder / "students.csv", index=False)
     return folder
 
 
@@ -98,7 +103,7 @@ def test_no_block_is_left_out():
 
 def test_readme_names_both_commands():
     assert "make demo" in _text("README.md") and "make test" in _text("README.md")
-    assert len(python("README.md")) == 3
+    assert len(python("README.md")) == 4
 
 
 def test_reference_has_every_public_name():
