@@ -9,7 +9,7 @@ start. Every run ends with an `Outcome`, never with a bare number.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from .._util.process import require_unforked
 from ..data.describe import far_values
@@ -31,6 +31,7 @@ from .objective import Objective, Problem, second_order
 
 AIM = 1e-11  # the loop stops at this gradient per observation,
 ENOUGH = 1e-8  # and one that stops earlier, for want of digits, counts as converged below this
+FEW = 16  # parameters up to which bootstrap replicates each have Hessians of their own
 REACH = 7.0  # how far log and logit coordinates may move from the start: a factor of about 1100
 
 
@@ -70,6 +71,11 @@ class Minimum:
     edges: tuple[str, ...]
     lower: Float[np.ndarray, " p"]
     upper: Float[np.ndarray, " p"]
+
+    @property
+    def usable(self) -> bool:
+        """Whether it is a minimum: converged, inside or at the boundary."""
+        return self.outcome in (Outcome.CONVERGED, Outcome.BOUNDARY)
 
     @property
     def bounds(self) -> dict[str, tuple[float, float]]:
@@ -135,12 +141,18 @@ def _evaluate(problem: Problem, y: Array, table: Any, weights: Any, penalty: Pen
     return *(penalty.beta * a - jnp.where(penalty.on, b, 0.0) for a, b in pairs), slope
 
 
-def evaluate(objective: Objective, y: np.ndarray, penalty: Penalty | None = None) -> tuple[np.ndarray, ...]:
-    """Value, gradient and Hessian of the loss (penalised, or alone) at y, and d theta / d y, on the full data."""
+def evaluate(
+    objective: Objective, y: np.ndarray, penalty: Penalty | None = None, weights: Any = None
+) -> tuple[np.ndarray, ...]:
+    """Value, gradient and Hessian of the loss (penalised, or alone) at y, and d theta / d y.
+
+    On the full data, or under ``weights`` of the loss's terms.
+    """
     space = objective.model.space
     if penalty is None:
         penalty = Penalty(space.priors, jnp.zeros(space.size), jnp.asarray(1.0), jnp.asarray(False))
-    found = _evaluate(objective.problem, jnp.asarray(y), objective.table, objective.own_weights, penalty)
+    weights = objective.own_weights if weights is None else weights
+    found = _evaluate(objective.problem, jnp.asarray(y), objective.table, weights, penalty)
     return tuple(map(np.asarray, found))
 
 
@@ -168,6 +180,36 @@ def _minimise_batch(
         return end.y, end.value, jnp.linalg.norm(gradient), end.iterations, convex, end.hessian
 
     return jax.vmap(one)(y, weights)
+
+
+class Shared(NamedTuple):
+    """What all replicates have in common: where they start, and the full data's Hessian there."""
+
+    y: Float[Array, " p"]
+    inverse: Float[Array, "p p"]
+    """Of the Hessian among free coordinates; zero elsewhere."""
+    free: Bool[Array, " p"]
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _contract_batch(
+    problem: Problem, at_once: int | None, shared: Shared, lower: Array, upper: Array, aim: Array, table: Any,
+    wanted: Array, weights: Any,
+) -> tuple[Array, ...]:  # fmt: skip
+    space = problem.model.space
+
+    def one(each: tuple[Array, Any]) -> tuple[Array, ...]:
+        wanted, weights = each
+
+        def slope(y: Array) -> Array:
+            return jnp.abs(jax.jvp(space.from_y, (y,), (jnp.ones_like(y),))[1])
+
+        evaluate = jax.value_and_grad(lambda y: problem.value(space.from_y(y), table, weights))
+        end = newton.contract(evaluate, shared.y, lower, upper, slope, aim, shared.inverse, shared.free, wanted)
+        gradient = jnp.where(shared.free, end.gradient, 0.0) / slope(end.y)
+        return end.y, end.value, jnp.linalg.norm(gradient), end.iterations, end.found
+
+    return tuple(jax.lax.map(one, (wanted, weights), batch_size=at_once))
 
 
 def box(space: Space, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -205,7 +247,8 @@ def first_guess(objective: Objective) -> np.ndarray:
     if objective.loss == RATIO:
         return centre
     bounded = replace(objective, loss=RATIO)
-    found = _search_one(bounded, centre, *box(space, centre))
+    bounds = box(space, centre)
+    found = _judged(bounded, _search_one(bounded, space.to_y(centre), *bounds), *bounds)
     usable = found.outcomes[0] in (Outcome.CONVERGED, Outcome.BOUNDARY)
     return found.vectors[0] if usable else centre
 
@@ -219,17 +262,88 @@ class _Found(NamedTuple):
     y: np.ndarray
 
 
-def _search(
-    objective: Objective,
-    weights: np.ndarray,
-    start: np.ndarray,
-    lower: np.ndarray,
-    upper: np.ndarray,
-    advance: Callable[[int], None] = lambda done: None,
-) -> _Found:
-    """Minimise under each row of ``weights`` from one start, a batch at a time."""
+class _Ends(NamedTuple):
+    """Where searches ended, one row each."""
+
+    y: np.ndarray
+    values: np.ndarray
+    gradient_norms: np.ndarray
+    iterations: np.ndarray
+    convex: np.ndarray
+
+
+def _joined(parts: Sequence[Sequence[np.ndarray]]) -> _Ends:
+    return _Ends(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def _search_each(
+    objective: Objective, weights: np.ndarray, around: Minimum, lower: np.ndarray, upper: np.ndarray,
+    advance: Callable[[int], None],
+) -> _Ends:  # fmt: skip
+    """Minimise under each row of ``weights``, by the full data's Hessian where that will do.
+
+    What it will not do for starts again with Hessians of its own.
+    """
     space = objective.model.space
-    y = np.clip(space.to_y(start), lower, upper)
+    start = np.clip(space.to_y(around.vector), lower, upper)
+    alone = _search if objective.elsewhere or space.size <= FEW else _search_singly
+    shared = _shared(objective, around, start, lower, upper) if space.size > FEW else None
+    if shared is None:
+        return alone(objective, weights, start, lower, upper, advance)
+    ends = _search_shared(objective, weights, shared, lower, upper, advance)
+    rest = np.flatnonzero(~ends.convex)
+    if len(rest):
+        for whole, part in zip(ends, alone(objective, weights[rest], start, lower, upper, advance), strict=True):
+            whole[rest] = part
+    return ends
+
+
+def _shared(
+    objective: Objective, around: Minimum, y: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> Shared | None:
+    """The inverse of the full data's Hessian at their minimum; None where there is none."""
+    _, gradient, hessian, _ = evaluate(objective, y)
+    free = newton.free_of(y, gradient, lower, upper)
+    inverse = newton.inverse_of(hessian, free) if around.usable else None
+    return None if inverse is None else Shared(*map(jnp.asarray, (y, inverse, free)))
+
+
+def _search_shared(
+    objective: Objective, weights: np.ndarray, shared: Shared, lower: np.ndarray, upper: np.ndarray,
+    advance: Callable[[int], None],
+) -> _Ends:  # fmt: skip
+    """Minimise under each row of ``weights`` by one Hessian; those that are not convex were not found."""
+    batch, parts = objective.batch, []
+    at_once = batch if objective.elsewhere else None  # one after the other, what is computed of a table stays in cache
+    for first in range(0, len(weights), batch):
+        chunk = weights[first : first + batch]
+        filled = jax.tree.map(lambda part: _filled(part, batch), objective.weigh(chunk))
+        ends = _contract_batch(
+            objective.problem, at_once, shared, lower, upper, AIM * objective.size, objective.table,
+            np.arange(batch) < len(chunk), filled,
+        )  # fmt: skip
+        parts.append([np.array(end)[: len(chunk)] for end in ends])
+        advance(int(parts[-1][-1].sum()))
+    return _joined(parts)
+
+
+def _search_singly(
+    objective: Objective, weights: np.ndarray, y: np.ndarray, lower: np.ndarray, upper: np.ndarray,
+    advance: Callable[[int], None],
+) -> _Ends:  # fmt: skip
+    """Minimise under each row of ``weights`` from one start, one after the other."""
+    parts = []
+    for each in weights:
+        parts.append(_search_one(objective, y, lower, upper, weights=objective.weigh(each)))
+        advance(1)
+    return _joined(parts)
+
+
+def _search(
+    objective: Objective, weights: np.ndarray, y: np.ndarray, lower: np.ndarray, upper: np.ndarray,
+    advance: Callable[[int], None],
+) -> _Ends:  # fmt: skip
+    """Minimise under each row of ``weights`` from one start, a batch at a time."""
     batch, parts = objective.batch, []  # one batch size means one compilation
     for first in range(0, len(weights), batch):
         chunk = weights[first : first + batch]
@@ -237,20 +351,23 @@ def _search(
         ends = _descend(objective, filled, np.repeat(y[None], batch, axis=0), lower, upper)
         parts.append([end[: len(chunk)] for end in ends])
         advance(len(chunk))
-    y, values, norms, iterations, convex = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return _judged(objective, y, values, norms, iterations, convex, lower, upper)
+    return _joined(parts)
 
 
 def _search_one(
-    objective: Objective, start: np.ndarray, lower: np.ndarray, upper: np.ndarray, penalty: Penalty | None = None
-) -> _Found:
-    """Minimise on the data themselves; what ends on a saddle point is pushed off it and run again."""
-    space, n = objective.model.space, objective.size
+    objective: Objective, y: np.ndarray, lower: np.ndarray, upper: np.ndarray, penalty: Penalty | None = None,
+    weights: Any = None,
+) -> _Ends:  # fmt: skip
+    """Minimise on the data themselves, or under ``weights`` of the loss's terms.
+
+    What ends on a saddle point is pushed off it and run again.
+    """
+    n = objective.size
 
     def at(y: np.ndarray) -> tuple[np.ndarray, ...]:
-        return evaluate(objective, y, penalty)
+        return evaluate(objective, y, penalty, weights)
 
-    y = np.clip(np.asarray(space.to_y(start), float), lower, upper)
+    y = np.clip(y, lower, upper)
     for _ in range(4):
         end = newton.one(at, y, lower, upper, AIM * n)
         y, free = end.y, newton.free_of(end.y, end.gradient, lower, upper)
@@ -259,8 +376,7 @@ def _search_one(
         if convex or norm > ENOUGH * n or not np.isfinite(end.value):
             break
         y = np.clip(y + 0.1 * np.linalg.eigh(end.hessian)[1][:, 0], lower, upper)
-    parts = (end.y[None], np.array([end.value]), np.array([norm]), np.array([end.iterations]), np.array([convex]))
-    return _judged(objective, *parts, lower, upper)
+    return _Ends(*(np.asarray(part)[None] for part in (end.y, end.value, norm, end.iterations, convex)))
 
 
 def _is_convex(hessian: np.ndarray, free: np.ndarray) -> bool:
@@ -274,22 +390,21 @@ def _is_convex(hessian: np.ndarray, free: np.ndarray) -> bool:
     return bool(np.isfinite(inner).all())
 
 
-def _judged(
-    objective: Objective, y: np.ndarray, values: np.ndarray, norms: np.ndarray, iterations: np.ndarray,
-    convex: np.ndarray, lower: np.ndarray, upper: np.ndarray,
-) -> _Found:  # fmt: skip
+def _judged(objective: Objective, ends: _Ends, lower: np.ndarray, upper: np.ndarray) -> _Found:
     """How each search ended."""
-    space = objective.model.space
-    small = norms <= ENOUGH * objective.size
+    space, y = objective.model.space, ends.y
+    small = ends.gradient_norms <= ENOUGH * objective.size
     natural_low, natural_high = space.edges
     wall = ((y <= lower + 1e-9) & (lower > natural_low)) | ((y >= upper - 1e-9) & (upper < natural_high))
     edge = (y <= natural_low) | (y >= natural_high)
     outcomes = np.select(
-        [~np.isfinite(values), wall.any(axis=1), ~small | ~convex, edge.any(axis=1)],
+        [~np.isfinite(ends.values), wall.any(axis=1), ~small | ~ends.convex, edge.any(axis=1)],
         [Outcome.FAILED, Outcome.ESCAPED, Outcome.FAILED, Outcome.BOUNDARY],
         Outcome.CONVERGED,
     )
-    return _Found(space.from_y(y), values, norms, tuple(map(Outcome, outcomes)), iterations, y)
+    return _Found(
+        space.from_y(y), ends.values, ends.gradient_norms, tuple(map(Outcome, outcomes)), ends.iterations, y
+    )
 
 
 def _filled(part: Array, size: int) -> Array:
@@ -336,7 +451,7 @@ def minimise(objective: Objective, start: Any = None) -> Minimum:
     space = objective.model.space
     begin = first_guess(objective) if start is None else interior(space, space.flatten(start), open_only=True)
     lower, upper = box(space, begin)
-    found = _search_one(objective, begin, lower, upper)
+    found = _judged(objective, _search_one(objective, space.to_y(begin), lower, upper), lower, upper)
     y, names = found.y[0], np.array(space.names)
     touching, theta = (y <= lower + 1e-9) | (y >= upper - 1e-9), space.unflatten(found.vectors[0])
     ends = space.from_y(np.stack([lower, upper]))
@@ -363,7 +478,7 @@ def mode(objective: Objective, beta: float, around: Minimum, start: np.ndarray) 
     lower, upper = np.sort(space.to_y(np.stack([around.lower, around.upper])), axis=0)
     soft = jnp.asarray(1e-6 * space.prior_quantiles([0.84])[0] * space.square)
     penalty = Penalty(space.priors, soft, jnp.asarray(float(beta)), jnp.asarray(True))
-    return _search_one(objective, space.from_y(start), lower, upper, penalty).y[0]
+    return _search_one(objective, start, lower, upper, penalty).y[0]
 
 
 def minimise_many(
@@ -376,13 +491,13 @@ def minimise_many(
     space = objective.model.space
     lower, upper = (space.to_y(end) for end in (around.lower, around.upper))
     lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
-    found = _search(objective, weights, around.vector, lower, upper, advance)
+    found = _judged(objective, _search_each(objective, weights, around, lower, upper, advance), lower, upper)
     return Minima(found.vectors, found.values, found.gradient_norms, found.outcomes)
 
 
 def require(minimum: Minimum, objective: Objective) -> Minimum:
     """The same minimum if it is one; otherwise an error that explains."""
-    if minimum.outcome in (Outcome.CONVERGED, Outcome.BOUNDARY):
+    if minimum.usable:
         return minimum
     flat = flat_parameters(objective, minimum)
     if flat:
