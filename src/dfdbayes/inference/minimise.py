@@ -204,10 +204,13 @@ def _contract_batch(
         def slope(y: Array) -> Array:
             return jnp.abs(jax.jvp(space.from_y, (y,), (jnp.ones_like(y),))[1])
 
-        evaluate = jax.value_and_grad(lambda y: problem.value(space.from_y(y), table, weights))
-        end = newton.contract(evaluate, shared.y, lower, upper, slope, aim, shared.inverse, shared.free, wanted)
+        def value(y: Array) -> Array:
+            return problem.value(space.from_y(y), table, weights)
+
+        end = newton.contract(jax.grad(value), shared.y, lower, upper, slope, aim, shared.inverse, shared.free, wanted)
+        last = value(end.y)
         gradient = jnp.where(shared.free, end.gradient, 0.0) / slope(end.y)
-        return end.y, end.value, jnp.linalg.norm(gradient), end.iterations, end.found
+        return end.y, last, jnp.linalg.norm(gradient), end.iterations, end.found & jnp.isfinite(last)
 
     return tuple(jax.lax.map(one, (wanted, weights), batch_size=at_once))
 
@@ -402,9 +405,7 @@ def _judged(objective: Objective, ends: _Ends, lower: np.ndarray, upper: np.ndar
         [Outcome.FAILED, Outcome.ESCAPED, Outcome.FAILED, Outcome.BOUNDARY],
         Outcome.CONVERGED,
     )
-    return _Found(
-        space.from_y(y), ends.values, ends.gradient_norms, tuple(map(Outcome, outcomes)), ends.iterations, y
-    )
+    return _Found(space.from_y(y), ends.values, ends.gradient_norms, tuple(map(Outcome, outcomes)), ends.iterations, y)
 
 
 def _filled(part: Array, size: int) -> Array:

@@ -94,7 +94,6 @@ class Contraction(NamedTuple):
     """Where a search by another problem's Hessian is."""
 
     y: Array
-    value: Array
     gradient: Array
     move: Array
     """The next step."""
@@ -106,12 +105,12 @@ class Contraction(NamedTuple):
 
 
 def contract(
-    evaluate: Callable[..., Any], y: Array, lower: Array, upper: Array, slope: Callable[..., Any], aim: Array,
+    gradient_at: Callable[..., Any], y: Array, lower: Array, upper: Array, slope: Callable[..., Any], aim: Array,
     inverse: Array, free: Array, wanted: Array,
 ) -> Contraction:  # fmt: skip
     """Minimise by steps y - K g(y), traced; K is the inverse of another problem's Hessian H, zero where not ``free``.
 
-    ``evaluate(y)`` gives value and gradient. What is ``found`` is a minimum that `many` finds from the same start:
+    What is ``found`` is a minimum that `many` finds from the same start:
     coordinates that are free stay inside the box, the others are held at their bound, no step is a leap, and each step
     is shorter than the last by a fixed factor. The latter shows that the Hessian is positive there. With G the mean
     Hessian along a step s, the next step is (I - K G) s, and I - K G is symmetric in the norm of H. As the steps settle
@@ -120,21 +119,21 @@ def contract(
     least 1 and its share of the steps would never shrink, while the whole has fallen by ten orders of magnitude.
     """
 
-    def measured(y: Array) -> tuple[Array, ...]:
-        value, gradient = evaluate(y)
+    def measured(y: Array) -> tuple[Array, Array, Array]:
+        gradient = gradient_at(y)
         move = -inverse @ gradient
-        return value, gradient, move, -jnp.dot(gradient, move)
+        return gradient, move, -jnp.dot(gradient, move)
 
     def step(state: Contraction) -> Contraction:
         y = state.y + state.move
-        value, gradient, move, length = measured(y)
+        gradient, move, length = measured(y)
         size = jnp.maximum(1.0, jnp.abs(state.y))
         inside = jnp.all(jnp.where(free, (y > lower) & (y < upper), ~free_of(y, gradient, lower, upper)))
         shorter = (length <= CONTRACTION**2 * state.length) & jnp.all(jnp.abs(state.move) <= 2.0 * size)
-        sound = inside & shorter & jnp.isfinite(value)
+        sound = inside & shorter
         small = jnp.max(jnp.abs(jnp.where(free, gradient, 0.0) / slope(y))) <= aim
         end = small & jnp.all(jnp.abs(move) <= NEAR * size)
-        return Contraction(y, value, gradient, move, length, state.iterations + 1, sound & ~end, sound & end)
+        return Contraction(y, gradient, move, length, state.iterations + 1, sound & ~end, sound & end)
 
     begin = Contraction(y, *measured(y), jnp.asarray(0), wanted, jnp.asarray(False))
     return jax.lax.while_loop(lambda s: s.going & (s.iterations < MAX_CONTRACTIONS), step, begin)

@@ -114,7 +114,7 @@ def _values(problem: Problem, at_once: int, thetas: Array, table: Any, weights: 
 
 
 def in_batches(
-    function: Callable[[np.ndarray], tuple[Array, ...]], items: np.ndarray, size: int = BATCH
+    function: Callable[[np.ndarray], tuple[Any, ...]], items: np.ndarray, size: int = BATCH
 ) -> tuple[np.ndarray, ...]:
     """Apply a compiled function to slices of one size (the last one filled up), so it compiles once."""
     parts = []
