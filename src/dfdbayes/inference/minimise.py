@@ -9,7 +9,7 @@ start. Every run ends with an `Outcome`, never with a bare number.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -31,7 +31,8 @@ from .objective import Objective, Problem, second_order
 
 AIM = 1e-11  # the loop stops at this gradient per observation,
 ENOUGH = 1e-8  # and one that stops earlier, for want of digits, counts as converged below this
-FEW = 16  # parameters up to which bootstrap replicates each have Hessians of their own
+FEW = 16  # parameters up to which bootstrap replicates each have Hessians of their own,
+MOST_HELD = 3  # and coordinates at a bound beyond which they have, too: hardly two replicates hold the same ones
 REACH = 7.0  # how far log and logit coordinates may move from the start: a factor of about 1100
 
 
@@ -141,35 +142,37 @@ def _evaluate(problem: Problem, y: Array, table: Any, weights: Any, penalty: Pen
     return *(penalty.beta * a - jnp.where(penalty.on, b, 0.0) for a, b in pairs), slope
 
 
-def evaluate(
-    objective: Objective, y: np.ndarray, penalty: Penalty | None = None, weights: Any = None
-) -> tuple[np.ndarray, ...]:
-    """Value, gradient and Hessian of the loss (penalised, or alone) at y, and d theta / d y.
-
-    On the full data, or under ``weights`` of the loss's terms.
-    """
+def evaluate(objective: Objective, y: np.ndarray, penalty: Penalty | None = None) -> tuple[np.ndarray, ...]:
+    """Value, gradient and Hessian of the loss (penalised, or alone) at y, and d theta / d y, on the full data."""
     space = objective.model.space
     if penalty is None:
         penalty = Penalty(space.priors, jnp.zeros(space.size), jnp.asarray(1.0), jnp.asarray(False))
-    weights = objective.own_weights if weights is None else weights
-    found = _evaluate(objective.problem, jnp.asarray(y), objective.table, weights, penalty)
+    found = _evaluate(objective.problem, jnp.asarray(y), objective.table, objective.own_weights, penalty)
     return tuple(map(np.asarray, found))
 
 
-@partial(jax.jit, static_argnums=0)
+def _mapped(one: Callable[[Any], tuple[Array, ...]], each: Any, together: bool) -> tuple[Array, ...]:
+    """Apply a traced function to all, side by side or one after the other."""
+    return jax.vmap(one)(each) if together else tuple(jax.lax.map(one, each))
+
+
+@partial(jax.jit, static_argnums=(0, 1))
 def _minimise_batch(
-    problem: Problem, y: Array, lower: Array, upper: Array, aim: Array, table: Any, weights: Any
-) -> tuple[Array, ...]:
+    problem: Problem, together: bool, y: Array, lower: Array, upper: Array, aim: Array, table: Any,
+    wanted: Array, weights: Any,
+) -> tuple[Array, ...]:  # fmt: skip
     space = problem.model.space
 
-    def one(y: Array, weights: Any) -> tuple[Array, ...]:
+    def one(each: tuple[Array, Array, Any]) -> tuple[Array, ...]:
+        y, wanted, weights = each
+
         def evaluate(y: Array) -> SecondOrder:
             return problem.second_order_along(space.from_y, y, table, weights)
 
         def slope(y: Array) -> Array:
             return jnp.abs(jax.jvp(space.from_y, (y,), (jnp.ones_like(y),))[1])
 
-        end = newton.many(evaluate, y, lower, upper, slope, aim)
+        end = newton.many(evaluate, y, lower, upper, slope, aim, wanted)
         free = newton.free_of(end.y, end.gradient, lower, upper)
         gradient = jnp.where(free, end.gradient, 0.0) / slope(end.y)
         inner = jnp.where(free[:, None] & free[None, :], end.hessian, 0.0) + jnp.diag(jnp.where(free, 0.0, 1.0))
@@ -179,7 +182,7 @@ def _minimise_batch(
         )
         return end.y, end.value, jnp.linalg.norm(gradient), end.iterations, convex, end.hessian
 
-    return jax.vmap(one)(y, weights)
+    return _mapped(one, (y, wanted, weights), together)
 
 
 class Shared(NamedTuple):
@@ -193,7 +196,7 @@ class Shared(NamedTuple):
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _contract_batch(
-    problem: Problem, at_once: int | None, shared: Shared, lower: Array, upper: Array, aim: Array, table: Any,
+    problem: Problem, together: bool, shared: Shared, lower: Array, upper: Array, aim: Array, table: Any,
     wanted: Array, weights: Any,
 ) -> tuple[Array, ...]:  # fmt: skip
     space = problem.model.space
@@ -212,7 +215,7 @@ def _contract_batch(
         gradient = jnp.where(shared.free, end.gradient, 0.0) / slope(end.y)
         return end.y, last, jnp.linalg.norm(gradient), end.iterations, end.found & jnp.isfinite(last)
 
-    return tuple(jax.lax.map(one, (wanted, weights), batch_size=at_once))
+    return _mapped(one, (wanted, weights), together)
 
 
 def box(space: Space, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -289,14 +292,13 @@ def _search_each(
     """
     space = objective.model.space
     start = np.clip(space.to_y(around.vector), lower, upper)
-    alone = _search if objective.elsewhere or space.size <= FEW else _search_singly
     shared = _shared(objective, around, start, lower, upper) if space.size > FEW else None
     if shared is None:
-        return alone(objective, weights, start, lower, upper, advance)
+        return _search(objective, weights, start, lower, upper, advance)
     ends = _search_shared(objective, weights, shared, lower, upper, advance)
     rest = np.flatnonzero(~ends.convex)
     if len(rest):
-        for whole, part in zip(ends, alone(objective, weights[rest], start, lower, upper, advance), strict=True):
+        for whole, part in zip(ends, _search(objective, weights[rest], start, lower, upper, advance), strict=True):
             whole[rest] = part
     return ends
 
@@ -304,10 +306,10 @@ def _search_each(
 def _shared(
     objective: Objective, around: Minimum, y: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> Shared | None:
-    """The inverse of the full data's Hessian at their minimum; None where there is none."""
+    """The inverse of the full data's Hessian at their minimum; None where there is none, or it would not help."""
     _, gradient, hessian, _ = evaluate(objective, y)
     free = newton.free_of(y, gradient, lower, upper)
-    inverse = newton.inverse_of(hessian, free) if around.usable else None
+    inverse = newton.inverse_of(hessian, free) if around.usable and np.sum(~free) <= MOST_HELD else None
     return None if inverse is None else Shared(*map(jnp.asarray, (y, inverse, free)))
 
 
@@ -316,29 +318,13 @@ def _search_shared(
     advance: Callable[[int], None],
 ) -> _Ends:  # fmt: skip
     """Minimise under each row of ``weights`` by one Hessian; those that are not convex were not found."""
-    batch, parts = objective.batch, []
-    at_once = batch if objective.elsewhere else None  # one after the other, what is computed of a table stays in cache
-    for first in range(0, len(weights), batch):
-        chunk = weights[first : first + batch]
-        filled = jax.tree.map(lambda part: _filled(part, batch), objective.weigh(chunk))
+    parts, aim = [], AIM * objective.size
+    for wanted, term_weights in _batches(objective, weights):
         ends = _contract_batch(
-            objective.problem, at_once, shared, lower, upper, AIM * objective.size, objective.table,
-            np.arange(batch) < len(chunk), filled,
-        )  # fmt: skip
-        parts.append([np.array(end)[: len(chunk)] for end in ends])
+            objective.problem, _together(objective), shared, lower, upper, aim, objective.table, wanted, term_weights
+        )
+        parts.append([np.array(end)[wanted] for end in ends])
         advance(int(parts[-1][-1].sum()))
-    return _joined(parts)
-
-
-def _search_singly(
-    objective: Objective, weights: np.ndarray, y: np.ndarray, lower: np.ndarray, upper: np.ndarray,
-    advance: Callable[[int], None],
-) -> _Ends:  # fmt: skip
-    """Minimise under each row of ``weights`` from one start, one after the other."""
-    parts = []
-    for each in weights:
-        parts.append(_search_one(objective, y, lower, upper, weights=objective.weigh(each)))
-        advance(1)
     return _joined(parts)
 
 
@@ -347,28 +333,37 @@ def _search(
     advance: Callable[[int], None],
 ) -> _Ends:  # fmt: skip
     """Minimise under each row of ``weights`` from one start, a batch at a time."""
-    batch, parts = objective.batch, []  # one batch size means one compilation
-    for first in range(0, len(weights), batch):
-        chunk = weights[first : first + batch]
-        filled = jax.tree.map(lambda part: _filled(part, batch), objective.weigh(chunk))
-        ends = _descend(objective, filled, np.repeat(y[None], batch, axis=0), lower, upper)
-        parts.append([end[: len(chunk)] for end in ends])
-        advance(len(chunk))
+    parts = []
+    for wanted, term_weights in _batches(objective, weights):
+        parts.append(_descend(objective, wanted, term_weights, np.repeat(y[None], len(wanted), axis=0), lower, upper))
+        advance(int(wanted.sum()))
     return _joined(parts)
 
 
-def _search_one(
-    objective: Objective, y: np.ndarray, lower: np.ndarray, upper: np.ndarray, penalty: Penalty | None = None,
-    weights: Any = None,
-) -> _Ends:  # fmt: skip
-    """Minimise on the data themselves, or under ``weights`` of the loss's terms.
+def _batches(objective: Objective, weights: np.ndarray) -> Iterator[tuple[np.ndarray, Any]]:
+    """Weights of the loss's terms in batches, filled up to one size, which means one compilation; which are wanted."""
+    size = objective.batch
+    for first in range(0, len(weights), size):
+        chunk = weights[first : first + size]
+        yield np.arange(size) < len(chunk), jax.tree.map(lambda part: _filled(part, size), objective.weigh(chunk))
 
-    What ends on a saddle point is pushed off it and run again.
+
+def _together(objective: Objective) -> bool:
+    """Whether a batch runs side by side.
+
+    One after the other, what is computed of a long table stays in the processor's cache, and none waits for another.
     """
+    return objective.elsewhere or objective.model.space.size <= FEW
+
+
+def _search_one(
+    objective: Objective, y: np.ndarray, lower: np.ndarray, upper: np.ndarray, penalty: Penalty | None = None
+) -> _Ends:
+    """Minimise on the data themselves; what ends on a saddle point is pushed off it and run again."""
     n = objective.size
 
     def at(y: np.ndarray) -> tuple[np.ndarray, ...]:
-        return evaluate(objective, y, penalty, weights)
+        return evaluate(objective, y, penalty)
 
     y = np.clip(y, lower, upper)
     for _ in range(4):
@@ -414,22 +409,22 @@ def _filled(part: Array, size: int) -> Array:
 
 
 def _descend(
-    objective: Objective, term_weights: Any, y: np.ndarray, lower: np.ndarray, upper: np.ndarray
-) -> tuple[np.ndarray, ...]:
+    objective: Objective, wanted: np.ndarray, term_weights: Any, y: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> list[np.ndarray]:
     """Run one batch; what ends on a saddle point is pushed off it and run again."""
     n = objective.size
     for _ in range(4):
-        *ends, hessians = map(
-            np.array,
-            _minimise_batch(objective.problem, y, lower, upper, AIM * n, objective.table, term_weights),
+        found = _minimise_batch(
+            objective.problem, _together(objective), y, lower, upper, AIM * n, objective.table, wanted, term_weights
         )
+        *ends, hessians = map(np.array, found)
         y, values, norms, _, convex = ends
-        saddles = np.flatnonzero(~convex & (norms <= ENOUGH * n) & np.isfinite(values))
+        saddles = np.flatnonzero(wanted & ~convex & (norms <= ENOUGH * n) & np.isfinite(values))
         if not len(saddles):
             break
         for b in saddles:
             y[b] = np.clip(y[b] + 0.1 * np.linalg.eigh(hessians[b])[1][:, 0], lower, upper)
-    return tuple(ends)
+    return [end[wanted] for end in ends]
 
 
 def minimise(objective: Objective, start: Any = None) -> Minimum:

@@ -41,8 +41,9 @@ def free_of(y: Any, gradient: Any, lower: Any, upper: Any) -> Any:
 
 
 def many(
-    evaluate: Callable[..., Any], y: Array, lower: Array, upper: Array, slope: Callable[..., Any], aim: Array
-) -> State:
+    evaluate: Callable[..., Any], y: Array, lower: Array, upper: Array, slope: Callable[..., Any], aim: Array,
+    wanted: Array,
+) -> State:  # fmt: skip
     """Minimise over a box, traced. ``evaluate(y)`` gives value, gradient and Hessian, ``slope(y)`` is d theta / d y."""
 
     def projected(y: Array, gradient: Array) -> Array:
@@ -86,7 +87,7 @@ def many(
         return State(y, value, gradient, hessian, damping, state.iterations + 1, done)
 
     value, gradient, hessian = evaluate(y)
-    begin = State(y, value, gradient, hessian, jnp.asarray(1e-3), jnp.asarray(0), ~jnp.isfinite(value))
+    begin = State(y, value, gradient, hessian, jnp.asarray(1e-3), jnp.asarray(0), ~(wanted & jnp.isfinite(value)))
     return jax.lax.while_loop(lambda s: ~s.done & (s.iterations < MAX_ITERATIONS), step, begin)
 
 
