@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 import dfdbayes as dfd
-from dfdbayes.inference import minimise
+from dfdbayes.inference import replicates
 from dfdbayes.inference.resampling import resample
 
-FEW = minimise.FEW
-ROUNDS, LONG = 3, 60.0  # later runs, fewer where they take so many seconds
+FEW = replicates.FEW
+ROUNDS, LONG = 6, 60.0  # later runs, fewer where they take so many seconds
 BY_OWN = 10**6  # parameters up to which every replicate has Hessians of its own
 
 
@@ -34,19 +34,18 @@ def cmp(n):
 
 
 def measured(objective, size):
-    """Seconds of the first and of the best later run by each route, in turns, so that both see the same machine."""
+    """Wall and processor seconds of the first and of the best later run by each route, in turns; how far apart."""
     whole, weights = dfd.minimise(objective), resample(objective, 1, size)
-    seconds, found = {FEW: [], BY_OWN: []}, {}
-    while len(seconds[FEW]) < 2 or (len(seconds[FEW]) <= ROUNDS and sum(seconds[BY_OWN]) < LONG):
-        for few in (BY_OWN, FEW):
-            minimise.FEW = few
-            begin = time.perf_counter()
-            found[few] = minimise.minimise_many(objective, weights, whole)
-            seconds[few].append(time.perf_counter() - begin)
+    seconds, found = {BY_OWN: [], FEW: []}, {}
+    while len(seconds[FEW]) < 2 or (len(seconds[FEW]) <= ROUNDS and sum(np.array(seconds[BY_OWN])[:, 0]) < LONG):
+        for few, times in seconds.items():
+            replicates.FEW = few
+            begin = time.perf_counter(), time.process_time()
+            found[few] = replicates.minimise_many(objective, weights, whole)
+            times.append((time.perf_counter() - begin[0], time.process_time() - begin[1]))
     assert found[FEW].outcomes == found[BY_OWN].outcomes
-    apart = np.abs(found[FEW].vectors - found[BY_OWN].vectors).max()
-    own, shared = ((times[0], min(times[1:])) for times in (seconds[BY_OWN], seconds[FEW]))
-    return own, shared, apart
+    ends = [(times[0], tuple(np.min(times[1:], axis=0))) for times in seconds.values()]
+    return *ends, np.abs(found[FEW].vectors - found[BY_OWN].vectors).max()
 
 
 CASES = {
@@ -57,22 +56,20 @@ CASES = {
 }
 
 if __name__ == "__main__":
-    lines = [
-        "| fits | parameters | own Hessians, s (first) | shared, s (first) | ratio | apart |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = ["| fits | parameters | own Hessians | first | one for all | first | ratio | apart |", "|---|" + "---|" * 7]
     for name, (made, size) in CASES.items():
         objective = made()
-        own, shared, apart = measured(objective, size)
-        lines.append(
-            f"| {name} | {objective.model.space.size} | {own[1]:.3f} ({own[0]:.1f}) | {shared[1]:.3f} "
-            f"({shared[0]:.1f}) | {own[1] / shared[1]:.1f} | {apart:.0e} |"
-        )
+        *ends, apart = measured(objective, size)
+        shown = [f"{wall:.2f} / {work:.2f}" for first, later in ends for wall, work in (later, first)]
+        ratio = " / ".join(f"{own / shared:.1f}" for own, shared in zip(ends[0][1], ends[1][1], strict=True))
+        cells = [name, objective.model.space.size, *shown, ratio, f"{apart:.0e}"]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
         print(lines[-1], flush=True)
     text = f"""# Bootstrap minimisers: a Hessian for each replicate and step, and one for all
 
-Made by `python benchmarks/bootstrap.py`. Seconds of the shortest of {ROUNDS} later runs by each route in turns (of one, if
-it takes a minute), and in brackets of the first run, which compiles. Up to {FEW} parameters the package uses Hessians of their own in any case.
+Made by `python benchmarks/bootstrap.py`. Wall / processor seconds, the least of {ROUNDS} later runs by each route in
+turns (of one run where they take a minute), and of the first run, which compiles. Up to {FEW} parameters the package
+uses Hessians of their own in any case, so those rows show the noise.
 
 {chr(10).join(lines)}
 """

@@ -8,8 +8,8 @@ import pytest
 from jax.scipy.special import gammaln
 
 import dfdbayes as dfd
-from dfdbayes.inference import minimise, newton
-from dfdbayes.inference.minimise import minimise_many
+from dfdbayes.inference import minimise, newton, replicates
+from dfdbayes.inference.replicates import minimise_many
 from dfdbayes.inference.resampling import resample
 
 REPLICATES = 20
@@ -91,18 +91,18 @@ SLOW = {
 def both_routes(objective, monkeypatch):
     """By one Hessian and by many, and which replicates one was enough for."""
     whole, weights = dfd.minimise(objective), resample(objective, 4, REPLICATES)
-    accepted, search = [], minimise._search_shared
+    accepted, search = [], replicates._search_shared
 
     def watched(*arguments):
         ends = search(*arguments)
         accepted.append(ends.convex.copy())
         return ends
 
-    monkeypatch.setattr(minimise, "_search_shared", watched)
+    monkeypatch.setattr(replicates, "_search_shared", watched)
     done = []
-    monkeypatch.setattr(minimise, "FEW", 0)
+    monkeypatch.setattr(replicates, "FEW", 0)
     fast = minimise_many(objective, weights, whole, done.append)
-    monkeypatch.setattr(minimise, "FEW", EVERYTHING)
+    monkeypatch.setattr(replicates, "FEW", EVERYTHING)
     full = minimise_many(objective, weights, whole)
     assert sum(done) == REPLICATES
     return fast, full, accepted[0]
@@ -129,7 +129,7 @@ def test_some_replicates_of_a_rare_item_need_hessians_of_their_own(monkeypatch):
     for seed in (8, 9):
         _, _, accepted = both_routes(dfd.objective(*rare(dfd.models.IsingNetwork(4), seed), "pseudo"), monkeypatch)
         assert accepted.any() and not accepted.all()
-        sizes.append((minimise._contract_batch._cache_size(), minimise._evaluate._cache_size()))
+        sizes.append((replicates._contract_batch._cache_size(), minimise._evaluate._cache_size()))
     assert sizes[0] == sizes[1]
 
 
@@ -138,8 +138,8 @@ def test_a_minimum_that_is_none_shares_nothing(monkeypatch):
     objective = dfd.objective(CMP(), [2, 2, 2, 3, 2, 2, 3, 2])
     whole, weights = dfd.minimise(objective), resample(objective, 4, 5)
     assert not whole.usable
-    monkeypatch.setattr(minimise, "_search_shared", lambda *_: pytest.fail("nothing to share"))
-    monkeypatch.setattr(minimise, "FEW", 0)
+    monkeypatch.setattr(replicates, "_search_shared", lambda *_: pytest.fail("nothing to share"))
+    monkeypatch.setattr(replicates, "FEW", 0)
     assert "escaped" in minimise_many(objective, weights, whole).tally
 
 
@@ -185,3 +185,21 @@ def test_bounds_are_noticed(contracted):
     _, _, end = contracted([1.0, 1.1, 1.0], force=(3.0, 0.2, 0.1), **held)
     assert end.found and end.y[0] == 0.0
     assert not contracted([1.0, 1.1, 1.0], force=(-3.0, 0.2, 0.1), **held)[-1].found
+
+
+def test_a_path_that_grows_longer_is_left():
+    """Near 3 the minimum is 2.9, and a step by another curvature falls over the edge at 2.5, to the minimum at -2.2."""
+
+    @jax.jit
+    def run(start):
+        def gradient_at(y):
+            return jnp.where(y > 2.5, 10.0 * (y - 2.9), jnp.where(y > 0.0, 4.0, y + 2.2))
+
+        wide = jnp.full(1, 9.0)
+        return newton.contract(
+            gradient_at, start, -wide, wide, jnp.ones_like, jnp.asarray(1e-11), jnp.eye(1), wide > 0, jnp.asarray(True)
+        )
+
+    assert run(jnp.full(1, -2.0)).found
+    end = run(jnp.full(1, 3.0))
+    assert not end.found and end.iterations == 1

@@ -1,4 +1,4 @@
-"""One minimiser for the fit and for all bootstrap weights at once.
+"""The minimum of a loss, and how sure that is; minima of resampled data are found by `replicates`.
 
 Projected Newton steps with Levenberg-Marquardt damping, inside a box around a consistent start.
 The box matters: some losses have no global minimum (the empirical discrete Fisher divergence can
@@ -9,7 +9,6 @@ start. Every run ends with an `Outcome`, never with a bare number.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -18,21 +17,18 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from .._util.process import require_unforked
 from ..data.describe import far_values
 from ..errors import MinimiserError
 from ..losses import RATIO
 from ..models.parameters import Named, Space
-from ..models.tables import SecondOrder
 from . import newton
 from .objective import Objective, Problem, second_order
 
 AIM = 1e-11  # the loop stops at this gradient per observation,
 ENOUGH = 1e-8  # and one that stops earlier, for want of digits, counts as converged below this
-FEW = 16  # parameters up to which bootstrap replicates each have Hessians of their own,
-MOST_HELD = 3  # and coordinates at a bound beyond which they have, too: hardly two replicates hold the same ones
 REACH = 7.0  # how far log and logit coordinates may move from the start: a factor of about 1100
 
 
@@ -151,73 +147,6 @@ def evaluate(objective: Objective, y: np.ndarray, penalty: Penalty | None = None
     return tuple(map(np.asarray, found))
 
 
-def _mapped(one: Callable[[Any], tuple[Array, ...]], each: Any, together: bool) -> tuple[Array, ...]:
-    """Apply a traced function to all, side by side or one after the other."""
-    return jax.vmap(one)(each) if together else tuple(jax.lax.map(one, each))
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def _minimise_batch(
-    problem: Problem, together: bool, y: Array, lower: Array, upper: Array, aim: Array, table: Any,
-    wanted: Array, weights: Any,
-) -> tuple[Array, ...]:  # fmt: skip
-    space = problem.model.space
-
-    def one(each: tuple[Array, Array, Any]) -> tuple[Array, ...]:
-        y, wanted, weights = each
-
-        def evaluate(y: Array) -> SecondOrder:
-            return problem.second_order_along(space.from_y, y, table, weights)
-
-        def slope(y: Array) -> Array:
-            return jnp.abs(jax.jvp(space.from_y, (y,), (jnp.ones_like(y),))[1])
-
-        end = newton.many(evaluate, y, lower, upper, slope, aim, wanted)
-        free = newton.free_of(end.y, end.gradient, lower, upper)
-        gradient = jnp.where(free, end.gradient, 0.0) / slope(end.y)
-        inner = jnp.where(free[:, None] & free[None, :], end.hessian, 0.0) + jnp.diag(jnp.where(free, 0.0, 1.0))
-        scale = 1.0 / jnp.sqrt(jnp.maximum(jnp.abs(jnp.diag(inner)), 1e-300))
-        convex = jnp.all(
-            jnp.isfinite(jnp.linalg.cholesky(inner * scale[:, None] * scale[None, :] + 1e-10 * jnp.eye(len(scale))))
-        )
-        return end.y, end.value, jnp.linalg.norm(gradient), end.iterations, convex, end.hessian
-
-    return _mapped(one, (y, wanted, weights), together)
-
-
-class Shared(NamedTuple):
-    """What all replicates have in common: where they start, and the full data's Hessian there."""
-
-    y: Float[Array, " p"]
-    inverse: Float[Array, "p p"]
-    """Of the Hessian among free coordinates; zero elsewhere."""
-    free: Bool[Array, " p"]
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def _contract_batch(
-    problem: Problem, together: bool, shared: Shared, lower: Array, upper: Array, aim: Array, table: Any,
-    wanted: Array, weights: Any,
-) -> tuple[Array, ...]:  # fmt: skip
-    space = problem.model.space
-
-    def one(each: tuple[Array, Any]) -> tuple[Array, ...]:
-        wanted, weights = each
-
-        def slope(y: Array) -> Array:
-            return jnp.abs(jax.jvp(space.from_y, (y,), (jnp.ones_like(y),))[1])
-
-        def value(y: Array) -> Array:
-            return problem.value(space.from_y(y), table, weights)
-
-        end = newton.contract(jax.grad(value), shared.y, lower, upper, slope, aim, shared.inverse, shared.free, wanted)
-        last = value(end.y)
-        gradient = jnp.where(shared.free, end.gradient, 0.0) / slope(end.y)
-        return end.y, last, jnp.linalg.norm(gradient), end.iterations, end.found & jnp.isfinite(last)
-
-    return _mapped(one, (wanted, weights), together)
-
-
 def box(space: Space, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The part of y-space around a start that a search may visit.
 
@@ -254,7 +183,7 @@ def first_guess(objective: Objective) -> np.ndarray:
         return centre
     bounded = replace(objective, loss=RATIO)
     bounds = box(space, centre)
-    found = _judged(bounded, _search_one(bounded, space.to_y(centre), *bounds), *bounds)
+    found = judged(bounded, _search_one(bounded, space.to_y(centre), *bounds), *bounds)
     usable = found.outcomes[0] in (Outcome.CONVERGED, Outcome.BOUNDARY)
     return found.vectors[0] if usable else centre
 
@@ -268,7 +197,7 @@ class _Found(NamedTuple):
     y: np.ndarray
 
 
-class _Ends(NamedTuple):
+class Ends(NamedTuple):
     """Where searches ended, one row each."""
 
     y: np.ndarray
@@ -278,87 +207,9 @@ class _Ends(NamedTuple):
     convex: np.ndarray
 
 
-def _joined(parts: Sequence[Sequence[np.ndarray]]) -> _Ends:
-    return _Ends(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-
-
-def _search_each(
-    objective: Objective, weights: np.ndarray, around: Minimum, lower: np.ndarray, upper: np.ndarray,
-    advance: Callable[[int], None],
-) -> _Ends:  # fmt: skip
-    """Minimise under each row of ``weights``, by the full data's Hessian where that will do.
-
-    What it will not do for starts again with Hessians of its own.
-    """
-    space = objective.model.space
-    start = np.clip(space.to_y(around.vector), lower, upper)
-    shared = _shared(objective, around, start, lower, upper) if space.size > FEW else None
-    if shared is None:
-        return _search(objective, weights, start, lower, upper, advance)
-    ends = _search_shared(objective, weights, shared, lower, upper, advance)
-    rest = np.flatnonzero(~ends.convex)
-    if len(rest):
-        for whole, part in zip(ends, _search(objective, weights[rest], start, lower, upper, advance), strict=True):
-            whole[rest] = part
-    return ends
-
-
-def _shared(
-    objective: Objective, around: Minimum, y: np.ndarray, lower: np.ndarray, upper: np.ndarray
-) -> Shared | None:
-    """The inverse of the full data's Hessian at their minimum; None where there is none, or it would not help."""
-    _, gradient, hessian, _ = evaluate(objective, y)
-    free = newton.free_of(y, gradient, lower, upper)
-    inverse = newton.inverse_of(hessian, free) if around.usable and np.sum(~free) <= MOST_HELD else None
-    return None if inverse is None else Shared(*map(jnp.asarray, (y, inverse, free)))
-
-
-def _search_shared(
-    objective: Objective, weights: np.ndarray, shared: Shared, lower: np.ndarray, upper: np.ndarray,
-    advance: Callable[[int], None],
-) -> _Ends:  # fmt: skip
-    """Minimise under each row of ``weights`` by one Hessian; those that are not convex were not found."""
-    parts, aim = [], AIM * objective.size
-    for wanted, term_weights in _batches(objective, weights):
-        ends = _contract_batch(
-            objective.problem, _together(objective), shared, lower, upper, aim, objective.table, wanted, term_weights
-        )
-        parts.append([np.array(end)[wanted] for end in ends])
-        advance(int(parts[-1][-1].sum()))
-    return _joined(parts)
-
-
-def _search(
-    objective: Objective, weights: np.ndarray, y: np.ndarray, lower: np.ndarray, upper: np.ndarray,
-    advance: Callable[[int], None],
-) -> _Ends:  # fmt: skip
-    """Minimise under each row of ``weights`` from one start, a batch at a time."""
-    parts = []
-    for wanted, term_weights in _batches(objective, weights):
-        parts.append(_descend(objective, wanted, term_weights, np.repeat(y[None], len(wanted), axis=0), lower, upper))
-        advance(int(wanted.sum()))
-    return _joined(parts)
-
-
-def _batches(objective: Objective, weights: np.ndarray) -> Iterator[tuple[np.ndarray, Any]]:
-    """Weights of the loss's terms in batches, filled up to one size, which means one compilation; which are wanted."""
-    size = objective.batch
-    for first in range(0, len(weights), size):
-        chunk = weights[first : first + size]
-        yield np.arange(size) < len(chunk), jax.tree.map(lambda part: _filled(part, size), objective.weigh(chunk))
-
-
-def _together(objective: Objective) -> bool:
-    """Whether a batch runs side by side.
-
-    One after the other, what is computed of a long table stays in the processor's cache, and none waits for another.
-    """
-    return objective.elsewhere or objective.model.space.size <= FEW
-
-
 def _search_one(
     objective: Objective, y: np.ndarray, lower: np.ndarray, upper: np.ndarray, penalty: Penalty | None = None
-) -> _Ends:
+) -> Ends:
     """Minimise on the data themselves; what ends on a saddle point is pushed off it and run again."""
     n = objective.size
 
@@ -374,7 +225,7 @@ def _search_one(
         if convex or norm > ENOUGH * n or not np.isfinite(end.value):
             break
         y = np.clip(y + 0.1 * np.linalg.eigh(end.hessian)[1][:, 0], lower, upper)
-    return _Ends(*(np.asarray(part)[None] for part in (end.y, end.value, norm, end.iterations, convex)))
+    return Ends(*(np.asarray(part)[None] for part in (end.y, end.value, norm, end.iterations, convex)))
 
 
 def _is_convex(hessian: np.ndarray, free: np.ndarray) -> bool:
@@ -388,7 +239,7 @@ def _is_convex(hessian: np.ndarray, free: np.ndarray) -> bool:
     return bool(np.isfinite(inner).all())
 
 
-def _judged(objective: Objective, ends: _Ends, lower: np.ndarray, upper: np.ndarray) -> _Found:
+def judged(objective: Objective, ends: Ends, lower: np.ndarray, upper: np.ndarray) -> _Found:
     """How each search ended."""
     space, y = objective.model.space, ends.y
     small = ends.gradient_norms <= ENOUGH * objective.size
@@ -401,30 +252,6 @@ def _judged(objective: Objective, ends: _Ends, lower: np.ndarray, upper: np.ndar
         Outcome.CONVERGED,
     )
     return _Found(space.from_y(y), ends.values, ends.gradient_norms, tuple(map(Outcome, outcomes)), ends.iterations, y)
-
-
-def _filled(part: Array, size: int) -> Array:
-    """The first of a batch repeated at its end, up to the batch size."""
-    return jnp.concatenate([part, jnp.repeat(part[:1], size - len(part), axis=0)]) if len(part) < size else part
-
-
-def _descend(
-    objective: Objective, wanted: np.ndarray, term_weights: Any, y: np.ndarray, lower: np.ndarray, upper: np.ndarray
-) -> list[np.ndarray]:
-    """Run one batch; what ends on a saddle point is pushed off it and run again."""
-    n = objective.size
-    for _ in range(4):
-        found = _minimise_batch(
-            objective.problem, _together(objective), y, lower, upper, AIM * n, objective.table, wanted, term_weights
-        )
-        *ends, hessians = map(np.array, found)
-        y, values, norms, _, convex = ends
-        saddles = np.flatnonzero(wanted & ~convex & (norms <= ENOUGH * n) & np.isfinite(values))
-        if not len(saddles):
-            break
-        for b in saddles:
-            y[b] = np.clip(y[b] + 0.1 * np.linalg.eigh(hessians[b])[1][:, 0], lower, upper)
-    return [end[wanted] for end in ends]
 
 
 def minimise(objective: Objective, start: Any = None) -> Minimum:
@@ -447,7 +274,7 @@ def minimise(objective: Objective, start: Any = None) -> Minimum:
     space = objective.model.space
     begin = first_guess(objective) if start is None else interior(space, space.flatten(start), open_only=True)
     lower, upper = box(space, begin)
-    found = _judged(objective, _search_one(objective, space.to_y(begin), lower, upper), lower, upper)
+    found = judged(objective, _search_one(objective, space.to_y(begin), lower, upper), lower, upper)
     y, names = found.y[0], np.array(space.names)
     touching, theta = (y <= lower + 1e-9) | (y >= upper - 1e-9), space.unflatten(found.vectors[0])
     ends = space.from_y(np.stack([lower, upper]))
@@ -475,20 +302,6 @@ def mode(objective: Objective, beta: float, around: Minimum, start: np.ndarray) 
     soft = jnp.asarray(1e-6 * space.prior_quantiles([0.84])[0] * space.square)
     penalty = Penalty(space.priors, soft, jnp.asarray(float(beta)), jnp.asarray(True))
     return _search_one(objective, start, lower, upper, penalty).y[0]
-
-
-def minimise_many(
-    objective: Objective,
-    weights: Float[np.ndarray, "b u"],
-    around: Minimum,
-    advance: Callable[[int], None] = lambda done: None,
-) -> Minima:
-    """Minimisers under each row of ``weights``, all started at the full data's minimum."""
-    space = objective.model.space
-    lower, upper = (space.to_y(end) for end in (around.lower, around.upper))
-    lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
-    found = _judged(objective, _search_each(objective, weights, around, lower, upper, advance), lower, upper)
-    return Minima(found.vectors, found.values, found.gradient_norms, found.outcomes)
 
 
 def require(minimum: Minimum, objective: Objective) -> Minimum:

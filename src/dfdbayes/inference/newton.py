@@ -117,7 +117,8 @@ def contract(
     Hessian along a step s, the next step is (I - K G) s, and I - K G is symmetric in the norm of H. As the steps settle
     it is one matrix, and its largest eigenvalues take over: all that had a share in the steps are below the factor in
     size, so those of K G lie between 1 - factor and 1 + factor. A direction that is not convex has an eigenvalue of at
-    least 1 and its share of the steps would never shrink, while the whole has fallen by ten orders of magnitude.
+    least 1 and its share of the steps would never shrink, while the whole has fallen by ten orders of magnitude. What
+    goes unnoticed is a direction in which every step is zero by some symmetry of the loss, the start being on its axis.
     """
 
     def measured(y: Array) -> tuple[Array, Array, Array]:
