@@ -50,7 +50,7 @@ def measured(objective, size):
 
 CASES = {
     "binary network, d = 15, n = 2000, B = 100": (lambda: network(15, 2000), 100),
-    "the same with rare answers (7 to 20 %)": (lambda: network(15, 2000, -2.2), 100),
+    "the same with rare answers (7 % at the least)": (lambda: network(15, 2000, -2.2), 100),
     "binary network, d = 30, n = 5000, B = 100": (lambda: network(30, 5000), 100),
     "cmp, n = 2000, B = 400": (lambda: cmp(2000), 400),
 }
