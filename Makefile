@@ -41,6 +41,7 @@ bench: install  ## measured times and memory, written to benchmarks/results
 	$(BIN)/python benchmarks/lattice.py
 	$(BIN)/python benchmarks/stein.py
 	$(BIN)/python benchmarks/samplers.py
+	$(BIN)/python benchmarks/bootstrap.py
 	$(BIN)/python benchmarks/suite.py
 	$(BIN)/python benchmarks/big.py
 

@@ -302,7 +302,8 @@ def cases(before):
         theirs = apart("--numpyro", name) if name in COMPARED else None
         lines.append(
             f"| {name} | {f['parameters']} | {f['cold']:.1f} | {f['warm']:.2f} | {split} | {f['sampler']} "
-            f"| {f['ess']:.0f} | {rate:.0f} | {f['memory']:.2f} | {past} | {'' if theirs is None else round(theirs['rate'])} |"
+            f"| {f['ess']:.0f} | {rate:.0f} | {f['memory']:.2f} | {past} "
+            f"| {'' if theirs is None else round(theirs['rate'])} |"
         )
         print(lines[-1], flush=True)
     heading = (

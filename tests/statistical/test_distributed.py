@@ -13,6 +13,7 @@ import pytest
 import dfdbayes as dfd
 from dfdbayes.backends import dask as distributed
 from dfdbayes.data import dataset as data
+from dfdbayes.inference import replicates
 
 dask = pytest.importorskip("distributed")
 SAME = 1e-10
@@ -77,7 +78,9 @@ def test_rows_that_stay_with_two_workers_and_come_back_from_them(counts, wanted,
     spread = dfd.fit(model(), counts[1], loss="ratio", client=client, **QUICK)
     assert "sample" in spread.data.source
     assert_same(spread, wanted)
-    assert_same(dfd.fit(model(), counts[0], loss="ratio", client=client, **QUICK), wanted)  # from memory
+    with monkeypatch.context() as by_one:  # from memory, and replicates by the Hessian of the full data
+        by_one.setattr(replicates, "FEW", 0)
+        assert_same(dfd.fit(model(), counts[0], loss="ratio", client=client, **QUICK), wanted)
     here, there = (dfd.fit(model(), counts[1], loss="ratio", client=c, **PLAIN) for c in (None, client))
     assert_same(there, here)  # the default calibration: gradients of single rows are squared where the rows are
     monkeypatch.setattr(distributed, "GATHERED", 10**6)

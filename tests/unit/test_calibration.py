@@ -3,7 +3,7 @@ import numpyro.distributions as dist
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.inference.minimise import minimise_many
+from dfdbayes.inference.replicates import minimise_many
 from dfdbayes.inference.resampling import resample
 
 

@@ -5,7 +5,7 @@ import pytest
 from jax.scipy.special import gammaln
 
 import dfdbayes as dfd
-from dfdbayes.inference.minimise import minimise_many
+from dfdbayes.inference.replicates import minimise_many
 from dfdbayes.inference.resampling import resample
 
 
@@ -95,12 +95,12 @@ def test_a_users_model_without_a_start_finds_the_same_minimum(shared_data):
 
 
 def test_a_second_data_set_of_the_same_shape_compiles_nothing():
-    from dfdbayes.inference.minimise import _minimise_batch
+    from dfdbayes.inference.objective import _second_order
 
     model, rng = dfd.models.Poisson(), np.random.default_rng(0)
     sizes = []
     for _ in range(6):
         dfd.minimise(dfd.objective(dfd.models.Poisson(), rng.choice([1, 2, 3, 5], 50)))
-        sizes.append(_minimise_batch._cache_size())
+        sizes.append(_second_order._cache_size())
     assert sizes[0] == sizes[-1]
     assert model == dfd.models.Poisson()

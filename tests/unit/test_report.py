@@ -145,7 +145,7 @@ def test_report_and_plots_compute_nothing(monkeypatch):
     """No sampler, simulator or minimiser is called for a page: everything is on the fit."""
     from dfdbayes import simulators
     from dfdbayes.fitting import fit as fitting
-    from dfdbayes.inference import minimise, objective, sampling
+    from dfdbayes.inference import minimise, objective, replicates, sampling
     from dfdbayes.results import predictive
 
     kinds = (small_fits.counts(), small_fits.network(), small_fits.lattice(), small_fits.count_network())
@@ -154,7 +154,7 @@ def test_report_and_plots_compute_nothing(monkeypatch):
         pytest.fail("a page must not compute")
 
     for module, name in (
-        (minimise, "minimise"), (minimise, "minimise_many"), (minimise, "_minimise_batch"), (objective, "_value"),
+        (minimise, "minimise"), (replicates, "minimise_many"), (minimise, "_evaluate"), (objective, "_value"),
         (objective, "_derivatives"), (sampling.base, "centre"), (sampling.nuts, "_block"), (sampling.Laplace, "run"),
         (simulators, "draw"), (simulators, "simulate"), (predictive, "draw"), (fitting, "sample"),
     ):  # fmt: skip

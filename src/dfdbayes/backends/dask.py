@@ -36,8 +36,9 @@ from ..data.interpreting import Reading
 from ..data.reading import CHUNK, Memory, Table, table_of
 from ..data.sites import Sites, Units
 from ..errors import DataError, ModelError, SettingError
-from ..inference.minimise import Minima, Minimum, Outcome, minimise_many
+from ..inference.minimise import Minima, Minimum, Outcome
 from ..inference.objective import Objective, Problem, arranged
+from ..inference.replicates import minimise_many
 from ..inference.resampling import AbstractResampling, Bootstrap, in_bucket, in_parts, of_buckets
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel

@@ -14,8 +14,9 @@ from .._util.checkpoint import Checkpoint
 from ..data.dataset import Dataset
 from ..data.domain import Domain
 from ..data.sites import Units
-from ..inference.minimise import Minimum, minimise_many
+from ..inference.minimise import Minimum
 from ..inference.objective import Objective, arranged
+from ..inference.replicates import minimise_many
 from ..inference.resampling import AbstractResampling, Bootstrap, in_parts
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel

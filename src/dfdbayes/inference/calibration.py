@@ -148,13 +148,12 @@ def _prior_gradients(space: Space, v: Array, priors: dict[str, Any]) -> Float[Ar
 def _in_own_coordinates(
     space: Space, thetas: np.ndarray, gradients: np.ndarray, hessians: np.ndarray
 ) -> tuple[np.ndarray, ...]:
-    """Points, gradients and Hessians in the coordinates v of the priors (roots, where theta = v^2)."""
-    v = space.to_v(thetas)
-    slope = np.where(space.square, 2.0 * v, 1.0)
+    """Gradients and Hessians in the coordinates v of the priors (roots, where theta = v^2)."""
+    slope = np.where(space.square, 2.0 * space.to_v(thetas), 1.0)
     curved = slope[:, :, None] * hessians * slope[:, None, :]
     i = np.flatnonzero(space.square)
     curved[:, i, i] += 2.0 * gradients[:, i]
-    return v, slope * gradients, curved
+    return slope * gradients, curved
 
 
 def calibrate(
@@ -285,13 +284,22 @@ def _score_matching(objective: Objective, minima: Minima, method: str) -> Calibr
     space = objective.space
     used = _enough(minima)
     thetas = minima.vectors[used]
-    points, gradients, hessians = _in_own_coordinates(space, thetas, *objective.derivatives(thetas))
+    points = space.to_v(thetas)
     (prior,) = in_batches(lambda part: (_prior_gradients(space, part, space.prior_values),), points)
+    away = points - points.mean(axis=0)
+    matrix = np.eye(space.size) if method == "score-matching" else np.atleast_2d(np.cov(points.T))
+
+    def curved(part: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Gradients, tr(MH) and a'Ha: all that is kept of Hessians, of which only a batch is there at a time."""
+        gradients, hessians = _in_own_coordinates(space, thetas[part], *objective.derivatives(thetas[part]))
+        along = np.einsum("bi,bij,bj->b", away[part], hessians, away[part], optimize=True)
+        return gradients, np.einsum("ij,bij->b", matrix, hessians), along
+
+    gradients, traces, bends = in_batches(curved, np.arange(len(thetas)), objective.batch)
     if method == "score-matching":
-        from_prior, squares = np.sum(gradients * prior, axis=1), np.sum(gradients**2, axis=1)
-        from_data = np.trace(hessians, axis1=1, axis2=2)
+        from_prior, from_data, squares = np.sum(gradients * prior, axis=1), traces, np.sum(gradients**2, axis=1)
     else:
-        from_prior, from_data, squares = _by_covariance_of_the_others(points, gradients, prior, hessians)
+        from_prior, from_data, squares = _by_covariance_of_the_others(matrix, away, gradients, prior, traces, bends)
     keep = np.isfinite(from_prior + from_data + squares)  # a prior may have no slope on a boundary
     if keep.sum() < 2:
         raise CalibrationError(
@@ -325,24 +333,23 @@ def _score_matching(objective: Objective, minima: Minima, method: str) -> Calibr
 
 
 def _by_covariance_of_the_others(
-    points: np.ndarray, gradients: np.ndarray, prior: np.ndarray, hessians: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    matrix: np.ndarray, away: np.ndarray, gradients: np.ndarray, prior: np.ndarray, traces: np.ndarray,
+    bends: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """g'Mp, tr(MH) and g'Mg of each replicate, M being the covariance of all other replicates.
 
     With itself among them a replicate's gradient would seem too long, and beta too small by a factor of about
-    1 + (parameters) / (replicates).
+    1 + (parameters) / (replicates). ``matrix`` is the covariance of all, ``traces`` and ``bends`` are tr(H matrix) and
+    a'Ha, a being a replicate's distance from the mean.
     """
-    size = len(points)
-    away = points - points.mean(axis=0)
-    matrix = np.atleast_2d(np.cov(points.T))
+    size = len(away)
     whole, own = ((size - 1) / (size - 2), size / ((size - 1) * (size - 2))) if size > 2 else (1.0, 0.0)
     along = np.sum(gradients * away, axis=1)
     with np.errstate(invalid="ignore"):  # a prior may have no slope on a boundary
         towards = np.sum(prior * away, axis=1)
-        from_prior = whole * np.einsum("bi,ij,bj->b", gradients, matrix, prior) - own * along * towards
-    from_data = whole * np.einsum("ij,bij->b", matrix, hessians) - own * np.einsum("bi,bij,bj->b", away, hessians, away)
-    squares = whole * np.einsum("bi,ij,bj->b", gradients, matrix, gradients) - own * along**2
-    return from_prior, from_data, squares
+        from_prior = whole * np.sum(gradients @ matrix * prior, axis=1) - own * along * towards
+    squares = whole * np.sum(gradients @ matrix * gradients, axis=1) - own * along**2
+    return from_prior, whole * traces - own * bends, squares
 
 
 def _alternatives(method: str) -> str:

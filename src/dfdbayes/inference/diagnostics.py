@@ -78,7 +78,7 @@ def warnings_of(
     if flat:
         found.append(IdentificationWarning(_with_remedy(flatness(flat))))
     found += _of_calibration(calibration, objective.loss.bounded)
-    if minimum.outcome not in (Outcome.CONVERGED, Outcome.BOUNDARY):
+    if not minimum.usable:
         found.append(
             IdentificationWarning(
                 f"the loss alone has no minimum: {minimum.message.removeprefix('escaped: ')}. The prior holds what the "

@@ -1,4 +1,4 @@
-"""One minimiser for the fit and for all bootstrap weights at once.
+"""The minimum of a loss, and how sure that is; minima of resampled data are found by `replicates`.
 
 Projected Newton steps with Levenberg-Marquardt damping, inside a box around a consistent start.
 The box matters: some losses have no global minimum (the empirical discrete Fisher divergence can
@@ -9,14 +9,12 @@ start. Every run ends with an `Outcome`, never with a bare number.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -27,7 +25,7 @@ from ..losses import RATIO
 from ..models.parameters import Named, Space
 from ..models.tables import SecondOrder
 from . import newton
-from .objective import Objective, Problem, chain_rule, second_order
+from .objective import Objective, chain_rule, second_order
 
 AIM = 1e-11  # the loop stops at this gradient per observation,
 ENOUGH = 1e-8  # and one that stops earlier, for want of digits, counts as converged below this
@@ -70,6 +68,11 @@ class Minimum:
     edges: tuple[str, ...]
     lower: Float[np.ndarray, " p"]
     upper: Float[np.ndarray, " p"]
+
+    @property
+    def usable(self) -> bool:
+        """Whether it is a minimum: converged, inside or at the boundary."""
+        return self.outcome in (Outcome.CONVERGED, Outcome.BOUNDARY)
 
     @property
     def bounds(self) -> dict[str, tuple[float, float]]:
@@ -135,30 +138,6 @@ def evaluate(objective: Objective, y: np.ndarray, beta: float | None = None) -> 
     return *found, np.abs(first)
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def _minimise_batch(
-    problem: Problem, space: Space, y: Array, lower: Array, upper: Array, aim: Array, table: Any, weights: Any
-) -> tuple[Array, ...]:
-    def one(y: Array, weights: Any) -> tuple[Array, ...]:
-        def evaluate(y: Array) -> SecondOrder:
-            return problem.second_order_along(space.from_y, y, table, weights)
-
-        def slope(y: Array) -> Array:
-            return jnp.abs(jax.jvp(space.from_y, (y,), (jnp.ones_like(y),))[1])
-
-        end = newton.many(evaluate, y, lower, upper, slope, aim)
-        free = newton.free_of(end.y, end.gradient, lower, upper)
-        gradient = jnp.where(free, end.gradient, 0.0) / slope(end.y)
-        inner = jnp.where(free[:, None] & free[None, :], end.hessian, 0.0) + jnp.diag(jnp.where(free, 0.0, 1.0))
-        scale = 1.0 / jnp.sqrt(jnp.maximum(jnp.abs(jnp.diag(inner)), 1e-300))
-        convex = jnp.all(
-            jnp.isfinite(jnp.linalg.cholesky(inner * scale[:, None] * scale[None, :] + 1e-10 * jnp.eye(len(scale))))
-        )
-        return end.y, end.value, jnp.linalg.norm(gradient), end.iterations, convex, end.hessian
-
-    return jax.vmap(one)(y, weights)
-
-
 def box(space: Space, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The part of y-space around a start that a search may visit.
 
@@ -194,7 +173,8 @@ def first_guess(objective: Objective) -> np.ndarray:
     if objective.loss == RATIO:
         return centre
     bounded = replace(objective, loss=RATIO)
-    found = _search_one(bounded, centre, *box(space, centre))
+    bounds = box(space, centre)
+    found = judged(bounded, _search_one(bounded, space.to_y(centre), *bounds), *bounds)
     usable = found.outcomes[0] in (Outcome.CONVERGED, Outcome.BOUNDARY)
     return found.vectors[0] if usable else centre
 
@@ -208,38 +188,26 @@ class _Found(NamedTuple):
     y: np.ndarray
 
 
-def _search(
-    objective: Objective,
-    weights: np.ndarray,
-    start: np.ndarray,
-    lower: np.ndarray,
-    upper: np.ndarray,
-    advance: Callable[[int], None] = lambda done: None,
-) -> _Found:
-    """Minimise under each row of ``weights`` from one start, a batch at a time."""
-    space = objective.space
-    y = np.clip(space.to_y(start), lower, upper)
-    batch, parts = objective.batch, []  # one batch size means one compilation
-    for first in range(0, len(weights), batch):
-        chunk = weights[first : first + batch]
-        filled = jax.tree.map(lambda part: _filled(part, batch), objective.weigh(chunk))
-        ends = _descend(objective, filled, np.repeat(y[None], batch, axis=0), lower, upper)
-        parts.append([end[: len(chunk)] for end in ends])
-        advance(len(chunk))
-    y, values, norms, iterations, convex = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return _judged(objective, y, values, norms, iterations, convex, lower, upper)
+class Ends(NamedTuple):
+    """Where searches ended, one row each."""
+
+    y: np.ndarray
+    values: np.ndarray
+    gradient_norms: np.ndarray
+    iterations: np.ndarray
+    convex: np.ndarray
 
 
 def _search_one(
-    objective: Objective, start: np.ndarray, lower: np.ndarray, upper: np.ndarray, beta: float | None = None
-) -> _Found:
+    objective: Objective, y: np.ndarray, lower: np.ndarray, upper: np.ndarray, beta: float | None = None
+) -> Ends:
     """Minimise on the data themselves; what ends on a saddle point is pushed off it and run again."""
-    space, n = objective.space, objective.size
+    n = objective.size
 
     def at(y: np.ndarray) -> tuple[np.ndarray, ...]:
         return evaluate(objective, y, beta)
 
-    y = np.clip(np.asarray(space.to_y(start), float), lower, upper)
+    y = np.clip(y, lower, upper)
     for _ in range(4):
         end = newton.one(at, y, lower, upper, AIM * n)
         y, free = end.y, newton.free_of(end.y, end.gradient, lower, upper)
@@ -248,8 +216,7 @@ def _search_one(
         if convex or norm > ENOUGH * n or not np.isfinite(end.value):
             break
         y = np.clip(y + 0.1 * np.linalg.eigh(end.hessian)[1][:, 0], lower, upper)
-    parts = (end.y[None], np.array([end.value]), np.array([norm]), np.array([end.iterations]), np.array([convex]))
-    return _judged(objective, *parts, lower, upper)
+    return Ends(*(np.asarray(part)[None] for part in (end.y, end.value, norm, end.iterations, convex)))
 
 
 def _is_convex(hessian: np.ndarray, free: np.ndarray) -> bool:
@@ -263,48 +230,19 @@ def _is_convex(hessian: np.ndarray, free: np.ndarray) -> bool:
     return bool(np.isfinite(inner).all())
 
 
-def _judged(
-    objective: Objective, y: np.ndarray, values: np.ndarray, norms: np.ndarray, iterations: np.ndarray,
-    convex: np.ndarray, lower: np.ndarray, upper: np.ndarray,
-) -> _Found:  # fmt: skip
+def judged(objective: Objective, ends: Ends, lower: np.ndarray, upper: np.ndarray) -> _Found:
     """How each search ended."""
-    space = objective.space
-    small = norms <= ENOUGH * objective.size
+    space, y = objective.space, ends.y
+    small = ends.gradient_norms <= ENOUGH * objective.size
     natural_low, natural_high = space.edges
     wall = ((y <= lower + 1e-9) & (lower > natural_low)) | ((y >= upper - 1e-9) & (upper < natural_high))
     edge = (y <= natural_low) | (y >= natural_high)
     outcomes = np.select(
-        [~np.isfinite(values), wall.any(axis=1), ~small | ~convex, edge.any(axis=1)],
+        [~np.isfinite(ends.values), wall.any(axis=1), ~small | ~ends.convex, edge.any(axis=1)],
         [Outcome.FAILED, Outcome.ESCAPED, Outcome.FAILED, Outcome.BOUNDARY],
         Outcome.CONVERGED,
     )
-    return _Found(space.from_y(y), values, norms, tuple(map(Outcome, outcomes)), iterations, y)
-
-
-def _filled(part: Array, size: int) -> Array:
-    """The first of a batch repeated at its end, up to the batch size."""
-    return jnp.concatenate([part, jnp.repeat(part[:1], size - len(part), axis=0)]) if len(part) < size else part
-
-
-def _descend(
-    objective: Objective, term_weights: Any, y: np.ndarray, lower: np.ndarray, upper: np.ndarray
-) -> tuple[np.ndarray, ...]:
-    """Run one batch; what ends on a saddle point is pushed off it and run again."""
-    n = objective.size
-    for _ in range(4):
-        *ends, hessians = map(
-            np.array,
-            _minimise_batch(
-                objective.problem, objective.space, y, lower, upper, AIM * n, objective.table, term_weights
-            ),
-        )
-        y, values, norms, _, convex = ends
-        saddles = np.flatnonzero(~convex & (norms <= ENOUGH * n) & np.isfinite(values))
-        if not len(saddles):
-            break
-        for b in saddles:
-            y[b] = np.clip(y[b] + 0.1 * np.linalg.eigh(hessians[b])[1][:, 0], lower, upper)
-    return tuple(ends)
+    return _Found(space.from_y(y), ends.values, ends.gradient_norms, tuple(map(Outcome, outcomes)), ends.iterations, y)
 
 
 def minimise(objective: Objective, start: Any = None) -> Minimum:
@@ -327,7 +265,7 @@ def minimise(objective: Objective, start: Any = None) -> Minimum:
     space = objective.space
     begin = first_guess(objective) if start is None else interior(space, space.flatten(start), open_only=True)
     lower, upper = box(space, begin)
-    found = _search_one(objective, begin, lower, upper)
+    found = judged(objective, _search_one(objective, space.to_y(begin), lower, upper), lower, upper)
     y, names = found.y[0], np.array(space.names)
     touching, theta = (y <= lower + 1e-9) | (y >= upper - 1e-9), space.unflatten(found.vectors[0])
     ends = space.from_y(np.stack([lower, upper]))
@@ -352,26 +290,12 @@ def mode(objective: Objective, beta: float, around: Minimum, start: np.ndarray) 
     """
     space = objective.space
     lower, upper = np.sort(space.to_y(np.stack([around.lower, around.upper])), axis=0)
-    return _search_one(objective, space.from_y(start), lower, upper, beta).y[0]
-
-
-def minimise_many(
-    objective: Objective,
-    weights: Float[np.ndarray, "b u"],
-    around: Minimum,
-    advance: Callable[[int], None] = lambda done: None,
-) -> Minima:
-    """Minimisers under each row of ``weights``, all started at the full data's minimum."""
-    space = objective.space
-    lower, upper = (space.to_y(end) for end in (around.lower, around.upper))
-    lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
-    found = _search(objective, weights, around.vector, lower, upper, advance)
-    return Minima(found.vectors, found.values, found.gradient_norms, found.outcomes)
+    return _search_one(objective, start, lower, upper, beta).y[0]
 
 
 def require(minimum: Minimum, objective: Objective) -> Minimum:
     """The same minimum if it is one; otherwise an error that explains."""
-    if minimum.outcome in (Outcome.CONVERGED, Outcome.BOUNDARY):
+    if minimum.usable:
         return minimum
     flat = flat_parameters(objective, minimum)
     if flat:

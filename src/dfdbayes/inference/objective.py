@@ -129,7 +129,7 @@ def second_order_of(problem: Problem, theta: Any, table: Any, weights: Any) -> O
 
 
 def in_batches(
-    function: Callable[[np.ndarray], tuple[Array, ...]], items: np.ndarray, size: int = BATCH
+    function: Callable[[np.ndarray], tuple[Any, ...]], items: np.ndarray, size: int = BATCH
 ) -> tuple[np.ndarray, ...]:
     """Apply a compiled function to slices of one size (the last one filled up), so it compiles once."""
     parts = []

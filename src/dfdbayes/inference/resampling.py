@@ -25,8 +25,9 @@ from ..data.sites import Units, blocks_of, clusters_of, rows_of
 from ..errors import DataError, ModelError, SettingError
 from ..models.base import AbstractModel
 from ..models.exponential_tables import LARGE
-from .minimise import Minima, Minimum, Outcome, minimise_many
+from .minimise import Minima, Minimum, Outcome
 from .objective import Objective
+from .replicates import minimise_many
 
 KINDS = ("multinomial", "dirichlet")
 FEWEST_CLUSTERS = 10
