@@ -10,11 +10,14 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 from jaxtyping import Array, Float
+from scipy import linalg
 
 from ..._util.checkpoint import NOTHING, Checkpoint
 
 AT_ONCE = 64  # densities evaluated side by side, at most
 IN_CACHE = 2**16  # numbers of their tables
+CLOSE = 1e-4  # how much higher the log density may be at its mode
+LEAST = 1e-9  # curvature of a direction, as a share of its parameters' own
 
 
 class LogDensity(Protocol):
@@ -95,8 +98,9 @@ def centre(log_density: LogDensity, inputs: Any, start: np.ndarray, steps: int =
 
     mode, (value, gradient, hessian) = start, evaluate(start)
     for _ in range(steps):
-        factor = np.linalg.cholesky(_covariance(hessian))
-        move = -factor @ (factor.T @ gradient)
+        move = -_covariance(hessian) @ gradient
+        if -0.5 * gradient @ move < CLOSE:
+            break
         for shrink in 0.5 ** np.arange(12):
             trial = evaluate(mode + shrink * move)
             if trial[0] < value and all(np.isfinite(part).all() for part in trial):
@@ -104,7 +108,7 @@ def centre(log_density: LogDensity, inputs: Any, start: np.ndarray, steps: int =
         else:
             break
         gained, mode, (value, gradient, hessian) = value - trial[0], mode + shrink * move, trial
-        if gained < 1e-4:
+        if gained < CLOSE:
             break
     return Centre(mode, np.linalg.cholesky(_covariance(hessian)))
 
@@ -114,9 +118,15 @@ def _covariance(hessian: np.ndarray) -> np.ndarray:
     if not np.isfinite(hessian).all():
         return 0.01 * np.eye(len(hessian))
     scale = np.sqrt(np.maximum(np.abs(np.diag(hessian)), 1e-12 * np.abs(hessian).max() + 1e-300))
-    values, vectors = np.linalg.eigh(hessian / scale / scale[:, None])  # units of measurement do not matter
-    covariance = (vectors / np.maximum(values, 1e-9)) @ vectors.T / scale / scale[:, None]
-    return 0.5 * (covariance + covariance.T)
+    scaled = hessian / scale / scale[:, None]  # units of measurement do not matter
+    try:
+        linalg.cholesky(scaled - LEAST * np.eye(len(scale)), lower=True, check_finite=False)
+    except linalg.LinAlgError:
+        values, vectors = linalg.eigh(scaled)
+        covariance = (vectors / np.maximum(values, LEAST)) @ vectors.T
+        return 0.5 * (covariance + covariance.T) / scale / scale[:, None]
+    lower = linalg.lapack.dpotri(linalg.cholesky(scaled, lower=True, check_finite=False), lower=1)[0]
+    return (np.tril(lower) + np.tril(lower, -1).T) / scale / scale[:, None]
 
 
 def cells(table: Any) -> int:

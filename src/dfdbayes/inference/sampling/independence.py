@@ -3,7 +3,7 @@
 A calibrated posterior is nearly normal, and then draws from a normal approximation need little correction: one value
 of the density for each draw, and no gradient. Parameters that may lie on an edge are proposed as they are; what falls
 outside is refused. The approximation is the one at the mode first, and then has the mean and the covariance that
-importance weights give, until these are even or three times. How heavy the tail of the last weights is (Pareto k;
+importance weights give, until these are even or four times. How heavy the tail of the last weights is (Pareto k;
 Vehtari et al., 2024) and how many draws they are worth say whether that is enough; `Auto` turns to gradients where it
 is not.
 """
@@ -24,7 +24,8 @@ from .base import Centre, Draws, LogDensity, Task, at_once
 
 BLOCK = 1024  # densities evaluated in one compiled call
 PILOT = 1024  # proposals that an approximation is refined from,
-REFINEMENTS = 3  # so many times at most
+REFINEMENTS = 4  # so many times at most,
+FEW = 200  # where parameters are not so many that nothing is learned of their covariance
 HEAVY = 0.7  # Pareto k beyond which importance weights are not to be trusted
 GOOD = 0.5  # share of pilot draws that importance weights are worth from which an approximation stays as it is
 FIRST = 10  # proposals of which the best one begins a chain
@@ -52,13 +53,17 @@ class Independence:
     def approximation(self, task: Task) -> tuple[Centre, float]:
         """The approximation in straightened coordinates, and which share of its draws importance weights are worth."""
         rng = np.random.default_rng([task.seed, 2])
-        around, share = _straight(task.log_density, task.around), 0.0
-        for _ in range(REFINEMENTS):
-            proposed, _, weights = _proposed(task.log_density, task.inputs, around, (1, PILOT), rng)
+        kept = around = _straight(task.log_density, task.around)
+        best, few = 0.0, len(around.mode) <= FEW
+        for _ in range(REFINEMENTS if few else 1):
+            size = (1, PILOT if few else PILOT // 4)
+            proposed, _, weights = _proposed(task.log_density, task.inputs, around, size, rng)
             before, (around, share) = around, _refined(proposed[0], weights[0], around)
+            if share > best:
+                kept, best = before, share
             if around is before:
                 break
-        return around, share
+        return kept, best
 
     def drawn(self, task: Task, around: Centre) -> Draws:
         """A chain of proposals from an approximation."""
