@@ -24,6 +24,8 @@ from ..errors import ModelError
 from .base import AbstractModel, Row
 from .families import AbstractFamily, BinaryFamily, CountFamily, Linked, Rows, on_link
 from .graphs import Graph
+from .network import Pairwise
+from .pairwise_regression import PairwiseRegressionTable
 from .parameters import Parameter, Space
 from .regression_tables import RegressionConditionals, RegressionLikelihood, RegressionTable
 from .tables import FlipConditionals, LikelihoodConditionals, Prepared
@@ -133,7 +135,16 @@ class Regression(AbstractModel):
             labels[design.parameter] = labels_of(own, design.labels)
         return replace(self, family=Linked(base), space=self.space.labelled(labels))
 
+    @property
+    def pairwise(self) -> Pairwise | None:
+        """The base, if it has a parameter for every node and edge, and predictors are these parameters themselves."""
+        formulas = {term.parameter for term in self.terms}
+        bent = [p for p in self.family.parameters if p.name in formulas and np.isfinite(p.support).any()]
+        return self.base if isinstance(self.base, Pairwise) and not bent else None
+
     def table(self, sites: Sites) -> Prepared:
+        if self.pairwise is not None:
+            return PairwiseRegressionTable.of(self, self.pairwise, sites)
         return RegressionTable.of(self, sites)
 
     def conditionals(self, sites: Sites) -> Prepared:
