@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .report.runs import rerun
     from .results import evidence
     from .results.fit_result import Fit, load
+    from .results.groups import GroupDifferences, group_differences
     from .results.predictive import prior_predictive
     from .simulators import simulate
 
@@ -46,6 +47,7 @@ __all__ = [
     "ExponentialFamily",
     "Finite",
     "Fit",
+    "GroupDifferences",
     "Integers",
     "Minimum",
     "Model",
@@ -64,6 +66,7 @@ __all__ = [
     "evidence",
     "fit",
     "graphs",
+    "group_differences",
     "kernels",
     "load",
     "losses",
@@ -107,6 +110,7 @@ _MODULES = {
     "report.runs": "rerun",
     "results.evidence": "evidence",
     "results.fit_result": "Fit load",
+    "results.groups": "GroupDifferences group_differences",
     "results.predictive": "prior_predictive",
     "simulators": "simulate",
 }

@@ -22,7 +22,7 @@ from ..data.formulas import INTERCEPT, Design
 from ..data.sites import Sites
 from ..errors import ModelError
 from .base import AbstractModel, Row
-from .families import AbstractFamily, BinaryFamily, CountFamily, Linked, Rows, on_link
+from .families import AbstractFamily, BinaryFamily, CountFamily, Linked, Rows, off_link, on_link
 from .graphs import Graph
 from .network import Pairwise
 from .pairwise_regression import PairwiseRegressionTable
@@ -98,6 +98,15 @@ class Regression(AbstractModel):
     def graph(self) -> Graph | None:
         return None if self.base is None else self.base.graph
 
+    @property
+    def varying(self) -> frozenset[str]:
+        """Parameters that have a formula."""
+        return frozenset(term.parameter for term in self.terms)
+
+    def design(self, name: str) -> Design:
+        """The formula of a parameter that has one."""
+        return next(design for design in self.designs if design.parameter == name)
+
     def of_rows(self, named: dict[str, Array], given: Float[Array, "u q"]) -> Rows:
         """What the family needs of every row, from coefficients by name and covariates."""
         predictors: Rows = {}
@@ -135,11 +144,26 @@ class Regression(AbstractModel):
             labels[design.parameter] = labels_of(own, design.labels)
         return replace(self, family=Linked(base), space=self.space.labelled(labels))
 
+    def at(self, name: str, coefficients: np.ndarray, terms: np.ndarray, offset: float = 0.0) -> np.ndarray:
+        """A parameter where its formula's terms are ``terms``, from draws (..., k) of its coefficients."""
+        own = next(p for p in self.family.parameters if p.name == name)
+        if name not in self.varying:
+            return coefficients
+        lines = coefficients.reshape(*coefficients.shape[:-1], len(terms), own.size)
+        return off_link(own, np.einsum("q,...qe->...e", terms, lines) + offset)
+
+    def average(self, name: str, data: Dataset) -> tuple[np.ndarray, float]:
+        """The average of a parameter's terms over the data, and that of its offset."""
+        term = next((term for term in self.terms if term.parameter == name), None)
+        if term is None or data.given is None:
+            return np.ones(1), 0.0
+        mean = np.average(data.given, axis=0, weights=data.counts)
+        return mean[term.first : term.first + term.terms], 0.0 if term.offset is None else float(mean[term.offset])
+
     @property
     def pairwise(self) -> Pairwise | None:
         """The base, if it has a parameter for every node and edge, and predictors are these parameters themselves."""
-        formulas = {term.parameter for term in self.terms}
-        bent = [p for p in self.family.parameters if p.name in formulas and np.isfinite(p.support).any()]
+        bent = [p for p in self.family.parameters if p.name in self.varying and np.isfinite(p.support).any()]
         return self.base if isinstance(self.base, Pairwise) and not bent else None
 
     def table(self, sites: Sites) -> Prepared:
