@@ -98,7 +98,8 @@ def edges(fit: Fit) -> pd.DataFrame:
     Columns: ``from`` and ``to`` (names of columns), ``mean``, ``low`` and ``high`` (95 % interval) of the interaction,
     ``sign`` (of the association: +1, or -1 where large values of one go with small values of the other), ``region``
     (values up to it count as none), ``inside`` (posterior probability of the region), ``prior_inside`` (the prior's,
-    NaN where the priors are not known) and ``evidence``. Strongest edges first.
+    NaN where the priors are not known) and ``evidence``. Strongest edges first. Edges that depend on covariates are
+    those at the average of the formula's terms over the data.
     """
     model = network_of(fit)
     assert fit.model is not None

@@ -115,8 +115,8 @@ def group_differences(fit: Fit, factor: str) -> GroupDifferences:
     Examples
     --------
     >>> import dfdbayes as dfd, pandas as pd
-    >>> together = pd.DataFrame({"tea": [0, 1] * 60, "cake": [0, 1] * 60, "group": "old"})
-    >>> apart = pd.DataFrame({"tea": [0, 1] * 60, "cake": [0, 0, 1, 1] * 30, "group": "young"})
+    >>> together = pd.DataFrame({"tea": [0, 0, 0, 1, 1, 1] * 200, "cake": [0, 0, 1, 0, 1, 1] * 200, "group": "old"})
+    >>> apart = pd.DataFrame({"tea": [0, 0, 1, 1] * 300, "cake": [0, 1, 0, 1] * 300, "group": "young"})
     >>> frame = pd.concat([together, apart])
     >>> fit = dfd.fit("ising-network", frame, formula="~ group", interaction="~ group", sampler="laplace",
     ...               check=False, progress=False)
