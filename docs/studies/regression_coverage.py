@@ -187,7 +187,7 @@ def table() -> str:
 
 HEADING = f"""Coverage in percent of nominal 95 % regions of all coefficients (joint) and intervals of single ones:
 their mean, least and largest. In brackets the number of data sets; the binomial standard error near 95 % is 1.0 for
-500, 1.5 for 200, 2.2 for 100 and 2.8 for 60. `default` is `dfd.fit` with no options but formulas: `{FORMULA}` for
+500, 1.5 for 200, 2.8 for 60 and 4.9 for 20. `default` is `dfd.fit` with no options but formulas: `{FORMULA}` for
 counts (their mean; nu the same for all), `~ group` for intercepts and edges of the network, of which two edges
 differ by 0.8. `beta = 1` is the same loss without calibration. Fits that ended in an error are counted as failed and
 left out. Bold: further from 93 to 97 (from 91 upwards below n = 500) than chance explains. Made by

@@ -85,6 +85,9 @@ def test_links_that_are_bent_have_the_general_table():
     made, data = regression("poisson-graphical", rows("counts"), interaction="~ group")
     sites = Sites(data, made.domain, rows_of(data))
     assert isinstance(made.table(sites).table, RegressionTable)
+    coefficients, terms = np.random.default_rng(0).normal(0, 1, (4, 9)), np.array([1.0, 0.0, 0.5])
+    wanted = np.exp(coefficients[:, :3] + 0.5 * coefficients[:, 6:] + 0.1)
+    np.testing.assert_allclose(made.at("interaction", coefficients, terms, 0.1), wanted)
 
 
 @pytest.fixture(scope="module")
