@@ -92,12 +92,12 @@ def test_links_that_are_bent_have_the_general_table():
 
 @pytest.fixture(scope="module")
 def fit():
-    """Three groups; the edge a - b is 1.5 in the first, 0 in the second and 1.5 in the third."""
+    """Three groups of different sizes; the edge a - b is 1.5 in the first, 0 in the second and 1.5 in the third."""
     model, parts = dfd.models.IsingNetwork(3), []
-    for seed, (level, edge) in enumerate({"old": 1.5, "young": 0.0, "<b>": 1.5}.items()):
+    for seed, (level, edge, size) in enumerate((("old", 1.5, 400), ("young", 0.0, 500), ("<b>", 1.5, 300))):
         theta = {"intercept": np.full(3, -0.3), "interaction": np.array([edge, 0.0, -0.5])}
-        found = dfd.simulate(model, theta, 400, seed=seed).rows
-        parts.append(pd.DataFrame(found, columns=ITEMS).assign(**{"my group": level, "age": np.linspace(-1, 1, 400)}))
+        found = dfd.simulate(model, theta, size, seed=seed).rows
+        parts.append(pd.DataFrame(found, columns=ITEMS).assign(**{"my group": level, "age": [-1, 1] * (size // 2)}))
     terms = "~ C(`my group`, contr.treatment('old')) + age"
     settings = {"formula": terms, "interaction": terms, "columns": ITEMS, "chains": 4, "check": False}
     return small_fits.quietly("ising-network", pd.concat(parts), **settings)
@@ -141,9 +141,9 @@ def test_differences_by_their_definition(fit):
     inverse = np.linalg.inv(shape.information)
     place = [i for i, name in enumerate(names) if "interaction" in name and ":my group" in name]
     away = (shape.centre - inverse @ shape.pull)[place]
-    wald = (1 - 24 / 3 / 400) * away @ np.linalg.solve(inverse[np.ix_(place, place)], away)
+    wald = (1 - 24 / 3 / 300) * away @ np.linalg.solve(inverse[np.ix_(place, place)], away)
     assert found.statistic == pytest.approx(wald, rel=1e-9) and found.p_value == stats.chi2.sf(found.statistic, 6)
-    assert str(found).endswith("on 6 degrees of freedom, p = 0.0016.")
+    assert "on 6 degrees of freedom, p" in str(found) and found.p_value < 0.01
 
 
 def test_verdicts_on_differences(fit):
@@ -159,7 +159,7 @@ def test_verdicts_on_differences(fit):
 
 def test_the_evidence_of_edges_that_vary_is_at_the_average(fit):
     coefficients = fit.posterior["interaction"].values.reshape(-1, 4, 3)
-    weights = np.array([1.0, 1 / 3, 1 / 3, 0.0])
+    weights = np.array([1.0, 3 / 12, 5 / 12, 0.0])
     table = evidence.edges(fit).set_index(["from", "to"]).loc[[("a", "b"), ("a", "c"), ("b", "c")]]
     np.testing.assert_allclose(table["mean"], (weights @ coefficients).mean(axis=0), atol=1e-12)
     prior = fit.model.space.parameters[1].prior
