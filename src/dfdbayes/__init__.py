@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .report.runs import rerun
     from .results import evidence
     from .results.fit_result import Fit
+    from .results.groups import GroupDifferences, group_differences
     from .results.loading import load
     from .results.predictive import prior_predictive
     from .simulators import simulate
@@ -47,6 +48,7 @@ __all__ = [
     "ExponentialFamily",
     "Finite",
     "Fit",
+    "GroupDifferences",
     "Integers",
     "Minimum",
     "Model",
@@ -65,6 +67,7 @@ __all__ = [
     "evidence",
     "fit",
     "graphs",
+    "group_differences",
     "kernels",
     "load",
     "losses",
@@ -108,6 +111,7 @@ _MODULES = {
     "report.runs": "rerun",
     "results.evidence": "evidence",
     "results.fit_result": "Fit",
+    "results.groups": "GroupDifferences group_differences",
     "results.loading": "load",
     "results.predictive": "prior_predictive",
     "simulators": "simulate",

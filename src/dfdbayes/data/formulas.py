@@ -93,6 +93,8 @@ class Design:
     spec : ModelSpec
         How formulaic makes the matrix, also of new data.
     offsets : tuple of ModelSpec
+    names : mapping
+        The columns that words of ``spec`` stand for, where a formula cannot hold their names.
     """
 
     parameter: str
@@ -100,6 +102,7 @@ class Design:
     labels: tuple[str, ...]
     spec: ModelSpec
     offsets: tuple[ModelSpec, ...]
+    names: Mapping[str, str]
 
     @classmethod
     def of(cls, parameter: str, right: str, frame: pd.DataFrame) -> tuple[Design, np.ndarray, np.ndarray | None]:
@@ -129,7 +132,7 @@ class Design:
                 f"row {row + 1}: the offset of {parameter} is {offset[row]} (a logarithm of zero or less?). Correct "
                 "the row or leave it out."
             )
-        made = cls(parameter, right, labels, found.model_spec, tuple(part.model_spec for part in apart))
+        made = cls(parameter, right, labels, found.model_spec, tuple(part.model_spec for part in apart), names)
         return made, matrix, offset
 
     def matrix(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray | None]:
@@ -170,6 +173,45 @@ class Design:
             if kept is not None:
                 found[name] = list(kept)
         return found
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """The columns whose levels have terms of their own, and no others."""
+        alone = [name for name in self.levels if self._terms_of(name)[0] and not self._terms_of(name)[1]]
+        return tuple(self.names.get(name, name) for name in alone)
+
+    def _terms_of(self, name: str) -> tuple[list[Any], list[Any]]:
+        """Terms of a variable alone, and those of it and others."""
+        used = {
+            term: {str(variable) for variable in variables if variable.source == "data"}
+            for term, variables in self.spec.term_variables.items()
+        }
+        ours = [term for term, names in used.items() if name in names]
+        return [term for term in ours if len(used[term]) == 1], [term for term in ours if len(used[term]) > 1]
+
+    def of_levels(self, factor: str) -> tuple[tuple[Any, ...], list[int], Float[np.ndarray, "levels k"]]:
+        """A factor's levels, the reference first; which terms are the factor's own, and what these are at each level.
+
+        The reference is the level at which these terms are zero, or the first.
+        """
+        alias = factor if factor.isidentifier() else _alias(factor)
+        levels, (own, mixed) = self.levels.get(alias), self._terms_of(alias)
+        if not own and not mixed:
+            raise SettingError(f"'{factor}' is not in the formula of {self.parameter}, '~ {self.right}'")
+        if levels is None:
+            raise SettingError(
+                f"'{factor}' is a number in the formula of {self.parameter}, '~ {self.right}'. What to do: write "
+                f"C({factor}), and fit again, if its values are groups."
+            )
+        if mixed:
+            raise SettingError(
+                f"the effect of '{factor}' on {self.parameter} depends on other variables (the term '{mixed[0]}'), so "
+                "that there is not one difference between its levels. What to do: fit again without that term."
+            )
+        matrix = self.spec.subset(own).get_model_matrix(pd.DataFrame({alias: levels})).to_numpy(dtype=float)
+        order = np.argsort(matrix.any(axis=1), kind="stable")
+        places = [place for term in own for place in self.spec.term_indices[term]]
+        return tuple(levels[i] for i in order), places, matrix[order]
 
 
 def readable(label: str, names: Mapping[str, str]) -> str:

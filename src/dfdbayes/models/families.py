@@ -91,7 +91,7 @@ class Linked(AbstractFamily):
         return self.base.space.parameters
 
     def of_rows(self, predictors: Rows) -> Rows:
-        return {p.name: _forward(predictors[p.name], *_ends(p)) for p in self.parameters}
+        return {p.name: off_link(p, predictors[p.name]) for p in self.parameters}
 
     def log_mass_at(self, row: Rows, x: Row) -> Float[Array, ""]:
         return self.base.log_mass_at(row, x)
@@ -110,7 +110,8 @@ class Linked(AbstractFamily):
         return over_rows(of, rows, size)
 
     def spread(self, name: str) -> tuple[float, float]:
-        return (1.0, 1.0) if name == "interaction" else (3.0, 2.0)
+        own = next(p for p in self.parameters if p.name == name)
+        return (1.0, 1.0) if name == "interaction" and not own.closed else (3.0, 2.0)
 
     @property
     def supports_likelihood(self) -> bool:
@@ -126,6 +127,11 @@ def _ends(parameter: Parameter) -> tuple[np.ndarray, np.ndarray]:
 def on_link(parameter: Parameter, value: Any) -> Any:
     """A parameter's value on the scale of its predictor."""
     return _backward(value, *_ends(parameter))
+
+
+def off_link(parameter: Parameter, predictor: Any) -> Any:
+    """A parameter's value from its predictor."""
+    return _forward(predictor, *_ends(parameter))
 
 
 def over_rows(function: Any, rows: Rows, size: int, *more: Any) -> Array:

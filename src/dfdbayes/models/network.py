@@ -92,10 +92,10 @@ class Pairwise(AbstractModel):
 
     def matrix(self, edge: Float[Array, " e"]) -> Float[Array, "d d"]:
         """The symmetric matrix of signed interactions."""
-        return self.sign * jnp.concatenate([edge, jnp.zeros(1)])[self._edge_of]
+        return self.sign * jnp.concatenate([edge, jnp.zeros(1)])[self.edge_of]
 
     @cached_property
-    def _edge_of(self) -> Int[np.ndarray, "d d"]:
+    def edge_of(self) -> Int[np.ndarray, "d d"]:
         """Which edge joins two nodes; one past the last if none does."""
         found = np.full((self.graph.size, self.graph.size), len(self.graph.pairs))
         i, j = self.graph.edges.T
@@ -110,7 +110,7 @@ class Pairwise(AbstractModel):
         """
         d, edges = self.graph.size, len(self.graph.pairs)
         none, nodes = self.space.size, np.arange(d)[:, None]
-        among = np.where(self._edge_of < edges, d + self._edge_of, none)
+        among = np.where(self.edge_of < edges, d + self.edge_of, none)
         place = np.hstack([nodes, among, d + edges + nodes if self.free_power else np.full((d, 1), none)])
         factor = np.ones((d, d + 2))
         factor[:, 1:-1] = self.sign

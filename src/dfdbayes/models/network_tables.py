@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ..data.sites import Sites
 from .normaliser import log_normaliser
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from .network import Pairwise
 
 
-def _columns(array: np.ndarray, size: int) -> Array:
+def columns(array: np.ndarray, size: int) -> Array:
     """Rows as columns, which makes all that is done to them run along memory; zeros up to ``size``."""
     return jax.device_put(pad(np.asarray(array, float), size).T)
 
@@ -50,19 +51,32 @@ class PairwiseTable(AbstractTable):
 
     @staticmethod
     def of(model: Pairwise, sites: Sites) -> Prepared:
-        rows, size = sites.rows, padded_size(len(sites.rows))
-        if model.counts:
-            down_curve = np.where(sites.minus != 0, np.log(np.maximum(rows, 1)), 0.0)
-            up_curve = np.log(rows + 1.0)
-        else:
-            down_curve = up_curve = np.zeros(rows.shape)
-        parts = (rows, sites.down - rows, down_curve, sites.minus, rows - sites.up, up_curve, sites.plus)
-        return by_row(sites, PairwiseTable(model, *(_columns(part, size) for part in parts)), size)
+        size = padded_size(len(sites.rows))
+        return by_row(sites, PairwiseTable(model, *moves(model, sites, size)), size)
 
-    def log_ratios(self, theta: Theta) -> tuple[Array, Array]:
+    @property
+    def base(self) -> Pairwise:
+        """The model that says which nodes have edges."""
+        return self.model
+
+    def predictors(self, theta: Theta) -> tuple[Array, Any]:
+        """What multiplies the step of each node, and what its change of -log x!."""
         intercept, interaction, nu = self.model.parts(self.model.space.unflatten(theta))
         local = intercept[:, None] + self.model.matrix(interaction) @ self.rows
-        power = 1.0 if nu is None else nu[:, None]
+        return local, 1.0 if nu is None else nu[:, None]
+
+    @property
+    def features(self) -> Float[Array, "s u"]:
+        """What the parameters of a node multiply, but for the curve."""
+        return jnp.concatenate([jnp.ones((1, self.rows.shape[1])), self.rows])
+
+    @property
+    def slots(self) -> tuple[Int[np.ndarray, "d s"], Float[np.ndarray, "d s"]]:
+        """Which parameter (one past the last for none) multiplies each feature of a node, the curve last; its sign."""
+        return self.model.slots
+
+    def log_ratios(self, theta: Theta) -> tuple[Array, Array]:
+        local, power = self.predictors(theta)
         return self.down * local + power * self.down_curve, self.up * local + power * self.up_curve
 
     def total(self, minus: Array, plus: Array, weights: Any) -> Float[Array, ""]:
@@ -74,13 +88,13 @@ class PairwiseTable(AbstractTable):
     def second_order(self, minus: Function, plus: Function, theta: Theta, weights: Any) -> SecondOrder:
         """A log-ratio of node j depends on that node's own parameters only, and linearly.
 
-        So the Hessian is made of one small matrix for each node, over the features 1, x_1 ... x_d and the curve.
+        So the Hessian is made of one small matrix for each node, over the features (1, x_1 ... x_d) and the curve.
         """
         u, v = self.log_ratios(theta)
         value = self.total(minus(u), plus(v), weights)
         minus1, minus2 = (self.minus * weights[None, :] * part for part in _derivatives(minus, u))
         plus1, plus2 = (self.plus * weights[None, :] * part for part in _derivatives(plus, v))
-        features = jnp.concatenate([jnp.ones((1, self.rows.shape[1])), self.rows])
+        features = self.features
 
         def moments(minus: Array, plus: Array, power: int) -> list[Array]:
             """Sums over the two ratios with 0 to ``power`` factors of the curve and the others of the step."""
@@ -98,20 +112,37 @@ class PairwiseTable(AbstractTable):
         bottom = jnp.concatenate([across[:, None, :], jnp.sum(curve, axis=1)[:, None, None]], axis=2)
         blocks = jnp.concatenate([top, bottom], axis=1)
 
-        place, factor = self.model.slots
+        place, factor = self.slots
         gradient = jnp.zeros(len(theta) + 1).at[place].add(factor * slopes)
         signed = factor[:, :, None] * blocks * factor[:, None, :]
         hessian = jnp.zeros((len(theta) + 1, len(theta) + 1)).at[place[:, :, None], place[:, None, :]].add(signed)
         return value, gradient[:-1], hessian[:-1, :-1]
 
     def lines(self, minus: Function, plus: Function, theta: Theta) -> Float[Array, "u p"]:
+        return jnp.concatenate(list(self.slopes(minus, plus, theta).values())).T
+
+    def slopes(self, minus: Function, plus: Function, theta: Theta) -> dict[str, Float[Array, "k u"]]:
+        """The gradient of every row with respect to the entries that each parameter has there."""
         u, v = self.log_ratios(theta)
         down, up = self.minus * _derivatives(minus, u)[0], self.plus * _derivatives(plus, v)[0]
-        slope, (i, j) = down * self.down + up * self.up, self.model.graph.edges.T
-        parts = [slope, self.model.sign * (slope[i] * self.rows[j] + slope[j] * self.rows[i])]
-        if self.model.free_power:
-            parts.append(down * self.down_curve + up * self.up_curve)
-        return jnp.concatenate(parts).T
+        slope, (i, j) = down * self.down + up * self.up, self.base.graph.edges.T
+        parts = {
+            "intercept": slope,
+            "interaction": self.base.sign * (slope[i] * self.rows[j] + slope[j] * self.rows[i]),
+        }
+        return parts | ({"nu": down * self.down_curve + up * self.up_curve} if self.base.free_power else {})
+
+
+def moves(model: Pairwise, sites: Sites, size: int) -> Iterator[Array]:
+    """The arrays of a table, after its model."""
+    rows = sites.rows
+    if model.counts:
+        down_curve = np.where(sites.minus != 0, np.log(np.maximum(rows, 1)), 0.0)
+        up_curve = np.log(rows + 1.0)
+    else:
+        down_curve = up_curve = np.zeros(rows.shape)
+    parts = (rows, sites.down - rows, down_curve, sites.minus, rows - sites.up, up_curve, sites.plus)
+    return (columns(part, size) for part in parts)
 
 
 def _derivatives(function: Function, at: Array) -> tuple[Array, Array]:
@@ -134,7 +165,7 @@ class CountConditionals(AbstractConditionals):
     @staticmethod
     def of(model: Pairwise, sites: Sites) -> Prepared:
         size = padded_size(len(sites.rows))
-        return by_row(sites, CountConditionals(model, _columns(sites.rows, size)), size)
+        return by_row(sites, CountConditionals(model, columns(sites.rows, size)), size)
 
     def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
         intercept, interaction, nu = self.model.parts(self.model.space.unflatten(theta))

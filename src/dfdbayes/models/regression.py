@@ -22,8 +22,10 @@ from ..data.formulas import INTERCEPT, Design, Observed
 from ..data.sites import Sites
 from ..errors import ModelError
 from .base import AbstractModel, Row
-from .families import AbstractFamily, BinaryFamily, CountFamily, Linked, Rows, on_link
+from .families import AbstractFamily, BinaryFamily, CountFamily, Linked, Rows, off_link, on_link
 from .graphs import Graph
+from .network import Pairwise
+from .pairwise_regression import PairwiseRegressionTable
 from .parameters import Parameter, Space
 from .regression_tables import RegressionConditionals, RegressionLikelihood, RegressionTable
 from .tables import FlipConditionals, LikelihoodConditionals, Prepared
@@ -104,6 +106,15 @@ class Regression(AbstractModel):
     def graph(self) -> Graph | None:
         return None if self.base is None else self.base.graph
 
+    @property
+    def varying(self) -> frozenset[str]:
+        """Parameters that have a formula."""
+        return frozenset(term.parameter for term in self.terms)
+
+    def design(self, name: str) -> Design:
+        """The formula of a parameter that has one."""
+        return next(design for design in self.designs if design.parameter == name)
+
     def of_rows(self, named: dict[str, Array], given: Float[Array, "u q"]) -> Rows:
         """What the family needs of every row, from coefficients by name and covariates."""
         predictors: Rows = {}
@@ -141,7 +152,31 @@ class Regression(AbstractModel):
             labels[design.parameter] = labels_of(own, design.labels)
         return replace(self, family=Linked(base), space=self.space.labelled(labels))
 
+    def at(self, name: str, coefficients: np.ndarray, terms: np.ndarray, offset: float = 0.0) -> np.ndarray:
+        """A parameter where its formula's terms are ``terms``, from draws (..., k) of its coefficients."""
+        own = next(p for p in self.family.parameters if p.name == name)
+        if name not in self.varying:
+            return coefficients
+        lines = coefficients.reshape(*coefficients.shape[:-1], len(terms), own.size)
+        return off_link(own, np.einsum("q,...qe->...e", terms, lines) + offset)
+
+    def average(self, name: str, data: Dataset) -> tuple[np.ndarray, float]:
+        """The average of a parameter's terms over the data, and that of its offset."""
+        term = next((term for term in self.terms if term.parameter == name), None)
+        if term is None or data.given is None:
+            return np.ones(1), 0.0
+        mean = np.average(data.given, axis=0, weights=data.counts)
+        return mean[term.first : term.first + term.terms], 0.0 if term.offset is None else float(mean[term.offset])
+
+    @property
+    def pairwise(self) -> Pairwise | None:
+        """The base, if it has a parameter for every node and edge, and predictors are these parameters themselves."""
+        bent = [p for p in self.family.parameters if p.name in self.varying and np.isfinite(p.support).any()]
+        return self.base if isinstance(self.base, Pairwise) and not bent else None
+
     def table(self, sites: Sites) -> Prepared:
+        if self.pairwise is not None:
+            return PairwiseRegressionTable.of(self, self.pairwise, sites)
         return RegressionTable.of(self, sites)
 
     def conditionals(self, sites: Sites) -> Prepared:
@@ -262,6 +297,16 @@ def _margin(family: AbstractFamily, own: Parameter, data: Dataset) -> np.ndarray
     return np.zeros(own.size)
 
 
+def _expected(family: AbstractFamily, own: Parameter, data: Dataset) -> np.ndarray:
+    """Where the prior of a constant is centred: at the margin, or at the first quartile of the parameter's own prior.
+
+    The latter where a parameter that may be zero is only searched for from next to there.
+    """
+    if isinstance(family, Linked) and own.closed:
+        return np.asarray(on_link(own, Space((own,)).prior_quantiles([0.25])[0]))
+    return _margin(family, own, data)
+
+
 def _coefficients(
     family: AbstractFamily, own: Parameter, design: Design, matrix: np.ndarray, shift: np.ndarray, data: Dataset
 ) -> Parameter:
@@ -281,6 +326,6 @@ def _coefficients(
         place = design.labels.index(INTERCEPT)
         far = np.where(np.arange(len(mean)) == place, 0.0, np.where(binary, 0.0, mean) * widths)
         widths[place] = np.sqrt(of_constant**2 + np.sum(far**2))
-        centres[place] = _margin(family, own, data) - float(weights @ shift)
+        centres[place] = _expected(family, own, data) - float(weights @ shift)
     prior = dist.Normal(centres.reshape(-1), np.repeat(widths, own.size))
     return Parameter(own.name, prior, shape=(len(design.labels) * own.size,), labels=labels_of(own, design.labels))

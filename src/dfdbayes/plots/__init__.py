@@ -6,7 +6,7 @@ Every function returns a `matplotlib.figure.Figure`: show it in a notebook, or w
 from .base import MOST
 from .draws import MOST_PAIRS, calibration, intervals, pairs, posterior, trace
 from .observed import correlations, data, lattice, predictive
-from .structure import MOST_EDGES, network
+from .structure import MOST_EDGES, group_networks, network
 from .studies import comparison, coverage
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "correlations",
     "coverage",
     "data",
+    "group_networks",
     "intervals",
     "lattice",
     "network",

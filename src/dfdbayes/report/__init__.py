@@ -29,6 +29,7 @@ def render(fit: Fit) -> str:
         "What was fitted and how": sections.model(fit),
         "Estimates": sections.estimates(fit, summary),
         "Network": sections.network(fit) if evidence.is_network(fit) else "",
+        "Groups": sections.groups(fit),
         "Posterior": sections.posterior(fit),
         "Calibration": sections.calibration(fit),
         "Chains": sections.chains(fit, summary),

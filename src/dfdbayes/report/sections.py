@@ -11,6 +11,7 @@ from .. import plots
 from ..data import describe as glance
 from ..plots.observed import grid_of
 from ..results import evidence
+from ..results import groups as group_differences
 from ..results.checks import Checks
 from ..results.fit_result import Fit
 from ..results.predictive import MOST_CORRELATIONS
@@ -156,6 +157,38 @@ def network(fit: Fit) -> str:
         + html.figure(plots.network(fit, table), caption)
         + html.paragraph(evidence.rule(fit), "quiet")
         + html.table(shown, rest="in dfdbayes.evidence.edges(fit)")
+    )
+
+
+def groups(fit: Fit) -> str:
+    """How the networks of groups differ, for every factor on the edges."""
+    return "\n".join(_of_factor(fit, factor) for factor in group_differences.factors(fit))
+
+
+def _of_factor(fit: Fit, factor: str) -> str:
+    found = group_differences.group_differences(fit, factor)
+    table = found.table
+    shown = pd.DataFrame(
+        {
+            "levels": [f"{a} − {b}" for a, b in zip(table["group"], table["reference"], strict=True)],
+            "estimates": [f"{a:.3g}, {b:.3g}" for a, b in zip(table["in_group"], table["in_reference"], strict=True)],
+            "difference": table["difference"].to_numpy(),
+            "95 % interval": html.between(table["low"], table["high"]),
+            "P(alike)": [f"{p:.1%}" for p in table["inside"]],
+            "Bayes factor": ["unknown" if np.isnan(b) else f"{b:.2g}" for b in table["bayes_factor"]],
+            "verdict": table["verdict"].to_numpy(),
+        },
+        index=pd.Index([f"{a} – {b}" for a, b in zip(table["from"], table["to"], strict=True)], name="edge"),
+    )
+    caption = (
+        f"Networks of {factor} on one scale, and differences from {found.levels[0]}. Width: strength; colour: sign. "
+        "Full line: different; dashed: inconclusive; dotted grey: alike."
+    )
+    return (
+        html.paragraph(str(found))
+        + html.figure(plots.group_networks(fit, factor, found), caption, large=True)
+        + html.paragraph(group_differences.rule(fit), "quiet")
+        + html.table(shown, rest=f"in dfdbayes.group_differences(fit, '{factor}').table")
     )
 
 

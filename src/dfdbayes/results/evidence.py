@@ -17,19 +17,23 @@ inconclusive
     neither.
 
 An edge that is certainly not zero and certainly too small to matter is absent.
+
+Edges that depend on covariates (``interaction="~ group"``) are shown at the average of the formula's terms over the
+data; `dfdbayes.group_differences` tells the groups of a factor apart.
 """
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
 from ..data import describe as glance
 from ..errors import ModelError
+from ..models.base import AbstractModel
 from ..models.network import Pairwise
-from ..models.parameters import Parameter
+from ..models.parameters import Parameter, Space
+from ..models.regression import Regression
 from .fit_result import Fit
 
 LEVEL = 0.95
@@ -41,25 +45,45 @@ PRESENT, ABSENT, INCONCLUSIVE = "present", "absent", "inconclusive"
 
 def is_network(fit: Fit) -> bool:
     """Whether the fit's model has a parameter for every edge of a graph."""
-    return isinstance(fit.model, Pairwise) and bool(fit.model.graph.pairs)
+    base = _base(fit)
+    return base is not None and bool(base.graph.pairs)
 
 
-def _network(fit: Fit) -> Pairwise:
-    if not isinstance(fit.model, Pairwise) or not fit.model.graph.pairs:
+def varies(fit: Fit) -> bool:
+    """Whether the edges of a network depend on covariates."""
+    return is_network(fit) and isinstance(fit.model, Regression) and "interaction" in fit.model.varying
+
+
+def _base(fit: Fit) -> Pairwise | None:
+    found = fit.model.base if isinstance(fit.model, Regression) else fit.model
+    return found if isinstance(found, Pairwise) else None
+
+
+def network_of(fit: Fit) -> Pairwise:
+    """The fit's model, or the one whose parameters depend on covariates, if it has a parameter for every edge."""
+    base = _base(fit)
+    if base is None or not base.graph.pairs:
         raise ModelError(
             f"'{fit.settings['model']}' has no parameter for each edge; networks are IsingNetwork, PoissonGraphical "
             "and ConwayMaxwellPoissonGraphical"
         )
-    return fit.model
+    return base
 
 
-def _interaction(model: Pairwise) -> Parameter:
+def _interaction(model: AbstractModel) -> Parameter:
     return next(p for p in model.space.parameters if p.name == "interaction")
+
+
+def _of_edges(fit: Fit, drawn: Float[np.ndarray, "s k"]) -> Float[np.ndarray, "s e"]:
+    """Interactions from draws of the parameter; where they depend on covariates, at the average of the terms."""
+    if not isinstance(fit.model, Regression):
+        return drawn
+    return fit.model.at("interaction", drawn, *fit.model.average("interaction", fit.data))
 
 
 def regions(fit: Fit) -> Float[np.ndarray, " e"]:
     """For every edge, how large an interaction may be and still count as none."""
-    model = _network(fit)
+    model = network_of(fit)
     if not model.counts:
         spins = min(model.domain.coordinate(0).levels) < 0  # x_i x_j then goes from -1 to 1
         return np.full(len(model.graph.pairs), ODDS / 4 if spins else ODDS)
@@ -74,18 +98,19 @@ def edges(fit: Fit) -> pd.DataFrame:
     Columns: ``from`` and ``to`` (names of columns), ``mean``, ``low`` and ``high`` (95 % interval) of the interaction,
     ``sign`` (of the association: +1, or -1 where large values of one go with small values of the other), ``region``
     (values up to it count as none), ``inside`` (posterior probability of the region), ``prior_inside`` (the prior's,
-    NaN where the priors are not known) and ``evidence``. Strongest edges first.
+    NaN where the priors are not known) and ``evidence``. Strongest edges first. Edges that depend on covariates are
+    those at the average of the formula's terms over the data.
     """
-    model = _network(fit)
-    parameter = _interaction(model)
-    draws = fit.posterior[parameter.name].values.reshape(-1, parameter.size)
+    model = network_of(fit)
+    assert fit.model is not None
+    draws = _of_edges(fit, fit.posterior["interaction"].values.reshape(-1, _interaction(fit.model).size))
     region = regions(fit)
     low, high = np.quantile(draws, [0.5 * (1 - LEVEL), 0.5 * (1 + LEVEL)], axis=0)
     inside = (np.abs(draws) <= region).mean(axis=0)
     known = "prior of interaction" not in fit.missing
-    before = _prior_inside(model, region) if known else np.full(len(region), np.nan)
+    before = _prior_inside(fit, region) if known else np.full(len(region), np.nan)
     there = inside <= 1 - LEVEL if model.counts else (low > 0) | (high < 0)
-    gone = (inside >= LEVEL) & _raised(inside, before) & ~_beyond(fit, model)
+    gone = (inside >= LEVEL) & raised(inside, before) & ~_beyond(fit, model)
     undecided = np.where(there & (inside < LEVEL), PRESENT, INCONCLUSIVE)
     i, j = model.graph.edges.T
     names = np.array(fit.data.columns, dtype=object)
@@ -119,14 +144,13 @@ def _beyond(fit: Fit, model: Pairwise) -> np.ndarray:
     return together / np.maximum(spread[i] * spread[j], 1e-12) > 3.0 / np.sqrt(max(fit.data.n, 1))
 
 
-def _prior_inside(model: Pairwise, region: np.ndarray) -> Float[np.ndarray, " e"]:
-    parameter = _interaction(model)
-    draws = np.asarray(parameter.prior.sample(jax.random.key(0), (4001,)))
-    draws = np.broadcast_to(draws.reshape(4001, -1), (4001, parameter.size))
-    return (np.abs(draws**2 if parameter.square else draws) <= region).mean(axis=0)
+def _prior_inside(fit: Fit, region: np.ndarray) -> Float[np.ndarray, " e"]:
+    assert fit.model is not None
+    draws = _of_edges(fit, Space((_interaction(fit.model),)).draw_priors(4001, 0))
+    return (np.abs(draws) <= region).mean(axis=0)
 
 
-def _raised(inside: np.ndarray, before: np.ndarray) -> np.ndarray:
+def raised(inside: np.ndarray, before: np.ndarray) -> np.ndarray:
     """Whether the odds of the region grew enough; not if the prior leaves nothing outside, or is not known."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return (before < 1) & (inside / (1 - inside) >= RAISED * before / (1 - before))
@@ -134,7 +158,7 @@ def _raised(inside: np.ndarray, before: np.ndarray) -> np.ndarray:
 
 def rule(fit: Fit) -> str:
     """The definition of the verdicts for this network, in plain English."""
-    model = _network(fit)
+    model = network_of(fit)
     region = regions(fit)
     if model.counts:
         size = f"{region.min():.3g}" if np.ptp(region) < 1e-12 else f"{region.min():.3g} to {region.max():.3g}"
@@ -153,6 +177,10 @@ def rule(fit: Fit) -> str:
             f"±{region[0]:.3g}), which is odds that differ by less than a fifth."
         )
         there = f"the calibrated {LEVEL:.0%} interval excludes zero, and the edge is not absent"
+    where = ""
+    if varies(fit):
+        where = "Edges depend on covariates here; they are shown at the average of the formula's terms over the data. "
+    none = f"{where}{none}"
     return (
         f"{none} Present: {there}. Absent: at least {LEVEL:.0%} of the calibrated posterior counts as none, and the "
         f"data raised the odds of that at least {RAISED:.0f}-fold over the prior's. Inconclusive: neither; the data "

@@ -1,0 +1,200 @@
+"""Networks whose nodes and edges depend on covariates: their table, differences of groups, and what shows them."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import dfdbayes as dfd
+import small_fits
+from dfdbayes.backends.local import by_client
+from dfdbayes.data.formulas import Design
+from dfdbayes.data.sites import Sites, rows_of
+from dfdbayes.errors import ModelError, SettingError
+from dfdbayes.fitting.regressions import read_regression
+from dfdbayes.models.pairwise_regression import PairwiseRegressionTable
+from dfdbayes.models.regression_tables import RegressionTable
+from dfdbayes.report import render
+from dfdbayes.results import evidence, groups
+from dfdbayes.results.tree import assemble
+
+ITEMS = ["a", "b", "c"]
+
+
+def regression(model, frame, options=None, formula=None, **formulas):
+    reading = {"columns": ITEMS, "weights": None, "missing": "refuse", "cluster": None}
+    source, made = read_regression(
+        by_client(None), model, frame, options, formula, formulas, reading, lambda done, total: None
+    )
+    return made, source.data
+
+
+def rows(kind, size=30):
+    rng = np.random.default_rng(3)
+    values = rng.poisson(1.5, (size, 3)) if kind == "counts" else rng.integers(0, 2, (size, 3))
+    frame = pd.DataFrame(2 * values - 1 if kind == "spins" else values, columns=ITEMS)
+    return frame.assign(group=rng.choice(["x", "y", "z"], size), age=rng.normal(0, 1, size))
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "settings"),
+    [
+        ("ising-network", "binary", {"formula": "~ group", "interaction": "~ group + offset(age)"}),
+        ("ising-network", "binary", {"formula": "~ group * age + offset(age)"}),
+        ("ising-network", "spins", {"interaction": "~ age", "options": {"graph": [(0, 1), (1, 2)], "states": "spins"}}),
+        ("poisson-graphical", "counts", {"formula": "~ group"}),
+        ("cmp-graphical", "counts", {"formula": "~ 0 + group"}),
+    ],
+)
+def test_the_table_of_a_network_is_the_general_one(model, kind, settings):
+    """Value, gradient, Hessian and the gradient of every row, against differentiation of the log mass itself."""
+    made, data = regression(model, rows(kind), **settings)
+    loss = dfd.losses.by_name("ratio")
+    sites = Sites(data, made.domain, rows_of(data), loss.scales)
+    quick, slow = (prepared.table for prepared in (made.table(sites), RegressionTable.of(made, sites)))
+    assert isinstance(quick, PairwiseRegressionTable)
+    rng = np.random.default_rng(1)
+    theta, weights = 0.1 + 0.4 * rng.random(made.space.size), rng.random(len(slow.rows))
+
+    def by_row(theta):
+        u, v = slow.log_ratios(theta)
+        return (slow.minus * loss.minus(u) + slow.plus * loss.plus(v)).sum(axis=1)
+
+    def total(theta):
+        return weights @ by_row(theta)
+
+    @jax.jit
+    def found(theta):
+        return *loss.second_order(theta, quick, weights), loss.lines(theta, quick), quick.row_ratios(theta)
+
+    @jax.jit
+    def wanted(theta):
+        hessian = jax.jacfwd(jax.grad(total))(theta)
+        return total(theta), jax.grad(total)(theta), hessian, jax.jacfwd(by_row)(theta), slow.row_ratios(theta)
+
+    for own, other in zip(found(theta), wanted(theta), strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(loss.value(theta, quick, weights), found(theta)[0], rtol=1e-12)
+
+
+def test_links_that_are_bent_have_the_general_table():
+    """Interactions of counts are not negative: with a formula they are exponentials, and no longer linear."""
+    made, data = regression("poisson-graphical", rows("counts"), interaction="~ group")
+    sites = Sites(data, made.domain, rows_of(data))
+    assert isinstance(made.table(sites).table, RegressionTable)
+    coefficients, terms = np.random.default_rng(0).normal(0, 1, (4, 9)), np.array([1.0, 0.0, 0.5])
+    wanted = np.exp(coefficients[:, :3] + 0.5 * coefficients[:, 6:] + 0.1)
+    np.testing.assert_allclose(made.at("interaction", coefficients, terms, 0.1), wanted)
+
+
+@pytest.fixture(scope="module")
+def fit():
+    """Three groups of different sizes; the edge a - b is 1.5 in the first, 0 in the second and 1.5 in the third."""
+    model, parts = dfd.models.IsingNetwork(3), []
+    for seed, (level, edge, size) in enumerate((("old", 1.5, 400), ("young", 0.0, 500), ("<b>", 1.5, 300))):
+        theta = {"intercept": np.full(3, -0.3), "interaction": np.array([edge, 0.0, -0.5])}
+        found = dfd.simulate(model, theta, size, seed=seed).rows
+        parts.append(pd.DataFrame(found, columns=ITEMS).assign(**{"my group": level, "age": [-1, 1] * (size // 2)}))
+    terms = "~ C(`my group`, contr.treatment('old')) + age"
+    settings = {"formula": terms, "interaction": terms, "columns": ITEMS, "chains": 4, "check": False}
+    return small_fits.quietly("ising-network", pd.concat(parts), **settings)
+
+
+def with_coefficients(fit, draws):
+    """The same fit with other draws of what the edges depend on."""
+    labels = {p.name: p.labels for p in fit.model.space.parameters}
+    named = {"intercept": np.zeros((1, len(draws), 12)), "interaction": draws[None]}
+    return replace(fit, tree=assemble(named, {}, fit.data, labels))
+
+
+def test_differences_by_their_definition(fit):
+    """From the names of coefficients alone; priors are normal, and so are those of differences."""
+    found = dfd.group_differences(fit, "my group")
+    assert found.levels == ("old", "<b>", "young") and found.freedom == 6
+    assert len(found.table) == 9 and found.table["difference"].abs().is_monotonic_decreasing
+    entries = {name: draws.reshape(-1) for name, draws in fit.entries.items()}
+    shape, names = fit.calibration.curvature, list(fit.model.space.names)
+    mean = shape.centre + shape.covariance @ (shape.force - shape.pull)
+    for row in found.table.to_dict("records"):
+        edge = f"{row['from']},{row['to']}"
+        own, other = (
+            np.zeros(1000) if level == "old" else entries[f"interaction[{edge}:my group={level}]"]
+            for level in (row["group"], row["reference"])
+        )
+        base = entries[f"interaction[{edge}]"]  # at the average age, which is zero
+        low, high = np.quantile(own - other, [0.025, 0.975])
+        wanted = [(own + base).mean(), (other + base).mean(), (own - other).mean(), low, high]
+        given = [row[name] for name in ("in_group", "in_reference", "difference", "low", "high")]
+        np.testing.assert_allclose(given, wanted, atol=1e-12)
+        contrast = np.zeros(len(names))
+        for level, sign in ((row["group"], 1.0), (row["reference"], -1.0)):
+            if level != "old":
+                contrast[names.index(f"interaction[{edge}:my group={level}]")] = sign
+        after = stats.norm.pdf(0.0, contrast @ mean, np.sqrt(contrast @ shape.covariance @ contrast))
+        before = stats.norm.pdf(0.0, 0.0, np.sqrt(np.abs(contrast).sum()))
+        assert row["bayes_factor"] == pytest.approx(before / after, rel=0.05)
+    verdicts = found.table.set_index(["from", "to", "group", "reference"])["verdict"]
+    assert verdicts["a", "b", "young", "old"] == verdicts["a", "b", "young", "<b>"] == "different"
+    inverse = np.linalg.inv(shape.information)
+    place = [i for i, name in enumerate(names) if "interaction" in name and ":my group" in name]
+    away = (shape.centre - inverse @ shape.pull)[place]
+    wald = (1 - 24 / 3 / 300) * away @ np.linalg.solve(inverse[np.ix_(place, place)], away)
+    assert found.statistic == pytest.approx(wald, rel=1e-9) and found.p_value == stats.chi2.sf(found.statistic, 6)
+    assert "on 6 degrees of freedom, p" in str(found) and found.p_value < 0.01
+
+
+def test_verdicts_on_differences(fit):
+    """Far apart, certainly close, and neither; by draws of all coefficients."""
+    noise = np.random.default_rng(0).standard_normal((2000, 12))
+    centre, spread = np.zeros(12), np.full(12, 1e-3)
+    centre[3:6], spread[3:6] = [1.0, 0.0, 0.3], [0.1, 0.03, 0.5]  # of '<b>'
+    found = dfd.group_differences(with_coefficients(fit, centre + spread * noise), "my group").table
+    own = found[(found["group"] == "<b>")].set_index(["from", "to"])
+    assert own["verdict"].to_dict() == {("a", "b"): "different", ("a", "c"): "alike", ("b", "c"): "inconclusive"}
+    assert (own["region"] == 0.18).all() and own["prior_inside"].iloc[0] == pytest.approx(0.143, abs=0.02)
+
+
+def test_the_evidence_of_edges_that_vary_is_at_the_average(fit):
+    coefficients = fit.posterior["interaction"].values.reshape(-1, 4, 3)
+    weights = np.array([1.0, 3 / 12, 5 / 12, 0.0])
+    table = evidence.edges(fit).set_index(["from", "to"]).loc[[("a", "b"), ("a", "c"), ("b", "c")]]
+    np.testing.assert_allclose(table["mean"], (weights @ coefficients).mean(axis=0), atol=1e-12)
+    prior = fit.model.space.parameters[1].prior
+    sd = np.sqrt(weights**2 @ np.asarray(prior.scale).reshape(4, 3)[:, 0] ** 2)
+    mean = weights @ np.asarray(prior.loc).reshape(4, 3)[:, 0]
+    inside = stats.norm.cdf(0.18, mean, sd) - stats.norm.cdf(-0.18, mean, sd)
+    assert table["prior_inside"].iloc[0] == pytest.approx(inside, abs=0.02)
+    assert "average of the formula's terms" in evidence.rule(fit)
+
+
+def test_a_report_shows_the_groups(fit):
+    page = render(fit)
+    assert "Groups" in page and "Savage and Dickey" in page and "&lt;b&gt; − old" in page and "<b> −" not in page
+    titles = [axes.get_title() for axes in dfd.plots.group_networks(fit, "my group").axes]
+    assert titles == ["old", "<b>", "young", "", "<b> − old", "young − old"]
+
+
+def test_what_cannot_be_compared_is_said(fit):
+    with pytest.raises(SettingError, match="is not in the formula"):
+        dfd.group_differences(fit, "sex")
+    with pytest.raises(SettingError, match=r"write C\(age\)"):
+        dfd.group_differences(fit, "age")
+    with pytest.raises(ModelError, match="no edges that depend on a factor"):
+        dfd.group_differences(replace(fit, model=None), "my group")
+    design = Design.of("interaction", "group * age", rows("binary"))[0]
+    assert design.factors == () and groups.factors(fit) == ("my group",)
+    with pytest.raises(SettingError, match="depends on other variables"):
+        design.of_levels("group")
+
+
+def test_levels_under_any_coding():
+    frame = rows("binary")
+    levels, own, terms = Design.of("interaction", "age + C(group, contr.sum)", frame)[0].of_levels("group")
+    assert levels == ("x", "y", "z") and own == [2, 3]
+    np.testing.assert_array_equal(terms, [[1, 0], [0, 1], [-1, -1]])
+    levels, own, terms = Design.of("interaction", "0 + group", frame)[0].of_levels("group")
+    assert levels == ("x", "y", "z")
+    np.testing.assert_array_equal(terms, np.eye(3))
