@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .fitting.comparison import compare, compare_losses
     from .fitting.coverage import Coverage, coverage
     from .fitting.fit import fit, sample
+    from .fitting.nested import compare_nested
     from .inference import resampling
     from .inference import sampling as samplers
     from .inference.calibration import Calibration, calibrate
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from .models.parameters import Parameter
     from .report.runs import rerun
     from .results import evidence
-    from .results.fit_result import Fit, load
+    from .results.fit_result import Fit
+    from .results.loading import load
     from .results.predictive import prior_predictive
     from .simulators import simulate
 
@@ -57,6 +59,7 @@ __all__ = [
     "calibrate",
     "compare",
     "compare_losses",
+    "compare_nested",
     "coverage",
     "datasets",
     "divergence",
@@ -92,6 +95,7 @@ _MODULES = {
     "fitting.comparison": "compare compare_losses",
     "fitting.coverage": "Coverage coverage",
     "fitting.fit": "fit sample",
+    "fitting.nested": "compare_nested",
     "inference.calibration": "Calibration calibrate",
     "inference.minimise": "Minimum Outcome minimise",
     "inference.objective": "Objective objective",
@@ -106,7 +110,8 @@ _MODULES = {
     "plots": "plots",
     "report.runs": "rerun",
     "results.evidence": "evidence",
-    "results.fit_result": "Fit load",
+    "results.fit_result": "Fit",
+    "results.loading": "load",
     "results.predictive": "prior_predictive",
     "simulators": "simulate",
 }

@@ -145,6 +145,7 @@ class Design:
                 f"the formula of {self.parameter}, '~ {self.right}', cannot be computed there: {said}"
             ) from problem
         self._require_known_levels(frame, names)
+        _require_finite(self.parameter, found, self.labels)
         return found, np.sum([part.sum(axis=1) for part in apart], axis=0) if apart else None
 
     def _require_known_levels(self, frame: pd.DataFrame, names: Mapping[str, str]) -> None:

@@ -16,7 +16,8 @@ from ..errors import DataError, SettingError
 from ..fitting.fit import fit
 from ..models.base import AbstractModel
 from ..models.from_file import is_code
-from ..results.fit_result import Fit, load, versions
+from ..results.fit_result import Fit, versions
+from ..results.loading import load
 from . import render
 
 POSTERIOR, RUN, CHECKPOINT = "posterior.nc", "run.json", "checkpoint"

@@ -15,10 +15,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from .. import losses, models
 from .._util.files import write_atomically
 from ..data.dataset import Dataset
-from ..errors import DataError, ModelError, SettingError
+from ..errors import ModelError, SettingError
 from ..inference import mixing
 from ..inference.calibration import Calibration
 from ..inference.curvature import Curvature
@@ -27,11 +26,11 @@ from ..inference.edges import projected
 from ..inference.minimise import Minimum, Outcome
 from ..inference.mixing import entries_of
 from ..losses.base import AbstractLoss
-from ..models import priors
 from ..models.base import AbstractModel
 from .checks import Checks
 from .intervals import intervals
-from .predictive import Predictive, parameters_of, predict
+from .predictive import Predictive, parameters_of, replicate
+from .regression import effects, predictions, residuals, second_opinion
 from .tree import LINE
 
 FORMAT = 2
@@ -177,7 +176,7 @@ class Fit:
         """The draws, sampler statistics and data as ArviZ's data tree."""
         return self.tree.copy()
 
-    def predict(
+    def replicate(
         self, draws: int = 100, size: int | None = None, method: str | None = None, seed: int = 0
     ) -> Predictive:
         """Replicated data from the posterior predictive distribution, with checks against the observed data.
@@ -188,6 +187,7 @@ class Fit:
             How many posterior draws to simulate a data set from.
         size : int, optional
             Observations in each; by default as many as in the data where they can be drawn at once, else at most 500.
+            Those of a regression have the covariates of as many observations, all or a random part of them.
         method : str, optional
             The simulator; see `simulate`.
         seed : int
@@ -197,7 +197,118 @@ class Fit:
             raise ModelError(
                 "the model's functions have changed since this fit (a global or an attribute that they use); fit again"
             )
-        return predict(model, self.joint_draws, self.data, draws, size, method, seed)
+        return replicate(model, self.joint_draws, self.data, draws, size, method, seed)
+
+    def predict(self, newdata: Any = None, interval: float = 0.95) -> pd.DataFrame:
+        """Expected values and new observations of a regression of one column, at given covariates.
+
+        Parameters
+        ----------
+        newdata : frame, mapping or path, optional
+            The columns that the formulas name. By default the data's own distinct rows: one line for each, with how
+            many observations it stands for (``observations``) and the number of the first (``row``, from 0, of the
+            rows that were used), however many observations there are.
+        interval : float
+            The level of both intervals.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One line for each row, with its index: ``mean``, the expected value (its posterior mean), with a calibrated
+            interval ``mean_low`` to ``mean_high``; and ``new_low`` to ``new_high``, between which a new observation
+            lies: quantiles of the model's distribution, mixed over the posterior.
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd, pandas as pd
+        >>> frame = pd.DataFrame({"visits": [0, 1, 2, 1, 3, 4, 3, 6] * 5, "age": [20, 25, 30, 35, 40, 45, 50, 55] * 5})
+        >>> fit = dfd.fit("poisson", frame, formula="visits ~ age", sampler="laplace", check=False, progress=False)
+        >>> list(fit.predict({"age": [30, 50]}).columns)
+        ['mean', 'mean_low', 'mean_high', 'new_low', 'new_high']
+        """
+        return predictions(self, newdata, interval)
+
+    def residuals(self, seed: int = 0) -> pd.DataFrame:
+        """Randomised quantile residuals of a regression of one column (Dunn and Smyth, 1996).
+
+        Standard normal where the model is right, also of small counts: a uniform number between the chances of less
+        than was observed and of not more than that, at the posterior mean, as a normal quantile.
+
+        Parameters
+        ----------
+        seed : int
+            Of the uniform numbers.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One line for each observation, equal ones as often as they occur (a random 100,000 of more; with
+            observation weights, as many as there are, drawn by these): ``observed``, ``fitted`` (the expected value)
+            and ``residual``. The index is the number of the first observation with the same values and covariates.
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd, pandas as pd
+        >>> frame = pd.DataFrame({"visits": [0, 1, 2, 1, 3, 4, 3, 6] * 5, "age": [20, 25, 30, 35, 40, 45, 50, 55] * 5})
+        >>> fit = dfd.fit("poisson", frame, formula="visits ~ age", sampler="laplace", check=False, progress=False)
+        >>> bool(fit.residuals()["residual"].abs().max() < 4)
+        True
+        """
+        return residuals(self, seed)
+
+    def effects(self, interval: float = 0.95) -> pd.DataFrame:
+        """What each term of the main parameter does, on the scale of ratios and of the expected value.
+
+        Parameters
+        ----------
+        interval : float
+            The level of the intervals ``..._low`` to ``..._high``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One line for each term but the intercept: ``coefficient``; ``ratio``, its exponential, where the link is a
+            logarithm (``odds_ratio`` where it is logistic); and ``effect``, the average marginal effect on the
+            expected value over the rows of the data, through this parameter alone. ``change`` says of what: of a 0/1
+            term or a level of a factor against the reference level ("0 to 1"), or the derivative ("per unit"). A
+            variable that is in several terms (interactions, powers, splines) has no effect by term: compare
+            ``fit.predict(newdata)`` at values of interest.
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd, pandas as pd
+        >>> frame = pd.DataFrame({"visits": [0, 1, 2, 1, 3, 4, 3, 6] * 5, "age": [20, 25, 30, 35, 40, 45, 50, 55] * 5})
+        >>> fit = dfd.fit("poisson", frame, formula="visits ~ age", sampler="laplace", check=False, progress=False)
+        >>> bool(1.03 < fit.effects()["ratio"]["age"] < 1.07)
+        True
+        """
+        return effects(self, interval)
+
+    def second_opinion(self, loss: Any = "ratio") -> pd.DataFrame:
+        """What another loss says of the same regression and data, and whether the two differ by more than chance.
+
+        Estimates of a right model agree up to chance, whatever the loss. Where any differ by more than two joint
+        standard errors (from each unit's influence on both minimisers) a `DisagreementWarning` says which.
+
+        Parameters
+        ----------
+        loss : str or loss
+
+        Returns
+        -------
+        pandas.DataFrame
+            By parameter: the two minimisers, their ``difference``, its ``standard_error``, and the one divided by the
+            other (``standardised``).
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd, pandas as pd
+        >>> frame = pd.DataFrame({"visits": [0, 1, 2, 1, 3, 4, 3, 6] * 5, "age": [20, 25, 30, 35, 40, 45, 50, 55] * 5})
+        >>> fit = dfd.fit("poisson", frame, formula="visits ~ age", sampler="laplace", check=False, progress=False)
+        >>> list(fit.second_opinion("pseudo").columns)
+        ['likelihood', 'pseudo', 'difference', 'standard_error', 'standardised']
+        """
+        return second_opinion(self, loss)
 
     @property
     def joint_draws(self) -> np.ndarray:
@@ -324,124 +435,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (float, np.floating)):
         return float(value) if np.isfinite(value) else None
     return value
-
-
-def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
-    """Read a fit written by `Fit.save`. Nothing in the file is executed.
-
-    ``model`` is needed only where a model of one's own should be used further (to predict, say).
-    """
-    path = Path(path)
-    if not path.is_file():
-        raise DataError(f"there is no file '{path}'")
-    try:
-        with xr.open_datatree(path, engine="h5netcdf") as opened:
-            tree = opened.load()
-        about = json.loads(tree.attrs["dfdbayes"])
-        number = int(about["format"])
-        if number == FORMAT:
-            return _restored(tree, about, model)
-    except ModelError:
-        raise
-    except Exception as problem:  # whatever a damaged or alien file makes the libraries say
-        said = (str(problem).splitlines() or [""])[0]
-        raise DataError(
-            f"'{path.name}' is not a fit saved by dfdbayes, or it is damaged ({type(problem).__name__}: {said})"
-        ) from problem
-    if number > FORMAT:
-        raise DataError(f"'{path.name}' was saved by a newer version of dfdbayes (format {number}); update to read it")
-    raise DataError(
-        f"'{path.name}' was saved by dfdbayes 0.1 (format {number}), whose parameters had other names. What to do: fit "
-        "again, or read it with that version."
-    )
-
-
-def _curvature(tree: xr.DataTree) -> Curvature | None:
-    if "curvature" not in tree:
-        return None
-    saved = tree["curvature"].to_dataset()
-    del tree["curvature"]
-    parts: dict[str, Any] = {field.name: saved[field.name].values for field in fields(Curvature)}
-    return Curvature(**parts | {"beta": float(parts["beta"])})
-
-
-def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | None) -> Fit:
-    settings = about["settings"]
-    observed = tree["observed_data"].to_dataset()
-    repeats = observed["observations"].values if "observations" in observed else observed["counts"].values
-    data = Dataset(
-        rows=observed["rows"].values.astype(np.int64),
-        counts=observed["counts"].values,
-        columns=tuple(about["data"]["columns"]),
-        first=observed["first"].values,
-        dropped=about["data"]["dropped"],
-        source=about["data"]["source"],
-        named=about["data"]["named"],
-        notes=tuple(about["data"]["notes"]),
-        given=observed["given"].values if "given" in observed else None,
-        given_columns=tuple(about["data"]["given"]),
-        cluster=observed["cluster"].values.astype(np.int64) if "cluster" in observed else None,
-        repeats=None if np.array_equal(repeats, observed["counts"].values) else repeats,
-    )
-    lost = [f"prior of {name}" for name, plain in settings["prior_arguments"].items() if plain is None]
-    if model is None:
-        try:
-            model = models.by_name(settings["model"], data.d, settings["options"])
-        except ModelError:
-            lost = ["model"]
-        else:
-            kept = {name: plain for name, plain in settings["prior_arguments"].items() if plain is not None}
-            if structure_of(model) == about["identity"]:
-                model = model.with_priors({name: priors.made(plain) for name, plain in kept.items()})
-            else:  # a model of one's own that has the name of a built-in one
-                model, lost = None, ["model"]
-    else:
-        if model.labelled(data.columns).space.names != tuple(about["minimum"]["names"]):
-            raise ModelError(
-                f"the model given has the parameters {', '.join(model.space.names[:6])}; those of the file are "
-                f"{', '.join(about['minimum']['names'][:6])}"
-            )
-        lost = []
-    if settings["loss_arguments"] is None:
-        lost.append("loss")
-    if model is not None:
-        model = model.labelled(data.columns)
-    saved = about["minimum"]
-    minimum = Minimum(
-        theta={name: (v if np.ndim(v) == 0 else np.asarray(v)) for name, v in saved["theta"].items()},
-        names=tuple(saved["names"]),
-        vector=np.asarray(saved["vector"]),
-        value=saved["value"],
-        gradient_norm=saved["gradient_norm"],
-        outcome=Outcome(saved["outcome"]),
-        iterations=saved["iterations"],
-        edges=tuple(saved["edges"]),
-        lower=np.asarray(saved["lower"]),
-        upper=np.asarray(saved["upper"]),
-    )
-    replicates = tree["calibration"].to_dataset()
-    calibration = Calibration(
-        **about["calibration"],
-        names=minimum.names,
-        minimisers=replicates["minimisers"].values,
-        outcomes=tuple(str(outcome) for outcome in replicates["outcomes"].values),
-        curvature=_curvature(tree),
-    )
-    del tree["calibration"]
-    del tree.attrs["dfdbayes"]
-    names = list(entries_of(tree["posterior"].to_dataset()))
-    return Fit(
-        model,
-        data,
-        minimum,
-        calibration,
-        tree,
-        settings,
-        tuple(about["warnings"]),
-        about["timings"],
-        about["versions"],
-        None if settings["loss_arguments"] is None else losses.made(settings["loss_arguments"]),
-        None if about["checks"] is None else Checks.of_plain(about["checks"]),
-        None if about["uncalibrated"] is None else pd.DataFrame(about["uncalibrated"], index=names),
-        tuple(lost),
-    )

@@ -1,0 +1,145 @@
+"""Reading saved fits. Nothing in a file is executed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from .. import losses, models
+from ..data.dataset import Dataset
+from ..errors import DataError, ModelError
+from ..inference.calibration import Calibration
+from ..inference.curvature import Curvature
+from ..inference.minimise import Minimum, Outcome
+from ..inference.mixing import entries_of
+from ..models import priors
+from ..models.base import AbstractModel
+from .checks import Checks
+from .fit_result import FORMAT, Fit, structure_of
+
+
+def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
+    """Read a fit written by `Fit.save`. Nothing in the file is executed.
+
+    ``model`` is needed only where a model of one's own should be used further (to predict, say).
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"there is no file '{path}'")
+    try:
+        with xr.open_datatree(path, engine="h5netcdf") as opened:
+            tree = opened.load()
+        about = json.loads(tree.attrs["dfdbayes"])
+        number = int(about["format"])
+        if number == FORMAT:
+            return _restored(tree, about, model)
+    except ModelError:
+        raise
+    except Exception as problem:  # whatever a damaged or alien file makes the libraries say
+        said = (str(problem).splitlines() or [""])[0]
+        raise DataError(
+            f"'{path.name}' is not a fit saved by dfdbayes, or it is damaged ({type(problem).__name__}: {said})"
+        ) from problem
+    if number > FORMAT:
+        raise DataError(f"'{path.name}' was saved by a newer version of dfdbayes (format {number}); update to read it")
+    raise DataError(
+        f"'{path.name}' was saved by dfdbayes 0.1 (format {number}), whose parameters had other names. What to do: fit "
+        "again, or read it with that version."
+    )
+
+
+def _curvature(tree: xr.DataTree) -> Curvature | None:
+    if "curvature" not in tree:
+        return None
+    saved = tree["curvature"].to_dataset()
+    del tree["curvature"]
+    parts: dict[str, Any] = {field.name: saved[field.name].values for field in fields(Curvature)}
+    return Curvature(**parts | {"beta": float(parts["beta"])})
+
+
+def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | None) -> Fit:
+    settings = about["settings"]
+    observed = tree["observed_data"].to_dataset()
+    repeats = observed["observations"].values if "observations" in observed else observed["counts"].values
+    data = Dataset(
+        rows=observed["rows"].values.astype(np.int64),
+        counts=observed["counts"].values,
+        columns=tuple(about["data"]["columns"]),
+        first=observed["first"].values,
+        dropped=about["data"]["dropped"],
+        source=about["data"]["source"],
+        named=about["data"]["named"],
+        notes=tuple(about["data"]["notes"]),
+        given=observed["given"].values if "given" in observed else None,
+        given_columns=tuple(about["data"]["given"]),
+        cluster=observed["cluster"].values.astype(np.int64) if "cluster" in observed else None,
+        repeats=None if np.array_equal(repeats, observed["counts"].values) else repeats,
+    )
+    lost = [f"prior of {name}" for name, plain in settings["prior_arguments"].items() if plain is None]
+    if model is None:
+        try:
+            model = models.by_name(settings["model"], data.d, settings["options"])
+        except ModelError:
+            lost = ["model"]
+        else:
+            kept = {name: plain for name, plain in settings["prior_arguments"].items() if plain is not None}
+            if structure_of(model) == about["identity"]:
+                model = model.with_priors({name: priors.made(plain) for name, plain in kept.items()})
+            else:  # a model of one's own that has the name of a built-in one
+                model, lost = None, ["model"]
+    else:
+        if model.labelled(data.columns).space.names != tuple(about["minimum"]["names"]):
+            raise ModelError(
+                f"the model given has the parameters {', '.join(model.space.names[:6])}; those of the file are "
+                f"{', '.join(about['minimum']['names'][:6])}"
+            )
+        lost = []
+    if settings["loss_arguments"] is None:
+        lost.append("loss")
+    if model is not None:
+        model = model.labelled(data.columns)
+    saved = about["minimum"]
+    minimum = Minimum(
+        theta={name: (v if np.ndim(v) == 0 else np.asarray(v)) for name, v in saved["theta"].items()},
+        names=tuple(saved["names"]),
+        vector=np.asarray(saved["vector"]),
+        value=saved["value"],
+        gradient_norm=saved["gradient_norm"],
+        outcome=Outcome(saved["outcome"]),
+        iterations=saved["iterations"],
+        edges=tuple(saved["edges"]),
+        lower=np.asarray(saved["lower"]),
+        upper=np.asarray(saved["upper"]),
+    )
+    replicates = tree["calibration"].to_dataset()
+    calibration = Calibration(
+        **about["calibration"],
+        names=minimum.names,
+        minimisers=replicates["minimisers"].values,
+        outcomes=tuple(str(outcome) for outcome in replicates["outcomes"].values),
+        curvature=_curvature(tree),
+    )
+    del tree["calibration"]
+    del tree.attrs["dfdbayes"]
+    names = list(entries_of(tree["posterior"].to_dataset()))
+    return Fit(
+        model,
+        data,
+        minimum,
+        calibration,
+        tree,
+        settings,
+        tuple(about["warnings"]),
+        about["timings"],
+        about["versions"],
+        None if settings["loss_arguments"] is None else losses.made(settings["loss_arguments"]),
+        None if about["checks"] is None else Checks.of_plain(about["checks"]),
+        None if about["uncalibrated"] is None else pd.DataFrame(about["uncalibrated"], index=names),
+        tuple(lost),
+    )
