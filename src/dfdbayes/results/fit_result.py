@@ -305,8 +305,8 @@ class Fit:
         >>> import dfdbayes as dfd, pandas as pd
         >>> frame = pd.DataFrame({"visits": [0, 1, 2, 1, 3, 4, 3, 6] * 5, "age": [20, 25, 30, 35, 40, 45, 50, 55] * 5})
         >>> fit = dfd.fit("poisson", frame, formula="visits ~ age", sampler="laplace", check=False, progress=False)
-        >>> list(fit.second_opinion("pseudo").columns)
-        ['likelihood', 'pseudo', 'difference', 'standard_error', 'standardised']
+        >>> list(fit.second_opinion("ratio").columns)
+        ['likelihood', 'ratio', 'difference', 'standard_error', 'standardised']
         """
         return second_opinion(self, loss)
 

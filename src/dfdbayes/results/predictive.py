@@ -18,7 +18,7 @@ from ..models.graphs import Graph
 from ..models.regression import Regression
 from ..simulators import Mixing, draw, draw_given
 from ..simulators.exact import MOST_POINTS
-from ..simulators.given import FIRST, is_listable
+from ..simulators.given import is_listable, width
 from .goodness_of_fit import GoodnessOfFit, goodness_of_fit, some
 
 MOST_CORRELATIONS = 200
@@ -161,14 +161,14 @@ def replicate(
     rng = np.random.default_rng([seed, 3])
     chosen = evenly(thetas, draws)
     if isinstance(model, Regression):
-        size = min(data.n, _most(model, draws, data.d) if size is None else size)
+        size = min(data.n, _most(model, draws, data) if size is None else size)
         if method is not None:
             raise SettingError("rows with covariates have one simulator each; leave out method=")
         part = some(data, size)
         assert part.given is not None
         rows, used, mixing = draw_given(model, chosen, np.repeat(part.given, part.counts.astype(int), axis=0), rng)
     else:
-        size = min(data.n, _most(model, draws, data.d)) if size is None else size
+        size = min(data.n, _most(model, draws, data)) if size is None else size
         rows, used, mixing = draw(model, chosen, size, method, rng)
     return Predictive(rows, data, used, mixing, goodness_of_fit(model, thetas.mean(axis=0), data))
 
@@ -178,14 +178,14 @@ def evenly(thetas: Float[np.ndarray, "all p"], most: int) -> Float[np.ndarray, "
     return thetas[np.linspace(0, len(thetas) - 1, min(most, len(thetas))).astype(int)]
 
 
-def _most(model: AbstractModel, draws: int, d: int) -> int:
+def _most(model: AbstractModel, draws: int, data: Dataset) -> int:
     """How many observations a data set has by default, at most; with covariates every one has masses of its own."""
     if not _is_quick(model):
         return 500
-    each = d
+    each = data.d
     if isinstance(model, Regression):
-        each = int(model.domain.size) if model.domain.is_finite else FIRST
-    return int(max(1, MOST_CELLS / (draws * each)))
+        each = width(model, float(np.average(np.abs(data.rows[:, 0]), weights=data.counts)))
+    return int(max(50, MOST_CELLS / (draws * each)))
 
 
 def _is_quick(model: AbstractModel) -> bool:
@@ -198,8 +198,10 @@ def _is_quick(model: AbstractModel) -> bool:
 def affordable(model: AbstractModel, data: Dataset) -> dict[str, Any]:
     """Settings of `replicate` that take about a second: as many draws as the model's simulator is quick."""
     if _is_quick(model):
-        rates = isinstance(model, Regression) and model.solves_every_row
-        return {"draws": 40, "size": min(data.n, 250)} if rates else {"draws": 100}
+        if not isinstance(model, Regression):
+            return {"draws": 100}
+        few = 250 if model.solves_every_row else _most(model, 100, data)
+        return {"draws": 100 if few > 1000 else 40, "size": min(data.n, few)}
     size = int(min(data.n, np.clip(100_000 // (40 * data.d), 20, 100)))
     clusters = model.name in ("ising", "potts") and model.options.get("states") != "binary"
     method = "swendsen-wang" if clusters and not model.options.get("intercept") else None  # it needs no compilation

@@ -25,7 +25,7 @@ from ..inference.objective import Objective
 from ..models.families import over_rows
 from ..models.regression import Regression
 from ..models.tables import filled, padded_size
-from ..simulators.given import CELLS, distributions, tails
+from ..simulators.given import CELLS, distributions, tails, width
 from .goodness_of_fit import MOST_RESIDUALS, some
 from .predictive import evenly
 
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from .fit_result import Fit
 
 DRAWS = 1000  # of the posterior, for expected values
-MIXED = 200  # of these, for the distribution of a new observation
-LEAST_DRAWS, MOST_VALUES = 200, 2e7  # of effects, where rows are many: draws, and expected values in all
+MIXED, LEAST_MIXED, MOST_MASSES = 200, 50, 2e8  # of these, for the distribution of a new observation; masses in all
+LEAST_DRAWS, MOST_VALUES = 200, 1e7  # of effects, where rows are many: draws, and expected values in all
 LEAST_CHANCE = 1e-16  # of a tail, so that residuals are finite
+SAME = 1e-6  # of a standard error: two losses that differ by less in every unit are the same
 APART = 2.0  # joint standard errors from which two losses disagree
 
 
@@ -132,7 +133,9 @@ def predictions(fit: Fit, newdata: Any, interval: float) -> pd.DataFrame:
     distinct, where = np.unique(given, axis=0, return_inverse=True)
     thetas = evenly(fit.joint_draws, DRAWS)
     values = np.empty((5, len(distinct)))
-    for part in distributions(model, evenly(thetas, MIXED), distinct) if len(distinct) else ():
+    typical = width(model, float(np.average(np.abs(fit.data.rows[:, 0]), weights=fit.data.counts)))
+    mixed = int(np.clip(MOST_MASSES / (typical * max(len(distinct), 1)), LEAST_MIXED, MIXED))
+    for part in distributions(model, evenly(thetas, mixed), distinct):
         points, masses = (part.points[:, 0], part.masses) if _is_rising(part.points) else _turned(part)
         cumulated = np.cumsum(masses, axis=1)
         cumulated /= cumulated[:, -1:]
@@ -311,12 +314,13 @@ def second_opinion(fit: Fit, loss: Any) -> pd.DataFrame:
             raise MinimiserError(
                 f"estimates can be compared where both losses have a minimum, and '{by.name}' has none: {found.message}"
             )
-    error = _joint_error(first, fit.minimum, second, minimum)
+    error, own = _joint_error(first, fit.minimum, second, minimum)
     difference = minimum.vector - fit.minimum.vector
+    differ = error > SAME * own
     table = pd.DataFrame(
         {
             fit.loss.name: fit.minimum.vector, other.name: minimum.vector, "difference": difference,
-            "standard_error": error, "standardised": difference / error,
+            "standard_error": error, "standardised": np.where(differ, difference / np.where(differ, error, 1.0), 0.0),
         },
         index=list(fit.minimum.names),
     )  # fmt: skip
@@ -335,8 +339,13 @@ def second_opinion(fit: Fit, loss: Any) -> pd.DataFrame:
     return table
 
 
-def _joint_error(first: Objective, at_first: Minimum, second: Objective, at_second: Minimum) -> Float[np.ndarray, " p"]:
-    """Standard errors of the difference of two minimisers: what each unit does to both (a joint sandwich)."""
+def _joint_error(
+    first: Objective, at_first: Minimum, second: Objective, at_second: Minimum
+) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
+    """Standard errors of the difference of two minimisers (a joint sandwich: what each unit does to both).
+
+    Also those of the first one.
+    """
     moves = []
     for objective, minimum in ((first, at_first), (second, at_second)):
         gradients = objective.unit_gradients(minimum.vector) * objective.units.each[:, None]
@@ -344,6 +353,9 @@ def _joint_error(first: Objective, at_first: Minimum, second: Objective, at_seco
             moves.append(np.linalg.solve(objective.hessian(minimum.vector), gradients.T).T)
         except np.linalg.LinAlgError as problem:
             raise MinimiserError("a loss is flat in some direction at its minimum: no standard errors") from problem
-    apart, number = moves[0] - moves[1], first.units.observations
-    mean = number @ apart / number.sum()
-    return np.sqrt(number @ (apart - mean) ** 2)
+    number = first.units.observations
+
+    def spread(moved: np.ndarray) -> np.ndarray:
+        return np.sqrt(number @ (moved - number @ moved / number.sum()) ** 2)
+
+    return spread(moves[0] - moves[1]), spread(moves[0])

@@ -23,7 +23,7 @@ from ..models.tables import filled
 
 CELLS = 2**20  # numbers worked on at once
 TAIL = 1e-11  # of a distribution's mass, that may be left out at either end
-SIZES = (64, 256, 1024, 4096)
+SIZES = (16, 64, 256, 1024, 4096)
 FIRST = 64  # values that are listed first
 MOST_LISTED = 2**18
 MOST_POINTS = 2**12  # of a finite domain
@@ -106,10 +106,14 @@ class Chunk:
             means += [] if mean is None else [np.asarray(mean)[: len(given)]]
         return cls(model, tuple(shared), tuple(own), np.stack(means) if means else None)
 
-    def at(self, draw: int) -> Chunk:
-        """The same at one of the parameters."""
-        one = slice(draw, draw + 1)
-        return Chunk(self.model, self.shared[one], self.own[one], None if self.means is None else self.means[one])
+    def at(self, which: slice) -> Chunk:
+        """The same at some of the parameters."""
+        means = None if self.means is None else self.means[which]
+        return Chunk(self.model, self.shared[which], self.own[which], means)
+
+    def few(self, most: int = 10) -> Chunk:
+        """The same at every so-many-th of the parameters."""
+        return self.at(slice(None, None, -(-len(self.own) // most)))
 
     def masses(self, rows: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Masses of some rows at these points, averaged over parameters, and means at each of them."""
@@ -121,21 +125,21 @@ class Chunk:
             means.append(np.asarray(mean)[: len(rows)])
         return total / len(means), np.stack(means)
 
-    def listed(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """All points of some rows that are not negligible, their masses and means."""
+    def points(self, rows: np.ndarray) -> np.ndarray:
+        """All values of some rows that are not negligible."""
         domain = self.model.domain
         if domain.is_finite:
-            points = domain.points()
-            return points, *self.masses(rows, points)
+            return domain.points()
         low, width = self._window(rows)
         coordinate = domain.coordinate(0)
         direction = 1 if coordinate.kind == "above" else -1
+        few = self if self.means is None else self.few()  # where means are known the window is about all of them
         while width <= MOST_LISTED:
             points = ((coordinate.end or 0) + direction * (low + np.arange(width)))[:, None]
-            masses, means = self.masses(rows, points)
+            masses, _ = few.masses(rows, points)
             above, below = _is_cut(masses[:, -1], masses[:, -2]), low > 0 and _is_cut(masses[:, 0], masses[:, 1])
             if not above and not below:
-                return points, masses, means
+                return points
             low, width = (max(0, low - width) if below else low), 2 * width
         raise ModelError(
             "at these parameters counts are so large, or so spread, that their distribution cannot be listed. What to "
@@ -144,13 +148,11 @@ class Chunk:
 
     def _window(self, rows: np.ndarray) -> tuple[int, int]:
         """Where to begin, and how many values: about the means, where nothing is special about the first value."""
-        family = self.model.family
         if self.means is None or not np.isfinite(self.means[:, rows]).all():
             return 0, FIRST
         least, most = float(self.means[:, rows].min()), float(self.means[:, rows].max())
         most = min(most, float(MOST_LISTED) ** 2)
-        special = not isinstance(family, CountFamily) or family.hurdle
-        low = 0 if special else max(0, int(least - SPREAD * np.sqrt(least) - FIRST // 4))
+        low = max(0, int(least - SPREAD * np.sqrt(least) - FIRST // 4)) if _is_plain(self.model) else 0
         wanted = most + SPREAD * np.sqrt(most) + FIRST // 4 - low
         return low, max(FIRST, 2 ** int(np.ceil(np.log2(wanted))))
 
@@ -171,6 +173,19 @@ def _is_cut(last: np.ndarray, before: np.ndarray) -> bool:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(last > 0.0, last / before, 0.0)
     return bool(np.any((ratio >= 1.0) | (last * ratio > TAIL * (1.0 - ratio))))
+
+
+def width(model: Regression, mean: float) -> int:
+    """About how many values of a row with this mean are listed."""
+    if model.domain.is_finite:
+        return int(model.domain.size)
+    beyond = 0.0 if _is_plain(model) else mean
+    return int(FIRST + beyond + 2 * SPREAD * np.sqrt(mean))
+
+
+def _is_plain(model: Regression) -> bool:
+    """Whether a row's masses rise and fall again, with nothing special about the first value."""
+    return isinstance(model.family, CountFamily) and not model.family.hurdle
 
 
 def is_listable(model: Regression) -> bool:
@@ -203,7 +218,8 @@ def distributions(
     """The distribution of every row, averaged over parameters, in blocks of rows of similar means."""
     for part, chunk in chunks(model, thetas, given):
         for inside in chunk.similar(len(part)):
-            points, masses, means = chunk.listed(inside)
+            points = chunk.points(inside)
+            masses, means = chunk.masses(inside, points)
             yield Listed(part[inside], points, masses, means if chunk.means is None else chunk.means[:, inside])
 
 
@@ -247,13 +263,13 @@ def by_listing(
     u = rng.random((len(thetas), len(given)))
     for part, chunk in chunks(model, thetas, distinct):
         for inside in chunk.similar(len(part)):
-            points, _, _ = chunk.listed(inside)
+            points = chunk.points(inside)
             place = np.full(len(distinct), -1)
             place[part[inside]] = np.arange(len(inside))
             drawn = np.flatnonzero(place[where.reshape(-1)] >= 0)
             row = place[where.reshape(-1)[drawn]]
             for k in range(len(thetas)):
-                cumulated = np.cumsum(chunk.at(k).masses(inside, points)[0], axis=1)
+                cumulated = np.cumsum(chunk.at(slice(k, k + 1)).masses(inside, points)[0], axis=1)
                 flat = (cumulated / cumulated[:, -1:] + np.arange(len(inside))[:, None]).reshape(-1)
                 chosen = np.searchsorted(flat, u[k, drawn] + row, side="right") - row * len(points)
                 found[k, drawn] = points[np.clip(chosen, 0, len(points) - 1)]
