@@ -1,5 +1,7 @@
 """After a regression: predictions, residuals, checks, effects, nested fits, second opinions, by their definitions."""
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
@@ -159,6 +161,16 @@ def test_tails_of_small_and_large_counts(poisson):
     np.testing.assert_allclose(found.here, stats.poisson.pmf(x, mean), rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(found.above, stats.poisson.sf(x, mean), rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(found.mean, mean, rtol=1e-12)
+
+
+def test_tails_of_widely_spread_counts(hurdle):
+    """Far more spread than a Poisson count: the values that are listed first are widened on both sides."""
+    model = replace(hurdle.model, family=CountFamily(True, "location"))
+    theta, x, values = np.array([np.log(300.0), 0.0, np.log(0.05), 0.0]), np.array([60, 330, 700]), np.arange(6000)
+    masses = special.softmax(0.05 * (values * np.log(300.0) - special.gammaln(values + 1.0)))
+    found = tails(model, theta, np.repeat([[1.0, 0.0, 1.0, 1.0]], 3, axis=0), x)
+    np.testing.assert_allclose(found.below, [masses[:one].sum() for one in x], rtol=1e-7)
+    np.testing.assert_allclose(found.above, [masses[one + 1 :].sum() for one in x], rtol=1e-7)
 
 
 def test_distributions_of_a_hurdle(hurdle):

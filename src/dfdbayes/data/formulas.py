@@ -259,8 +259,8 @@ def _require_finite_offset(parameter: str, offset: np.ndarray | None) -> None:
     if offset is not None and not np.isfinite(offset).all():
         row = int(np.argmin(np.isfinite(offset)))
         raise DataError(
-            f"row {row + 1}: the offset of {parameter} is {offset[row]} (a logarithm of zero or less?). Correct the row "
-            "or leave it out."
+            f"row {row + 1}: the offset of {parameter} is {offset[row]} (a logarithm of zero or less?). Correct the "
+            "row or leave it out."
         )
 
 
