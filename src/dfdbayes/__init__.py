@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .fitting.comparison import compare, compare_losses
     from .fitting.coverage import Coverage, coverage
     from .fitting.fit import fit, sample
+    from .fitting.nested import compare_nested
     from .inference import resampling
     from .inference import sampling as samplers
     from .inference.calibration import Calibration, calibrate
@@ -60,6 +61,7 @@ __all__ = [
     "calibrate",
     "compare",
     "compare_losses",
+    "compare_nested",
     "coverage",
     "datasets",
     "divergence",
@@ -96,6 +98,7 @@ _MODULES = {
     "fitting.comparison": "compare compare_losses",
     "fitting.coverage": "Coverage coverage",
     "fitting.fit": "fit sample",
+    "fitting.nested": "compare_nested",
     "inference.calibration": "Calibration calibrate",
     "inference.minimise": "Minimum Outcome minimise",
     "inference.objective": "Objective objective",

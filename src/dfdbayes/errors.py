@@ -92,6 +92,10 @@ class UnboundedLossWarning(CalibrationWarning):
     """Bootstrap fits of a loss without a lower bound ran away."""
 
 
+class DisagreementWarning(DfdbayesWarning):
+    """Two losses give estimates that differ by more than chance."""
+
+
 class DivergenceWarning(DfdbayesWarning):
     """Transitions of the sampler diverged."""
 

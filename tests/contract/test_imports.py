@@ -24,9 +24,9 @@ INSIDE = {
     "losses": ["base", "kernels", "divergence", "local", "pseudo", "likelihood", "pairs", "stein", "__init__"],
     "inference": ["objective", "newton", "minimise", "replicates", "resampling", "curvature", "edges", "calibration",
                   "posterior", "mixing", "sampling", "diagnostics"],
-    "results": ["stein", "goodness_of_fit", "predictive", "checks", "intervals", "uncalibrated", "tree", "fit_result",
-                "loading", "evidence", "groups"],
-    "fitting": ["plan", "regressions", "fit", "comparison", "coverage"],
+    "results": ["stein", "goodness_of_fit", "predictive", "regression", "checks", "intervals", "uncalibrated", "tree",
+                "fit_result", "loading", "evidence", "groups"],
+    "fitting": ["plan", "regressions", "fit", "comparison", "nested", "coverage"],
     "backends": ["local", "dask"],
 }  # fmt: skip
 

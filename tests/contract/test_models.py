@@ -167,7 +167,7 @@ def test_one_call_names_and_round_trip(case, tmp_path):
     back = dfd.load(fit.save(tmp_path / "fit.nc"))
     assert back.model == fit.model and back.model.space.names == fit.model.space.names
     np.testing.assert_array_equal(back.summary()["mean"], table["mean"])
-    assert back.predict(draws=3, size=5).replicates.shape == (3, 5, data.d)
+    assert back.replicate(draws=3, size=5).replicates.shape == (3, 5, data.d)
 
 
 def test_interactions_are_shown_never_their_roots():

@@ -8,7 +8,7 @@ import pytest
 import dfdbayes as dfd
 from dfdbayes.models import graphs
 from dfdbayes.results.goodness_of_fit import goodness_of_fit
-from dfdbayes.results.predictive import predict
+from dfdbayes.results.predictive import replicate
 
 
 @pytest.mark.parametrize("width", [1e2, 1e4, 1e6])
@@ -70,25 +70,25 @@ def test_replicates_are_compared_with_as_many_observations():
     model, inside = dfd.models.Poisson(), 0
     for seed in range(60):
         data = dfd.Dataset.of(dfd.simulate(model, {"rate": 3.0}, 5000, seed=seed).rows)
-        checked = predict(model, np.full((50, 1), 3.0), data, draws=50, size=100, seed=seed)
+        checked = replicate(model, np.full((50, 1), 3.0), data, draws=50, size=100, seed=seed)
         inside += 0.1 < checked.checks()["dispersion_index_tail"].iloc[0] < 0.9
     assert 36 <= inside <= 58  # binomial(60, 0.8): false alarm below 1e-3
-    whole = predict(model, np.full((20, 1), 3.0), data, draws=20)
+    whole = replicate(model, np.full((20, 1), 3.0), data, draws=20)
     assert whole.replicates.shape[1] == 5000  # all of it, where that is cheap
 
 
 def test_the_test_of_fit_does_not_depend_on_other_settings(quick):
     fit = quick("poisson", np.random.default_rng(1).poisson(3.0, 4000))
-    values = {fit.predict(draws=d, size=s, seed=k).p_value for d, s, k in ((10, 50, 0), (20, 80, 1), (30, None, 2))}
+    values = {fit.replicate(draws=d, size=s, seed=k).p_value for d, s, k in ((10, 50, 0), (20, 80, 1), (30, None, 2))}
     assert len(values) == 1
-    assert 0 < fit.predict(draws=10).goodness.error < 0.02
+    assert 0 < fit.replicate(draws=10).goodness.error < 0.02
 
 
 def test_the_test_of_fit_sees_what_chi_squared_sees(quick):
     """Boys in 6115 Saxon families of twelve (vcd): not Poisson, as anybody can see; and its level is right."""
     saxony = dict(enumerate([3, 24, 104, 286, 670, 1033, 1343, 1112, 829, 478, 181, 45, 7]))
     fit = quick("poisson", saxony, loss="likelihood", draws=300)
-    assert fit.predict(draws=10).p_value < 0.002 and fit.predict(draws=10).goodness.test == "chi-squared"
+    assert fit.replicate(draws=10).p_value < 0.002 and fit.replicate(draws=10).goodness.test == "chi-squared"
     model, theta = dfd.models.Poisson(), np.array([3.0])
     values = [
         goodness_of_fit(model, theta, dfd.Dataset.of(dfd.simulate(model, {"rate": 3.0}, 300, seed=s).rows)).p_value

@@ -88,8 +88,8 @@ def test_a_model_with_a_borrowed_name_is_not_replaced(tmp_path, quick):
     again = dfd.load(fit.save(tmp_path / "f.nc"))
     assert again.model is None and again.missing == ("model",)
     with pytest.raises(dfd.errors.ModelError, match="loaded without its model"):
-        again.predict()
-    assert dfd.load(tmp_path / "f.nc", model=model).predict(draws=3).replicates.shape[0] == 3
+        again.replicate()
+    assert dfd.load(tmp_path / "f.nc", model=model).replicate(draws=3).replicates.shape[0] == 3
     with pytest.raises(dfd.errors.ModelError, match="parameters"):
         dfd.load(tmp_path / "f.nc", model=dfd.models.ConwayMaxwellPoisson())
 
@@ -195,7 +195,7 @@ def test_a_model_that_changed_since_the_fit_does_not_predict(quick):
         lambda t, x: t["r"] * x[0] - power.value * gammaln(x[0] + 1), dfd.Counts(1), {"r": dist.Normal(0, 2)}
     )
     fit = quick(model, X)
-    fit.predict(draws=2)
+    fit.replicate(draws=2)
     power.value = 0.5
     with pytest.raises(dfd.errors.ModelError, match="changed since this fit"):
-        fit.predict(draws=2)
+        fit.replicate(draws=2)

@@ -67,7 +67,7 @@ def test_twenty_genes_have_a_posterior(shared_data, capsys):
     assert any("that the model does not allow" in text for text in fit.warnings)  # many genes rise together
     influence = fit.prior_influence
     assert len(influence) == 210 and np.isfinite(influence.to_numpy()).all() and influence["from_data"].min() > 0.9
-    predicted = fit.predict(draws=10).checks()
+    predicted = fit.replicate(draws=10).checks()
     assert np.abs(predicted["predicted_mean"] / predicted["mean"] - 1).max() < 0.2
 
 
@@ -179,8 +179,8 @@ def test_goodness_of_fit_has_its_level_and_power():
 
 def test_predictive_checks_see_what_a_poisson_misses():
     data = dfd.datasets.sales()
-    good = dfd.fit("cmp", data, progress=False).predict(draws=50)
-    bad = dfd.fit("poisson", data, progress=False).predict(draws=50)
+    good = dfd.fit("cmp", data, progress=False).replicate(draws=50)
+    bad = dfd.fit("poisson", data, progress=False).replicate(draws=50)
     assert good.method == "inversion" and good.mixing is None
     assert good.p_value > 0.05 > bad.p_value
     assert good.checks()["total_variation"]["sales"] < 0.03 < 0.15 < bad.checks()["total_variation"]["sales"]
@@ -193,7 +193,7 @@ def test_predictive_correlations_are_those_of_the_replicates():
     model = dfd.models.IsingNetwork(3, states="spins")
     theta = {"intercept": np.zeros(3), "interaction": np.array([0.8, 0.0, -0.5])}
     rows = dfd.simulate(model, theta, 2000).rows
-    checked = dfd.fit(model, rows, progress=False, sampler="laplace").predict(draws=40, size=2000)
+    checked = dfd.fit(model, rows, progress=False, sampler="laplace").replicate(draws=40, size=2000)
     table = checked.correlations()
     np.testing.assert_allclose(table["observed"], np.corrcoef(rows.T)[np.triu_indices(3, 1)], atol=1e-12)
     np.testing.assert_allclose(

@@ -20,7 +20,7 @@ def checked(model, data, tolerance, **settings):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = dfd.fit(model, data, progress=False, **settings)
-        predicted = fit.predict(draws=50, size=300)
+        predicted = fit.replicate(draws=50, size=300)
     table = fit.summary()
     assert np.isfinite(table.to_numpy()).all() and fit.beta > 0
     assert (table["r_hat"] < 1.03).all(), fit.warnings

@@ -76,7 +76,7 @@ def test_weighted_data_survive_saving(tmp_path):
     fit = dfd.fit("poisson", [2, 3, 1, 4] * 20, weights=[0.5, 1.0, 2.0, 1.0] * 20, sampler="laplace", progress=False)
     again = dfd.load(fit.save(tmp_path / "f.nc"))
     assert again.data.n == 80 and again.data.repeats.tolist() == fit.data.repeats.tolist()
-    assert np.isfinite(fit.predict(draws=5).checks().to_numpy()).all()
+    assert np.isfinite(fit.replicate(draws=5).checks().to_numpy()).all()
 
 
 def test_degenerate_resamples_are_counted_and_reported():

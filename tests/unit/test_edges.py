@@ -81,7 +81,7 @@ def test_draws_are_those_of_the_line_clipped(fit):
 def test_predictions_and_loaded_fits_use_the_joint_draws(fit, tmp_path):
     again = dfd.load(fit.save(tmp_path / "fit.nc"))
     np.testing.assert_array_equal(again.joint_draws, fit.joint_draws)
-    predicted = fit.predict(draws=40).checks()
+    predicted = fit.replicate(draws=40).checks()
     assert np.abs(predicted["predicted_mean"] / predicted["mean"] - 1).max() < 0.06
 
 
@@ -95,7 +95,7 @@ def test_counts_that_rise_together_are_named_and_held_at_zero():
     assert table.loc["interaction[x1,x2]", "eti95_ub"] < 0.02
     # with no interaction left the intercepts are those of single counts, within the noise that is allowed
     assert abs(table.loc["intercept[x1]", "mean"] - np.log(3.0)) < 0.2
-    assert np.abs(fit.predict(draws=20).checks()["predicted_mean"] / rows.mean(axis=0) - 1).max() < 0.1
+    assert np.abs(fit.replicate(draws=20).checks()["predicted_mean"] / rows.mean(axis=0) - 1).max() < 0.1
 
 
 def test_a_contradiction_moves_what_goes_with_it():

@@ -93,11 +93,11 @@ def test_data_by_kind():
 
 
 def test_predictions_beside_the_data():
-    checked = small_fits.network().predict(draws=10, size=50)
+    checked = small_fits.network().replicate(draws=10, size=50)
     seen = texts(plots.predictive(checked))
     assert all(word in seen for word in ("sleep", "mood & <b>", "_hidden", "data", "model"))
     assert "predicted correlation" in texts(plots.correlations(checked))
-    single = small_fits.counts().predict(draws=5, size=50)
+    single = small_fits.counts().replicate(draws=5, size=50)
     assert "sales" in texts(plots.predictive(single))
     with pytest.raises(dfd.errors.SettingError, match="two columns"):
         plots.correlations(single)
@@ -105,7 +105,7 @@ def test_predictions_beside_the_data():
 
 def test_a_lattice_beside_its_predictions():
     fit = small_fits.lattice()
-    figure = plots.lattice(fit, fit.predict(draws=3, size=10, method="swendsen-wang"))
+    figure = plots.lattice(fit, fit.replicate(draws=3, size=10, method="swendsen-wang"))
     assert "observed mean by site" in texts(figure) and "predicted mean by site" in texts(figure)
     assert figure.axes[0].images[0].get_array().shape == (3, 4)
     assert "mean by site" in texts(plots.lattice(fit))

@@ -135,7 +135,7 @@ def test_a_predictive_check_that_fails_does_not_break_the_page(monkeypatch):
     def fail(*arguments, **settings):
         raise dfd.errors.ModelError("counts above 10,000 are likely")
 
-    monkeypatch.setattr(checks, "predict", fail)
+    monkeypatch.setattr(checks, "replicate", fail)
     fit = small_fits.quietly("poisson", [1, 2, 3, 4] * 9)
     assert "There is no predictive check: counts above 10,000 are likely" in render(fit)
     assert "it was not asked for (check=False)" in render(small_fits.quietly("poisson", [1, 2, 3, 4] * 9, check=False))

@@ -126,12 +126,7 @@ class Design:
         labels = tuple(readable(str(column), names) for column in found.columns)
         offset = np.sum([part.to_numpy(dtype=float).sum(axis=1) for part in apart], axis=0) if apart else None
         _require_finite(parameter, matrix, labels)
-        if offset is not None and not np.isfinite(offset).all():
-            row = int(np.argmin(np.isfinite(offset)))
-            raise DataError(
-                f"row {row + 1}: the offset of {parameter} is {offset[row]} (a logarithm of zero or less?). Correct "
-                "the row or leave it out."
-            )
+        _require_finite_offset(parameter, offset)
         made = cls(parameter, right, labels, found.model_spec, tuple(part.model_spec for part in apart), names)
         return made, matrix, offset
 
@@ -140,6 +135,7 @@ class Design:
         plain, frame, names = plainly(self.right, frame)
         terms, offsets = split_offsets(plain)
         _require_columns(self.parameter, self.right, " + ".join((terms, *offsets)), frame, names)
+        self._require_known_levels(frame, names)
         try:
             found = self.spec.get_model_matrix(frame, na_action="raise").to_numpy(dtype=float)
             apart = [part.get_model_matrix(frame, na_action="raise").to_numpy(dtype=float) for part in self.offsets]
@@ -148,8 +144,10 @@ class Design:
             raise DataError(
                 f"the formula of {self.parameter}, '~ {self.right}', cannot be computed there: {said}"
             ) from problem
-        self._require_known_levels(frame, names)
-        return found, np.sum([part.sum(axis=1) for part in apart], axis=0) if apart else None
+        offset = np.sum([part.sum(axis=1) for part in apart], axis=0) if apart else None
+        _require_finite(self.parameter, found, self.labels)
+        _require_finite_offset(self.parameter, offset)
+        return found, offset
 
     def _require_known_levels(self, frame: pd.DataFrame, names: Mapping[str, str]) -> None:
         """Refuse a level of a factor that the fit has not seen, which formulaic would make the reference level."""
@@ -355,6 +353,15 @@ def _require_finite(parameter: str, matrix: np.ndarray, labels: Sequence[str]) -
         raise DataError(
             f"row {row + 1}: the term '{labels[column]}' of {parameter} is {matrix[row, column]} (a logarithm of zero "
             "or less?). Correct the row or the formula."
+        )
+
+
+def _require_finite_offset(parameter: str, offset: np.ndarray | None) -> None:
+    if offset is not None and not np.isfinite(offset).all():
+        row = int(np.argmin(np.isfinite(offset)))
+        raise DataError(
+            f"row {row + 1}: the offset of {parameter} is {offset[row]} (a logarithm of zero or less?). Correct the "
+            "row or leave it out."
         )
 
 

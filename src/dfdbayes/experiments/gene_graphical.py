@@ -61,7 +61,7 @@ def run(settings: Settings) -> Finding:
         length = {"draws": 250, "warmup": 250, "chains": 2} if settings.quick else {"draws": 1000}
         result = fit(model, data, beta=PRINTED[name], **length)
         taken = time.perf_counter() - begin
-        predicted = result.predict(draws=20 if settings.quick else 100, size=data.n)
+        predicted = result.replicate(draws=20 if settings.quick else 100, size=data.n)
         gaps = []
         for j, axes in enumerate(panels.flat):
             table = predicted.marginal(j)

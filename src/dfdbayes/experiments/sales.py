@@ -41,7 +41,7 @@ def run(settings: Settings) -> Finding:
     left.legend(frameon=False, fontsize=7)
     rival = fit(poisson, data, loss="likelihood", beta=1.0, **settings.walk(500, 5000))
     for axes, result, title in zip(bars, (rival, whole), ("Poisson, standard Bayes", "CMP, DFD-Bayes"), strict=True):
-        predicted = result.predict(draws=100, size=data.n)
+        predicted = result.replicate(draws=100, size=data.n)
         table = predicted.marginal(0)
         axes.bar(table.index, table["observed"], color=GREY, alpha=0.5, label="observed")
         axes.errorbar(table.index, table["predicted"], yerr=table["sd"], fmt=".", color=BLUE, ms=3, lw=1,

@@ -209,7 +209,7 @@ class CountFamily(AbstractFamily):
         return tuple(found)
 
     def of_rows(self, predictors: Rows) -> Rows:
-        """Log rate, nu, and the log constant; what is not used of them is not computed."""
+        """Log rate, nu, the log constants with and without a hurdle; what is not used of them is not computed."""
         log_mean = predictors[self.form]
         if not self.dispersed:
             rows = {"log_rate": log_mean, "nu": jnp.ones(()), "constant": jnp.exp(log_mean)}
@@ -225,7 +225,10 @@ class CountFamily(AbstractFamily):
             nu = jnp.exp(predictors["nu"])
             rate = nu * log_mean
             rows = {"log_rate": rate, "nu": nu, "constant": log_normaliser(rate, nu)}
+        if self.form == "mean" or not self.dispersed:
+            rows["log_mean"] = log_mean
         if self.hurdle:
+            rows["uninflated"] = rows["constant"]
             others = rows["constant"] + jnp.log(-jnp.expm1(-rows["constant"]))  # all but zero, whose mass was 1
             rows["zeros"] = predictors["zeros"]
             rows["constant"] = jnp.logaddexp(others, predictors["zeros"])
@@ -237,6 +240,19 @@ class CountFamily(AbstractFamily):
 
     def log_constants(self, rows: Rows, size: int) -> Float[Array, " u"]:
         return jnp.broadcast_to(rows["constant"], (size,))
+
+    def mean(self, rows: Rows, size: int) -> Float[Array, " u"]:
+        """With a hurdle, the mean without it times what its factor at zero leaves of the other values."""
+        if "log_mean" in rows:
+            found = jnp.exp(rows["log_mean"])
+        else:
+            from .normaliser import log_normaliser
+
+            rate, nu = jnp.broadcast_arrays(rows["log_rate"], rows["nu"])
+            found = jax.jvp(lambda eta: log_normaliser(eta, nu), (rate,), (jnp.ones_like(rate),))[1]
+        if self.hurdle:
+            found = found * jnp.exp(rows["uninflated"] - rows["constant"])
+        return jnp.broadcast_to(found, (size,))
 
     def spread(self, name: str) -> tuple[float, float]:
         return (1.5, 1.0) if name == "nu" else (3.0, 2.5)

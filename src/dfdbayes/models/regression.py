@@ -139,6 +139,13 @@ class Regression(AbstractModel):
     def derived(self) -> Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None:  # type: ignore[override]
         return _nu if "nu" in self.constant and isinstance(self.family, CountFamily) else None
 
+    @property
+    def solves_every_row(self) -> bool:
+        """Whether every row needs a search of its own for its rate, which takes a while."""
+        family = self.family
+        dispersed = isinstance(family, CountFamily) and family.dispersed and family.form == "mean"
+        return dispersed and "nu" not in self.constant
+
     def with_space(self, space: Space) -> Regression:
         return replace(self, space=space)
 

@@ -6,6 +6,7 @@ Every function returns a `matplotlib.figure.Figure`: show it in a notebook, or w
 from .base import MOST
 from .draws import MOST_PAIRS, calibration, intervals, pairs, posterior, trace
 from .observed import correlations, data, lattice, predictive
+from .regression import coefficients, residuals
 from .structure import MOST_EDGES, group_networks, network
 from .studies import comparison, coverage
 
@@ -14,6 +15,7 @@ __all__ = [
     "MOST_EDGES",
     "MOST_PAIRS",
     "calibration",
+    "coefficients",
     "comparison",
     "correlations",
     "coverage",
@@ -25,5 +27,6 @@ __all__ = [
     "pairs",
     "posterior",
     "predictive",
+    "residuals",
     "trace",
 ]

@@ -69,7 +69,7 @@ def lattice(fit: Fit, checked: Predictive | Checks | None = None) -> Figure:
     fit : Fit
         Of a model on `dfdbayes.graphs.grid`.
     checked : Predictive, optional
-        What ``fit.predict()`` gave; by default the fit's own checks.
+        What ``fit.replicate()`` gave; by default the fit's own checks.
     """
     shape = grid_of(fit)
     if shape is None:

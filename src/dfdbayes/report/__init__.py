@@ -28,6 +28,7 @@ def render(fit: Fit) -> str:
         "Data": sections.data(fit),
         "What was fitted and how": sections.model(fit),
         "Estimates": sections.estimates(fit, summary),
+        "Coefficients and residuals": sections.regression(fit),
         "Network": sections.network(fit) if evidence.is_network(fit) else "",
         "Groups": sections.groups(fit),
         "Posterior": sections.posterior(fit),

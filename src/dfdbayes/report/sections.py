@@ -9,6 +9,7 @@ import pandas as pd
 
 from .. import plots
 from ..data import describe as glance
+from ..models.regression import Regression
 from ..plots.observed import grid_of
 from ..results import evidence
 from ..results import groups as group_differences
@@ -125,6 +126,23 @@ def posterior(fit: Fit) -> str:
     if len(fit.entries) >= 2:
         few = "" if len(fit.entries) <= plots.MOST_PAIRS else f", of the first {plots.MOST_PAIRS} entries"
         parts.append(html.figure(plots.pairs(fit), f"Posterior draws in pairs{few}.", large=len(fit.entries) > 2))
+    return "\n".join(parts)
+
+
+def regression(fit: Fit) -> str:
+    """Coefficients and residuals of a regression, as far as they were computed."""
+    known = None if fit.checks is None else fit.checks.residuals
+    if known is None and not isinstance(fit.model, Regression):
+        return ""
+    plain = " and at beta = 1" if fit.uncalibrated is not None else ""
+    parts = [html.figure(plots.coefficients(fit), f"Coefficients with 95 % intervals, calibrated{plain}.", large=True)]
+    if known is not None:
+        few = "" if len(known) == fit.data.n else f" of {len(known)} of the {fit.data.n} observations"
+        caption = (
+            f"Randomised quantile residuals{few} (Dunn and Smyth, 1996), standard normal where the model is right: "
+            "against normal quantiles, with two standard errors, and against fitted values."
+        )
+        parts.append(html.figure(plots.residuals(fit), caption, large=True))
     return "\n".join(parts)
 
 

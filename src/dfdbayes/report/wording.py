@@ -7,7 +7,7 @@ from html import escape
 from ..models.base import AbstractModel
 from ..results import evidence
 from ..results.fit_result import Fit
-from ..results.goodness_of_fit import NONE, STEIN, GoodnessOfFit
+from ..results.goodness_of_fit import NONE, RESIDUALS, STEIN, GoodnessOfFit
 
 REFERENCES = {
     "besag": "Besag, J. (1975). Statistical analysis of non-lattice data. The Statistician 24(3), 179–195.",
@@ -15,6 +15,8 @@ REFERENCES = {
     "distributions. Journal of the Royal Statistical Society, Series B 78(5), 1103–1130.",
     "blackjax": "Cabezas, A., Corenflos, A., Lao, J. and Louf, R. (2024). BlackJAX: composable Bayesian inference in "
     "JAX. arXiv:2402.10797.",
+    "dunn": "Dunn, P. K. and Smyth, G. K. (1996). Randomized quantile residuals. Journal of Computational and "
+    "Graphical Statistics 5(3), 236–244.",
     "efron": "Efron, B. (1979). Bootstrap methods: another look at the jackknife. The Annals of Statistics 7(1), 1–26.",
     "shahbaba": "Shahbaba, B., Lan, S., Johnson, W. O. and Neal, R. M. (2014). Split Hamiltonian Monte Carlo. "
     "Statistics and Computing 24.",
@@ -187,9 +189,12 @@ class Methods:
     def _check(self, goodness: GoodnessOfFit | None) -> str:
         if goodness is None or goodness.test == NONE:
             return ""
-        if goodness.test == STEIN:
-            self._cite("yang")
-        named = "kernel Stein test of fit (Yang et al., 2018)" if goodness.test == STEIN else "chi-squared test of fit"
+        tests = {
+            STEIN: ("yang", "kernel Stein test of fit (Yang et al., 2018)"),
+            RESIDUALS: ("dunn", "chi-squared test of randomised quantile residuals (Dunn and Smyth, 1996)"),
+        }
+        cited, named = tests.get(goodness.test, ("", "chi-squared test of fit"))
+        self._cite(*filter(None, [cited]))
         return f"A {named} at the posterior mean, its distribution simulated, gave {str(goodness).partition(': ')[2]}."
 
     def _software(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,14 @@ from ..data.dataset import Dataset
 from ..errors import DfdbayesError
 from ..models.base import AbstractModel
 from ..models.graphs import Graph
-from .goodness_of_fit import GoodnessOfFit
-from .predictive import affordable, predict
+from ..models.regression import Regression
+from .goodness_of_fit import GoodnessOfFit, some
+from .predictive import affordable, replicate
+from .regression import residuals_of
 
 MOST_COLUMNS = 40  # whose statistics are kept one by one
 MOST_MARGINALS = 12
+MOST_RESIDUALS = 2000
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class Checks:
         How many data sets of how many observations were simulated, by which method, and whether its chains mixed.
     problem : str
         Why there are no checks, where there are none.
+    residuals : pandas.DataFrame or None
+        Of a regression of one column, at the posterior mean: see `Fit.residuals`.
     """
 
     goodness: GoodnessOfFit | None = None
@@ -59,6 +64,7 @@ class Checks:
     method: str = ""
     mixed: bool = True
     problem: str = ""
+    residuals: pd.DataFrame | None = None
 
     @property
     def p_value(self) -> float:
@@ -76,14 +82,14 @@ class Checks:
         return {
             "goodness": None if self.goodness is None else vars(self.goodness),
             "table": _text(self.table), "marginals": [_text(table) for table in self.marginals],
-            "pairs": _text(self.pairs), "equal": _text(self.equal),
+            "pairs": _text(self.pairs), "equal": _text(self.equal), "residuals": _text(self.residuals),
             "means": None if self.means is None else self.means.tolist(), "columns": list(self.columns),
             "sets": self.sets, "size": self.size, "method": self.method, "mixed": self.mixed, "problem": self.problem,
         }  # fmt: skip
 
     @classmethod
     def of_plain(cls, about: dict[str, Any]) -> Checks:
-        tables: dict[str, Any] = {name: _table(about[name]) for name in ("table", "pairs", "equal")}
+        tables: dict[str, Any] = {name: _table(about[name]) for name in ("table", "pairs", "equal", "residuals")}
         return cls(
             goodness=None if about["goodness"] is None else GoodnessOfFit(**about["goodness"]),
             marginals=tuple(found for text in about["marginals"] if (found := _table(text)) is not None),
@@ -98,11 +104,18 @@ def check(model: AbstractModel, thetas: Float[np.ndarray, "all p"], data: Datase
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column that is constant in a replicate, say
-            found = predict(model, thetas, data, seed=seed, **affordable(model, data))
+            found = replicate(model, thetas, data, seed=seed, **affordable(model, data))
             graph = model.graph if model.graph is not None and model.graph.shape is not None else None
-            return _checks(found, graph)
+            return replace(_checks(found, graph), residuals=_residuals(model, thetas, data))
     except (DfdbayesError, ArithmeticError, ValueError, MemoryError) as problem:
         return Checks(problem=str(problem))
+
+
+def _residuals(model: AbstractModel, thetas: np.ndarray, data: Dataset) -> pd.DataFrame | None:
+    """Of some observations, for a picture."""
+    if not isinstance(model, Regression) or data.d > 1:
+        return None
+    return residuals_of(model, thetas.mean(axis=0), some(data, MOST_RESIDUALS))
 
 
 def _checks(found: Any, graph: Graph | None) -> Checks:

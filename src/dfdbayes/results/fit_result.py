@@ -29,7 +29,8 @@ from ..models.base import AbstractModel
 from ..models.regression import Regression
 from .checks import Checks
 from .intervals import intervals
-from .predictive import Predictive, parameters_of, predict
+from .predictive import Predictive, parameters_of, replicate
+from .regression import effects, predictions, residuals, second_opinion
 from .tree import LINE
 
 FORMAT = 2
@@ -174,7 +175,7 @@ class Fit:
         """The draws, sampler statistics and data as ArviZ's data tree."""
         return self.tree.copy()
 
-    def predict(
+    def replicate(
         self, draws: int = 100, size: int | None = None, method: str | None = None, seed: int = 0
     ) -> Predictive:
         """Replicated data from the posterior predictive distribution, with checks against the observed data.
@@ -185,6 +186,7 @@ class Fit:
             How many posterior draws to simulate a data set from.
         size : int, optional
             Observations in each; by default as many as in the data where they can be drawn at once, else at most 500.
+            Those of a regression have the covariates of as many observations, all or a random part of them.
         method : str, optional
             The simulator; see `simulate`.
         seed : int
@@ -194,7 +196,118 @@ class Fit:
             raise ModelError(
                 "the model's functions have changed since this fit (a global or an attribute that they use); fit again"
             )
-        return predict(model, self.joint_draws, self.data, draws, size, method, seed)
+        return replicate(model, self.joint_draws, self.data, draws, size, method, seed)
+
+    def predict(self, newdata: Any = None, interval: float = 0.95) -> pd.DataFrame:
+        """Expected values and new observations of a regression of one column, at given covariates.
+
+        Parameters
+        ----------
+        newdata : frame, mapping or path, optional
+            The columns that the formulas name. By default the data's own distinct rows: one line for each, with how
+            many observations it stands for (``observations``) and the number of the first (``row``, from 0, of the
+            rows that were used), however many observations there are.
+        interval : float
+            The level of both intervals.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One line for each row, with its index: ``mean``, the expected value (its posterior mean), with a calibrated
+            interval ``mean_low`` to ``mean_high``; and ``new_low`` to ``new_high``, between which a new observation
+            lies: quantiles of the model's distribution, mixed over the posterior.
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd, pandas as pd
+        >>> frame = pd.DataFrame({"visits": [0, 1, 2, 1, 3, 4, 3, 6] * 5, "age": [20, 25, 30, 35, 40, 45, 50, 55] * 5})
+        >>> fit = dfd.fit("poisson", frame, formula="visits ~ age", sampler="laplace", check=False, progress=False)
+        >>> list(fit.predict({"age": [30, 50]}).columns)
+        ['mean', 'mean_low', 'mean_high', 'new_low', 'new_high']
+        """
+        return predictions(self, newdata, interval)
+
+    def residuals(self, seed: int = 0) -> pd.DataFrame:
+        """Randomised quantile residuals of a regression of one column (Dunn and Smyth, 1996).
+
+        Standard normal where the model is right, also of small counts: a uniform number between the chances of less
+        than was observed and of not more than that, at the posterior mean, as a normal quantile.
+
+        Parameters
+        ----------
+        seed : int
+            Of the uniform numbers.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One line for each observation, equal ones as often as they occur (a random 100,000 of more; with
+            observation weights, as many as there are, drawn by these): ``observed``, ``fitted`` (the expected value)
+            and ``residual``. The index is the number of the first observation with the same values and covariates.
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd, pandas as pd
+        >>> frame = pd.DataFrame({"visits": [0, 1, 2, 1, 3, 4, 3, 6] * 5, "age": [20, 25, 30, 35, 40, 45, 50, 55] * 5})
+        >>> fit = dfd.fit("poisson", frame, formula="visits ~ age", sampler="laplace", check=False, progress=False)
+        >>> bool(fit.residuals()["residual"].abs().max() < 4)
+        True
+        """
+        return residuals(self, seed)
+
+    def effects(self, interval: float = 0.95) -> pd.DataFrame:
+        """What each term of the main parameter does, on the scale of ratios and of the expected value.
+
+        Parameters
+        ----------
+        interval : float
+            The level of the intervals ``..._low`` to ``..._high``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One line for each term but the intercept: ``coefficient``; ``ratio``, its exponential, where the link is a
+            logarithm (``odds_ratio`` where it is logistic); and ``effect``, the average marginal effect on the
+            expected value over the rows of the data, through this parameter alone. ``change`` says of what: of a 0/1
+            term or a level of a factor against the reference level ("0 to 1"), or the derivative ("per unit"). A
+            variable that is in several terms (interactions, powers, splines) has no effect by term: compare
+            ``fit.predict(newdata)`` at values of interest.
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd, pandas as pd
+        >>> frame = pd.DataFrame({"visits": [0, 1, 2, 1, 3, 4, 3, 6] * 5, "age": [20, 25, 30, 35, 40, 45, 50, 55] * 5})
+        >>> fit = dfd.fit("poisson", frame, formula="visits ~ age", sampler="laplace", check=False, progress=False)
+        >>> bool(1.03 < fit.effects()["ratio"]["age"] < 1.07)
+        True
+        """
+        return effects(self, interval)
+
+    def second_opinion(self, loss: Any = "ratio") -> pd.DataFrame:
+        """What another loss says of the same regression and data, and whether the two differ by more than chance.
+
+        Estimates of a right model agree up to chance, whatever the loss. Where any differ by more than two joint
+        standard errors (from each unit's influence on both minimisers) a `DisagreementWarning` says which.
+
+        Parameters
+        ----------
+        loss : str or loss
+
+        Returns
+        -------
+        pandas.DataFrame
+            By parameter: the two minimisers, their ``difference``, its ``standard_error``, and the one divided by the
+            other (``standardised``).
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd, pandas as pd
+        >>> frame = pd.DataFrame({"visits": [0, 1, 2, 1, 3, 4, 3, 6] * 5, "age": [20, 25, 30, 35, 40, 45, 50, 55] * 5})
+        >>> fit = dfd.fit("poisson", frame, formula="visits ~ age", sampler="laplace", check=False, progress=False)
+        >>> list(fit.second_opinion("ratio").columns)
+        ['likelihood', 'ratio', 'difference', 'standard_error', 'standardised']
+        """
+        return second_opinion(self, loss)
 
     @property
     def joint_draws(self) -> np.ndarray:

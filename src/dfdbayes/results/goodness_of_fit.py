@@ -1,9 +1,11 @@
 """Tests of fit: whether data such as these could come from the model at these parameters.
 
-Where the points of a domain can be listed, Pearson's chi-squared on the distinct values, rare ones pooled; elsewhere
-the kernel Stein discrepancy (Yang et al., 2018). Their distributions under the model are simulated, with random numbers
+Where the points of a domain can be listed, Pearson's chi-squared on the distinct values, rare ones pooled; of a
+regression of one column, chi-squared on randomised quantile residuals (Dunn and Smyth, 1996), which are uniform
+whatever the covariates, in groups of rows with similar expected values; elsewhere the kernel Stein discrepancy (Yang
+et al., 2018). Networks with covariates have no test. Distributions under the model are simulated, with random numbers
 of their own: the same data and parameters give the same p-value, whatever else was asked for. Parameters that were
-estimated from the data make both tests a little conservative.
+estimated from the data make the tests a little conservative.
 """
 
 from __future__ import annotations
@@ -15,14 +17,18 @@ from jaxtyping import Float, Int
 
 from ..data.dataset import Dataset
 from ..models.base import AbstractModel
+from ..models.regression import Regression
 from ..simulators.exact import listed
+from ..simulators.given import tails
 from .stein import stein_matrix
 
-CHI_SQUARED, STEIN, NONE = "chi-squared", "kernel Stein", "none"
+CHI_SQUARED, RESIDUALS, STEIN, NONE = "chi-squared", "quantile residual", "kernel Stein", "none"
 REPLICATES = 1000
 MOST_POINTS = 4096  # of a finite domain
 MOST_LISTED = 2**16  # values of a count
-LEAST_EXPECTED = 5.0  # observations in a cell of the chi-squared test
+LEAST_EXPECTED = 5.0  # observations in a cell of a chi-squared test
+MOST_RESIDUALS = 100_000  # observations of a regression
+BINS, GROUPS = 10, 5  # of quantile residuals, and of the expected values of their rows, at most
 
 
 @dataclass(frozen=True)
@@ -42,11 +48,16 @@ class GoodnessOfFit:
         return f"{self.test} test: {value}"
 
 
+_NO_TEST = GoodnessOfFit(NONE, float("nan"), float("nan"), float("nan"))
+
+
 def goodness_of_fit(model: AbstractModel, theta: Float[np.ndarray, " p"], data: Dataset) -> GoodnessOfFit:
     """Test the data against the model at parameters ``theta``."""
     if data.n < 2:
-        return GoodnessOfFit(NONE, float("nan"), float("nan"), float("nan"))
+        return _NO_TEST
     rng = _rng(data, 4)
+    if isinstance(model, Regression):
+        return _NO_TEST if data.d > 1 else _quantile_residuals(model, theta, data, rng)
     one_count = model.domain.d == 1 and model.domain.coordinate(0).kind in ("above", "below")
     if one_count or (model.domain.is_finite and model.domain.size <= MOST_POINTS):
         found = _chi_squared(model, theta, data, rng)
@@ -122,6 +133,34 @@ def _pooled(expected: Float[np.ndarray, " s"]) -> Int[np.ndarray, " s"]:
     if total < LEAST_EXPECTED and cell > 0:  # what is left joins the last full one
         cells[cells == cell] = cell - 1
     return cells
+
+
+def _quantile_residuals(model: Regression, theta: np.ndarray, data: Dataset, rng: np.random.Generator) -> GoodnessOfFit:
+    """Where the residuals of each group of rows fall. At the true parameters they are uniform: no bootstrap is needed.
+
+    An observation's residual is uniform between the chances of less than it and of not more than it, so that the
+    residuals of equal rows fall into cells by a multinomial distribution.
+    """
+    data = some(data, min(data.n, MOST_RESIDUALS))
+    assert data.given is not None
+    found, counts, n = tails(model, theta, data.given, data.rows[:, 0]), data.counts.astype(np.int64), data.n
+    bins = int(np.clip(n // LEAST_EXPECTED, 2, BINS))
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    begin, end = found.below[:, None], (found.below + np.maximum(found.here, 1e-12))[:, None]
+    overlap = np.maximum(np.minimum(end, edges[1:]) - np.maximum(begin, edges[:-1]), 0.0)
+    overlap[overlap.sum(axis=1) <= 0.0, -1] = 1.0  # beyond all values that are not negligible
+    fallen = rng.multinomial(counts, overlap / overlap.sum(axis=1, keepdims=True))
+    order = np.argsort(found.mean, kind="stable")
+    groups = int(np.clip(n // (LEAST_EXPECTED * bins), 1, GROUPS))
+    group = np.empty(len(counts), dtype=np.int64)
+    group[order] = np.minimum((np.cumsum(counts[order]) - counts[order]) * groups // n, groups - 1)
+    sizes = np.bincount(group, weights=counts, minlength=groups)[:, None]
+    seen = np.stack([np.bincount(group, weights=part, minlength=groups) for part in fallen.T], axis=1)
+    sizes, seen = sizes[sizes[:, 0] > 0], seen[sizes[:, 0] > 0]
+    drawn = rng.multinomial(sizes[:, 0].astype(np.int64), np.full(bins, 1.0 / bins), size=(REPLICATES, len(sizes)))
+    statistic = float(np.sum((seen - sizes / bins) ** 2 / (sizes / bins)))
+    simulated = np.sum((drawn - sizes / bins) ** 2 / (sizes / bins), axis=(1, 2))
+    return GoodnessOfFit(RESIDUALS, statistic, *_p_value(statistic, simulated))
 
 
 def _stein(model: AbstractModel, theta: np.ndarray, data: Dataset, rng: np.random.Generator) -> GoodnessOfFit:

@@ -15,8 +15,10 @@ from ..data.dataset import Dataset
 from ..errors import ModelError, SettingError
 from ..models.base import AbstractModel
 from ..models.graphs import Graph
-from ..simulators import Mixing, draw
+from ..models.regression import Regression
+from ..simulators import Mixing, draw, draw_given
 from ..simulators.exact import MOST_POINTS
+from ..simulators.given import is_listable, width
 from .goodness_of_fit import GoodnessOfFit, goodness_of_fit, some
 
 MOST_CORRELATIONS = 200
@@ -140,7 +142,7 @@ def _correlation(
     return np.einsum("rne,rne,n->re", unit[..., i], unit[..., j], weight)
 
 
-def predict(
+def replicate(
     model: AbstractModel | None,
     thetas: Float[np.ndarray, "all p"],
     data: Dataset,
@@ -157,23 +159,49 @@ def predict(
     require_seed(seed)
     draws = min(draws, len(thetas))
     rng = np.random.default_rng([seed, 3])
-    quick = _is_quick(model)
-    most = MOST_CELLS / (draws * data.d) if quick else 500
-    size = int(max(1, min(data.n, most))) if size is None else size
-    chosen = thetas[np.linspace(0, len(thetas) - 1, min(draws, len(thetas))).astype(int)]
-    rows, used, mixing = draw(model, chosen, size, method, rng)
+    chosen = evenly(thetas, draws)
+    if isinstance(model, Regression):
+        size = min(data.n, _most(model, draws, data) if size is None else size)
+        if method is not None:
+            raise SettingError("rows with covariates have one simulator each; leave out method=")
+        part = some(data, size)
+        assert part.given is not None
+        rows, used, mixing = draw_given(model, chosen, np.repeat(part.given, part.counts.astype(int), axis=0), rng)
+    else:
+        size = min(data.n, _most(model, draws, data)) if size is None else size
+        rows, used, mixing = draw(model, chosen, size, method, rng)
     return Predictive(rows, data, used, mixing, goodness_of_fit(model, thetas.mean(axis=0), data))
+
+
+def evenly(thetas: Float[np.ndarray, "all p"], most: int) -> Float[np.ndarray, "few p"]:
+    """At most so many of the draws, evenly."""
+    return thetas[np.linspace(0, len(thetas) - 1, min(most, len(thetas))).astype(int)]
+
+
+def _most(model: AbstractModel, draws: int, data: Dataset) -> int:
+    """How many observations a data set has by default, at most; with covariates every one has masses of its own."""
+    if not _is_quick(model):
+        return 500
+    each = data.d
+    if isinstance(model, Regression):
+        each = width(model, float(np.average(np.abs(data.rows[:, 0]), weights=data.counts)))
+    return int(max(50, MOST_CELLS / (draws * each)))
 
 
 def _is_quick(model: AbstractModel) -> bool:
     """Whether observations can be drawn exactly and at once."""
+    if isinstance(model, Regression):
+        return is_listable(model)
     return model.domain.d == 1 or (model.domain.is_finite and model.domain.size <= MOST_POINTS)
 
 
 def affordable(model: AbstractModel, data: Dataset) -> dict[str, Any]:
-    """Settings of `predict` that take about a second: as many draws as the model's simulator is quick."""
+    """Settings of `replicate` that take about a second: as many draws as the model's simulator is quick."""
     if _is_quick(model):
-        return {"draws": 100}
+        if not isinstance(model, Regression):
+            return {"draws": 100}
+        few = 250 if model.solves_every_row else _most(model, 100, data)
+        return {"draws": 100 if few > 1000 else 40, "size": min(data.n, few)}
     size = int(min(data.n, np.clip(100_000 // (40 * data.d), 20, 100)))
     clusters = model.name in ("ising", "potts") and model.options.get("states") != "binary"
     method = "swendsen-wang" if clusters and not model.options.get("intercept") else None  # it needs no compilation

@@ -12,14 +12,16 @@ from jaxtyping import Float, Int
 from .._util.process import require_seed, require_unforked
 from ..errors import ModelError, SettingError
 from ..models.base import AbstractModel
+from ..models.regression import Regression
 from .cluster import by_swendsen_wang
 from .exact import MOST_POINTS, by_enumeration, by_inversion, probabilities
 from .general import by_general_gibbs
 from .gibbs import by_gibbs
+from .given import by_listing, is_listable
 from .metropolis import by_metropolis
 from .perfect import by_coupling_from_the_past
 
-__all__ = ["METHODS", "Mixing", "Sample", "draw", "probabilities", "simulate"]
+__all__ = ["METHODS", "Mixing", "Sample", "draw", "draw_given", "probabilities", "simulate"]
 
 METHODS = ("enumeration", "inversion", "perfect", "swendsen-wang", "gibbs", "metropolis")
 EXACT = ("enumeration", "inversion", "perfect")
@@ -137,6 +139,18 @@ def draw(
     run = by_gibbs if chosen == "gibbs" else by_swendsen_wang
     rows, trace = run(interactions, model.domain, per, rng, count)
     return rows, chosen, _mixing(trace)
+
+
+def draw_given(
+    model: Regression, thetas: Float[np.ndarray, "c p"], given: Float[np.ndarray, "n q"], rng: np.random.Generator
+) -> tuple[Int[np.ndarray, "c n d"], str, Mixing | None]:
+    """One observation for every row of covariates at each of many parameters; also the method and its mixing."""
+    require_unforked()
+    if is_listable(model):
+        return by_listing(model, thetas, given, rng), "enumeration" if model.domain.is_finite else "inversion", None
+    sweeps = SWEEPS["gibbs"] if model.domain.is_finite else COUNT_SWEEPS
+    rows, trace = by_general_gibbs(model, thetas, len(given), rng, sweeps, given)
+    return rows, "gibbs", _mixing(trace)
 
 
 def _default(model: AbstractModel) -> str:

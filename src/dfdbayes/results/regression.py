@@ -1,0 +1,361 @@
+"""What is asked of a regression after the fit: predictions, residuals, effects, and another loss's opinion."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jaxtyping import Array, Float
+from scipy import special
+
+from .. import losses
+from .._util.process import require_seed
+from ..data.dataset import Dataset
+from ..data.formulas import INTERCEPT, Design, frame_of
+from ..errors import DisagreementWarning, MinimiserError, ModelError, SettingError
+from ..inference import resampling
+from ..inference.minimise import Minimum, Outcome, minimise, require
+from ..inference.objective import Objective
+from ..models.families import over_rows
+from ..models.regression import Regression
+from ..models.tables import filled, padded_size
+from ..simulators.given import CELLS, distributions, tails, width
+from .goodness_of_fit import MOST_RESIDUALS, some
+from .predictive import evenly
+
+if TYPE_CHECKING:
+    from .fit_result import Fit
+
+DRAWS = 1000  # of the posterior, for expected values
+MIXED, LEAST_MIXED, MOST_MASSES = 200, 50, 2e8  # of these, for the distribution of a new observation; masses in all
+LEAST_DRAWS, MOST_VALUES = 200, 1e7  # of effects, where rows are many: draws, and expected values in all
+LEAST_CHANCE = 1e-16  # of a tail, so that residuals are finite
+SAME = 1e-6  # of a standard error: two losses that differ by less in every unit are the same
+APART = 2.0  # joint standard errors from which two losses disagree
+
+
+def require_regression(fit: Fit, what: str) -> Regression:
+    """The model of a fit, if it is a regression of one column."""
+    if fit.model is None:
+        raise ModelError("this fit was loaded without its model, which a file of a regression does not hold; fit again")
+    if not isinstance(fit.model, Regression):
+        raise SettingError(
+            f"there are no {what}: this fit has no covariates. Fit a formula, as in formula='y ~ x'; fit.replicate() "
+            "gives data from any fitted model."
+        )
+    if fit.data.d > 1:
+        raise SettingError(f"{what} are for regressions of one column, and this one has {fit.data.d}")
+    return fit.model
+
+
+def require_level(interval: float) -> tuple[float, float]:
+    """The two ends of an interval, as chances."""
+    if not 0 < interval < 1:
+        raise SettingError(f"interval is {interval}; it must lie between 0 and 1")
+    return 0.5 * (1 - interval), 0.5 * (1 + interval)
+
+
+def covariates(model: Regression, frame: pd.DataFrame) -> Float[np.ndarray, "u q"]:
+    """What the formulas make of new data: the matrices side by side, offsets after each."""
+    parts = []
+    for design in model.designs:
+        matrix, offset = design.matrix(frame)
+        parts += [matrix] if offset is None else [matrix, offset[:, None]]
+    return np.concatenate(parts, axis=1)
+
+
+# -- Expected values and predictions -----------------------------------------------------------
+
+
+def _expected(model: Regression, theta: Array, given: Array, points: Array) -> Array:
+    """Expected values of rows: by the family's formula, or from the masses of ``points``."""
+    rows = model.of_rows(model.space.unflatten(theta), given)
+    found = model.family.mean(rows, len(given))
+    if found is not None:
+        return found
+
+    def of_row(row: dict[str, Array], _: Array) -> Array:
+        return jax.nn.softmax(jax.vmap(lambda x: model.family.log_mass_at(row, x))(points)) @ points[:, 0]
+
+    return over_rows(of_row, rows, len(given), jnp.arange(len(given)))
+
+
+@partial(jax.jit, static_argnums=0)
+def _means(model: Regression, thetas: Array, given: Array, points: Array) -> Array:
+    return jax.lax.map(lambda theta: _expected(model, theta, given, points), thetas)
+
+
+@partial(jax.jit, static_argnums=0)
+def _slopes(model: Regression, thetas: Array, given: Array, points: Array, along: Array) -> Array:
+    """Derivatives of expected values as one covariate of every row grows."""
+
+    def of(theta: Array) -> Array:
+        direction = jnp.broadcast_to(along, given.shape)
+        return jax.jvp(lambda given: _expected(model, theta, given, points), (given,), (direction,))[1]
+
+    return jax.lax.map(of, thetas)
+
+
+def _points(model: Regression, thetas: np.ndarray, *givens: np.ndarray) -> Float[np.ndarray, "s 1"]:
+    """The values that expected values are summed over; one alone where there is a formula for these."""
+    if model.base is None:
+        return np.zeros((1, 1))
+    few = evenly(thetas, 20)
+    found = [part.points for given in givens for part in distributions(model, few, given)]
+    return max(found, key=len).astype(float)
+
+
+def _in_blocks(function: Any, model: Regression, thetas: np.ndarray, given: np.ndarray, *more: Any) -> np.ndarray:
+    """A function of parameters and rows, (c, u), rows in blocks of one size."""
+    each = max(1, CELLS // len(thetas))
+    size = padded_size(min(each, len(given)))
+    parts = [given[k : k + each] for k in range(0, len(given), each)]
+    found = [np.asarray(function(model, thetas, filled(part, size), *more))[:, : len(part)] for part in parts]
+    return np.concatenate(found, axis=1)
+
+
+def predictions(fit: Fit, newdata: Any, interval: float) -> pd.DataFrame:
+    """See `Fit.predict`."""
+    model, ends = require_regression(fit, "predictions"), require_level(interval)
+    if newdata is None:
+        given = fit.data.given
+        assert given is not None
+        table = pd.DataFrame({"observations": fit.data.observations}, index=_places(fit.data.first))
+    else:
+        frame = frame_of(newdata)
+        given, table = covariates(model, frame), pd.DataFrame(index=frame.index)
+    distinct, where = np.unique(given, axis=0, return_inverse=True)
+    thetas = evenly(fit.joint_draws, DRAWS)
+    values = np.empty((5, len(distinct)))
+    typical = width(model, float(np.average(np.abs(fit.data.rows[:, 0]), weights=fit.data.counts)))
+    mixed = int(np.clip(MOST_MASSES / (typical * max(len(distinct), 1)), LEAST_MIXED, MIXED))
+    for part in distributions(model, evenly(thetas, mixed), distinct):
+        points, masses = (part.points[:, 0], part.masses) if _is_rising(part.points) else _turned(part)
+        cumulated = np.cumsum(masses, axis=1)
+        cumulated /= cumulated[:, -1:]
+        for row, end in zip((3, 4), ends, strict=True):
+            values[row, part.rows] = points[np.argmax(cumulated >= end, axis=1)]
+        values[0, part.rows], values[1:3, part.rows] = _summed(part.means, ends)
+    if len(distinct) and model.base is None:  # a formula, so that many draws cost little
+        means = _in_blocks(_means, model, thetas, distinct, jnp.zeros((1, 1)))
+        values[0], values[1:3] = _summed(means, ends)
+    mean, low, high, new_low, new_high = values[:, where.reshape(-1)]
+    table = table.assign(mean=mean, mean_low=low, mean_high=high)
+    table = table.assign(new_low=new_low.astype(np.int64), new_high=new_high.astype(np.int64))
+    return table.sort_index(kind="stable") if newdata is None else table
+
+
+def _is_rising(points: np.ndarray) -> bool:
+    return len(points) < 2 or bool(points[1, 0] > points[0, 0])
+
+
+def _turned(part: Any) -> tuple[np.ndarray, np.ndarray]:
+    return part.points[::-1, 0], part.masses[:, ::-1]
+
+
+def _summed(means: np.ndarray, ends: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+    return means.mean(axis=0), np.quantile(means, ends, axis=0)
+
+
+def _places(first: np.ndarray) -> pd.Index:
+    return pd.Index(first, name="row")
+
+
+# -- Residuals ---------------------------------------------------------------------------------
+
+
+def residuals(fit: Fit, seed: int) -> pd.DataFrame:
+    """See `Fit.residuals`."""
+    model = require_regression(fit, "residuals")
+    require_seed(seed)
+    few = some(fit.data, min(fit.data.n, MOST_RESIDUALS))
+    return residuals_of(model, fit.joint_draws.mean(axis=0), few, seed)
+
+
+def residuals_of(model: Regression, theta: Float[np.ndarray, " p"], data: Dataset, seed: int = 0) -> pd.DataFrame:
+    """Randomised quantile residuals of observations whose counts are whole numbers, at one value of the parameters."""
+    assert data.given is not None
+    found = tails(model, theta, data.given, data.rows[:, 0])
+    each = np.repeat(np.arange(len(data.rows)), data.counts.astype(np.int64))
+    share = np.random.default_rng([seed, 6]).random(len(each))
+    below = found.below[each] + share * found.here[each]
+    above = found.above[each] + (1.0 - share) * found.here[each]
+    normal = special.ndtri(np.maximum(np.minimum(below, above), LEAST_CHANCE))  # the smaller tail has all its digits
+    columns = {
+        "observed": data.rows[each, 0],
+        "fitted": found.mean[each],
+        "residual": np.where(below <= above, normal, -normal),
+    }
+    return pd.DataFrame(columns, index=_places(data.first[each])).sort_index(kind="stable")
+
+
+# -- Effects -----------------------------------------------------------------------------------
+
+
+def effects(fit: Fit, interval: float) -> pd.DataFrame:
+    """See `Fit.effects`."""
+    model, ends = require_regression(fit, "effects"), require_level(interval)
+    design, first = _main_design(model)
+    given, weights = _weighted(fit.data)
+    draws = fit.joint_draws
+    thetas = evenly(draws, int(max(MOST_VALUES / len(given), LEAST_DRAWS)))
+    before = [p.name for p in model.space.parameters].index(design.parameter)
+    at = sum(p.size for p in model.space.parameters[:before])
+    link = _ratio_name(model)
+    lines = []
+    for place, label in enumerate(design.labels):
+        if label == INTERCEPT:
+            continue
+        coefficient = draws[:, at + place]
+        line: dict[str, Any] = {"term": label} | _interval("coefficient", coefficient, ends)
+        if link:
+            line |= _interval(link, np.exp(coefficient), ends)
+        change, found = _effect(model, design, first, place, given, weights, thetas)
+        lines.append(line | {"change": change} | _interval("effect", found, ends))
+    return pd.DataFrame(lines).set_index("term") if lines else pd.DataFrame(index=pd.Index([], name="term"))
+
+
+def _main_design(model: Regression) -> tuple[Design, int]:
+    """The design of the main parameter, and its first covariate."""
+    for term, design in zip(model.terms, model.designs, strict=True):
+        if design.parameter == model.family.main:
+            return design, term.first
+    raise SettingError(f"there are no effects: {model.family.main} has no formula")
+
+
+def _weighted(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct covariates, and the share of observations that have them."""
+    assert data.given is not None
+    distinct, where = np.unique(data.given, axis=0, return_inverse=True)
+    return distinct, np.bincount(where.reshape(-1), weights=data.counts) / data.counts.sum()
+
+
+def _ratio_name(model: Regression) -> str:
+    """What the exponential of a coefficient is, by the main parameter's link."""
+    parameter = next(p for p in model.family.parameters if p.name == model.family.main)
+    low, high = (np.asarray(end) for end in parameter.support)
+    if np.isfinite(low).all() and np.isfinite(high).all():
+        return "odds_ratio"
+    return "ratio" if np.isfinite(low).all() else ""
+
+
+def _interval(name: str, draws: np.ndarray | None, ends: tuple[float, float]) -> dict[str, float]:
+    if draws is None:
+        return {name: np.nan, f"{name}_low": np.nan, f"{name}_high": np.nan}
+    low, high = np.quantile(draws, ends)
+    return {name: float(np.mean(draws)), f"{name}_low": float(low), f"{name}_high": float(high)}
+
+
+def _effect(
+    model: Regression, design: Design, first: int, place: int, given: np.ndarray, weights: np.ndarray,
+    thetas: np.ndarray,
+) -> tuple[str, np.ndarray | None]:  # fmt: skip
+    """How a term changes, and draws of what that does to the expected value, averaged over the rows."""
+    together = _alone(design, place)
+    if together is None:
+        return "in several terms", None
+    columns = [first + k for k in together]
+    switches = bool(np.isin(given[:, columns], (0.0, 1.0)).all())
+    if not switches and len(together) > 1:  # a spline, say
+        return "in several terms", None
+    if not switches:
+        along = np.eye(given.shape[1])[first + place]
+        return "per unit", _in_blocks(_slopes, model, thetas, given, _points(model, thetas, given), along) @ weights
+    if len(together) > 1 and (given[:, columns].sum(axis=1) == 1.0).all():  # all levels, so that none is the reference
+        return "no reference level", None
+    off = given.copy()
+    off[:, columns] = 0.0
+    on = off.copy()
+    on[:, first + place] = 1.0
+    points = _points(model, thetas, off, on)
+    change = _in_blocks(_means, model, thetas, on, points) - _in_blocks(_means, model, thetas, off, points)
+    return "0 to 1", change @ weights
+
+
+def _alone(design: Design, place: int) -> Sequence[int] | None:
+    """The columns of a column's term; None where a variable of it is in another term too, or in an offset."""
+    used = [variables for spec in (design.spec, *design.offsets) for variables in spec.term_variables.items()]
+    for term, columns in design.spec.term_indices.items():
+        if place in columns:
+            own = _of_data(design.spec.term_variables[term])
+            others = [_of_data(variables) for other, variables in used if other is not term]
+            return None if any(own & names for names in others) else columns
+    return None
+
+
+def _of_data(variables: Any) -> set[str]:
+    """Those among a formula's names that are columns."""
+    return {str(variable) for variable in variables if getattr(variable, "source", "data") == "data"}
+
+
+# -- Another loss ------------------------------------------------------------------------------
+
+
+def second_opinion(fit: Fit, loss: Any) -> pd.DataFrame:
+    """See `Fit.second_opinion`."""
+    if fit.model is None or fit.loss is None:
+        raise ModelError("this fit was loaded without its model or its loss; fit again")
+    if not isinstance(fit.model, Regression):
+        raise SettingError("second opinions are for regressions; dfd.compare_losses fits any model by several losses")
+    other = losses.by_name(loss)
+    if other.name == fit.loss.name:
+        raise SettingError(f"the fit's own loss is '{other.name}'; ask another one, for example loss='dfd'")
+    units = resampling.chosen("multinomial", fit.model, fit.data).units(fit.model, fit.data)
+    first, second = (Objective(fit.model, fit.data, by, units) for by in (fit.loss, other))
+    minimum = require(minimise(second), second)
+    for by, found in ((fit.loss, fit.minimum), (other, minimum)):
+        if found.outcome is not Outcome.CONVERGED:
+            raise MinimiserError(
+                f"estimates can be compared where both losses have a minimum, and '{by.name}' has none: {found.message}"
+            )
+    error, own = _joint_error(first, fit.minimum, second, minimum)
+    difference = minimum.vector - fit.minimum.vector
+    differ = error > SAME * own
+    table = pd.DataFrame(
+        {
+            fit.loss.name: fit.minimum.vector, other.name: minimum.vector, "difference": difference,
+            "standard_error": error, "standardised": np.where(differ, difference / np.where(differ, error, 1.0), 0.0),
+        },
+        index=list(fit.minimum.names),
+    )  # fmt: skip
+    far = table["standardised"].abs().sort_values(ascending=False)
+    far = far[far > APART]
+    if len(far):
+        told = ", ".join(f"{name} ({size:.1f})" for name, size in far.head(5).items())
+        warnings.warn(
+            DisagreementWarning(
+                f"the losses '{fit.loss.name}' and '{other.name}' disagree by more than {APART:g} joint standard "
+                f"errors about {told}: the model is wrong in a way that moves at least one of them, or a few rows do. "
+                "What to do: look at fit.residuals() and fit.checks, and at another family or formula."
+            ),
+            stacklevel=3,
+        )
+    return table
+
+
+def _joint_error(
+    first: Objective, at_first: Minimum, second: Objective, at_second: Minimum
+) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
+    """Standard errors of the difference of two minimisers (a joint sandwich: what each unit does to both).
+
+    Also those of the first one.
+    """
+    moves = []
+    for objective, minimum in ((first, at_first), (second, at_second)):
+        gradients = objective.unit_gradients(minimum.vector) * objective.units.each[:, None]
+        try:
+            moves.append(np.linalg.solve(objective.hessian(minimum.vector), gradients.T).T)
+        except np.linalg.LinAlgError as problem:
+            raise MinimiserError("a loss is flat in some direction at its minimum: no standard errors") from problem
+    number = first.units.observations
+
+    def spread(moved: np.ndarray) -> np.ndarray:
+        return np.sqrt(number @ (moved - number @ moved / number.sum()) ** 2)
+
+    return spread(moves[0] - moves[1]), spread(moves[0])

@@ -1,0 +1,382 @@
+"""After a regression: predictions, residuals, checks, effects, nested fits, second opinions, by their definitions."""
+
+from dataclasses import replace
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import special, stats
+
+import dfdbayes as dfd
+from dfdbayes import plots, simulators
+from dfdbayes.errors import DataError, DisagreementWarning, SettingError
+from dfdbayes.models.counts import moments
+from dfdbayes.models.families import CountFamily
+from dfdbayes.report import render, sections
+from dfdbayes.results.predictive import evenly
+from dfdbayes.simulators.given import by_listing, distributions, tails
+
+pytestmark = pytest.mark.filterwarnings("ignore::dfdbayes.errors.PriorWarning")
+QUICK = {"progress": False, "sampler": "laplace", "draws": 250}
+VALUES = np.arange(400)
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame({"age": rng.normal(0.0, 1.0, 400).round(2), "clinic": rng.choice(["A", "B", "C"], 400)})
+    frame["days"] = rng.integers(10, 40, 400)
+    mean = np.exp(-2.0 + 0.4 * frame["age"] + 0.5 * (frame["clinic"] == "B")) * frame["days"]
+    frame["visits"] = rng.poisson(mean)
+    frame["wild"] = rng.poisson(mean * rng.gamma(1.0, 1.0, 400))
+    return frame
+
+
+@pytest.fixture(scope="module")
+def poisson(people):
+    return dfd.fit("poisson", people, formula="visits ~ age + clinic + offset(log(days))", check=True, **QUICK)
+
+
+@pytest.fixture(scope="module")
+def hurdle(people):
+    settings = {"formula": "visits ~ age", "zeros": "~ 1", "options": {"form": "location"}}
+    return dfd.fit("cmp", people.head(150), **settings, **QUICK)
+
+
+@pytest.fixture(scope="module")
+def network():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.integers(0, 2, (300, 3)), columns=["a", "b", "c"])
+    frame["group"] = rng.integers(0, 2, 300)
+    return dfd.fit("ising-network", frame, formula="~ group", check=True, **QUICK)
+
+
+def log_masses(fit, theta, given):
+    """Of every value, for a row with these covariates, of a location form with a hurdle."""
+    location, nu = theta[0] + theta[1] * given[1], np.exp(theta[2])
+    log = nu * (VALUES * location - special.gammaln(VALUES + 1.0)) + np.where(VALUES == 0, theta[3], 0.0)
+    return log - special.logsumexp(log)
+
+
+# -- Expected values ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("zeros", [None, 0.8])
+@pytest.mark.parametrize("form", ["poisson", "mean", "location"])
+def test_expected_counts_are_sums(form, zeros):
+    family = CountFamily(form != "poisson", "mean" if form == "poisson" else form, zeros is not None)
+    predictor, nu = np.array([-1.0, 0.5, 2.0]), 1.0 if form == "poisson" else 0.7
+    rows = family.of_rows({family.form: jnp.asarray(predictor), "nu": jnp.log(nu), "zeros": jnp.asarray(zeros or 0.0)})
+    found = np.asarray(family.mean(rows, 3))
+    for i in range(3):
+        log = float(rows["log_rate"][i]) * VALUES - nu * special.gammaln(VALUES + 1.0)
+        log[0] += zeros or 0.0
+        assert found[i] == pytest.approx(special.softmax(log) @ VALUES, rel=1e-9)
+    if form == "location" and zeros is None:
+        np.testing.assert_allclose(found, moments(np.exp(nu * predictor), np.full(3, nu))[0], rtol=1e-9)
+    if form == "mean" and zeros is None:
+        np.testing.assert_allclose(found, np.exp(predictor), rtol=1e-12)
+
+
+def test_predictions_of_a_poisson_regression(poisson):
+    new = pd.DataFrame({"age": [0.5, -1.0, 2.0], "clinic": ["A", "B", "C"], "days": [20, 30, 10]}, index=[9, 4, 7])
+    table = poisson.predict(new, interval=0.9)
+    assert list(table.index) == [9, 4, 7]
+    design = np.stack([np.ones(3), new["age"], new["clinic"] == "B", new["clinic"] == "C"], axis=1).astype(float)
+    order = [poisson.minimum.names.index(f"mean[{name}]") for name in ("Intercept", "age", "clinic=B", "clinic=C")]
+    mean = np.exp(evenly(poisson.joint_draws, 1000)[:, order] @ design.T + np.log(new["days"].to_numpy()))
+    np.testing.assert_allclose(table["mean"], mean.mean(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(table[["mean_low", "mean_high"]], np.quantile(mean, [0.05, 0.95], axis=0).T, rtol=1e-9)
+    mixed = stats.poisson.cdf(VALUES[:, None, None], evenly(mean, 200)).mean(axis=1)
+    for column, chance in (("new_low", 0.05), ("new_high", 0.95)):
+        np.testing.assert_array_equal(table[column], np.argmax(mixed >= chance, axis=0))
+        assert table[column].dtype == np.int64
+
+
+def test_predictions_of_a_hurdle_in_the_location_form(hurdle):
+    table = hurdle.predict({"age": [0.0, 1.5]})
+    for i, age in enumerate((0.0, 1.5)):
+        masses = np.exp([log_masses(hurdle, theta, [1.0, age]) for theta in hurdle.joint_draws])
+        means = masses @ VALUES
+        assert table["mean"][i] == pytest.approx(means.mean(), rel=1e-7)
+        np.testing.assert_allclose(
+            table.loc[i, ["mean_low", "mean_high"]], np.quantile(means, [0.025, 0.975]), rtol=1e-7
+        )
+        cumulated = evenly(masses, 200).mean(axis=0).cumsum()
+        assert table["new_high"][i] == np.argmax(cumulated >= 0.975)
+
+
+def test_predictions_at_the_own_rows(poisson, people):
+    table = poisson.predict()
+    assert table["observations"].sum() == 400 and table.index.is_monotonic_increasing
+    whole = poisson.predict(people)
+    np.testing.assert_allclose(whole.loc[table.index, "mean"], table["mean"], rtol=1e-12)
+    assert poisson.predict(people.head(0)).empty
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"clinic": ["D"]}, "is 'D' in the new data; the fit has seen A, B, C"),
+        ({"days": [0]}, "offset"),
+        ({"age": [np.nan]}, "rows have no 'age'"),
+        ({"clinic": None}, "names 'clinic', which is no column"),
+    ],
+)
+def test_new_data_that_cannot_be_predicted(poisson, change, said):
+    new = {"age": [0.0], "clinic": ["A"], "days": [10]} | change
+    frame = pd.DataFrame({name: values for name, values in new.items() if values is not None})
+    with pytest.raises(DataError) as told, np.errstate(divide="ignore"):
+        poisson.predict(frame)
+    assert said in str(told.value)
+
+
+def test_who_has_no_predictions(network, poisson, tmp_path):
+    with pytest.raises(SettingError, match="this one has 3"):
+        network.predict()
+    plain = dfd.fit("poisson", [1, 2, 3, 4] * 9, **QUICK)
+    for ask in (plain.predict, plain.residuals, plain.effects):
+        with pytest.raises(SettingError, match="this fit has no covariates"):
+            ask()
+    with pytest.raises(SettingError, match="between 0 and 1"):
+        poisson.predict(interval=95)
+    again = dfd.load(poisson.save(tmp_path / "f.nc"))
+    with pytest.raises(dfd.errors.ModelError, match="without its model"):
+        again.predict()
+    pd.testing.assert_frame_equal(again.checks.residuals, poisson.checks.residuals, check_names=False, rtol=1e-12)
+
+
+# -- Distributions and residuals ---------------------------------------------------------------
+
+
+def test_tails_of_small_and_large_counts(poisson):
+    """Means from 0.01 to 100,000 in one call, each listed about its own; an outlier is beyond all values."""
+    model, theta = poisson.model, np.zeros(4)
+    mean = np.array([0.01, 1.0, 30.0, 2000.0, 1e5, 3.0])
+    x = np.array([0, 2, 31, 1950, 100_500, 5000])
+    given = np.concatenate([np.zeros((6, 4)), np.log(mean)[:, None]], axis=1)
+    found = tails(model, theta, given, x)
+    np.testing.assert_allclose(found.below, stats.poisson.cdf(x - 1, mean), rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(found.here, stats.poisson.pmf(x, mean), rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(found.above, stats.poisson.sf(x, mean), rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(found.mean, mean, rtol=1e-12)
+
+
+def test_tails_of_widely_spread_counts(hurdle):
+    """Far more spread than a Poisson count: the values that are listed first are widened on both sides."""
+    model = replace(hurdle.model, family=CountFamily(True, "location"))
+    theta, x, values = np.array([np.log(300.0), 0.0, np.log(0.05), 0.0]), np.array([60, 330, 700]), np.arange(6000)
+    masses = special.softmax(0.05 * (values * np.log(300.0) - special.gammaln(values + 1.0)))
+    found = tails(model, theta, np.repeat([[1.0, 0.0, 1.0, 1.0]], 3, axis=0), x)
+    np.testing.assert_allclose(found.below, [masses[:one].sum() for one in x], rtol=1e-7)
+    np.testing.assert_allclose(found.above, [masses[one + 1 :].sum() for one in x], rtol=1e-7)
+
+
+def test_distributions_of_a_hurdle(hurdle):
+    theta = hurdle.joint_draws.mean(axis=0)
+    for part in distributions(hurdle.model, theta[None], hurdle.data.given):
+        for row, masses in zip(part.rows[:5], part.masses, strict=False):
+            log = log_masses(hurdle, theta, hurdle.data.given[row])
+            np.testing.assert_allclose(masses, np.exp(log[part.points[:, 0]]), rtol=1e-8, atol=1e-12)
+
+
+def test_residuals_of_a_right_model_and_of_a_wrong_one(poisson, people):
+    """Kolmogorov and Smirnov's test with a false-alarm rate of 1 in 1000."""
+    table = poisson.residuals(seed=1)
+    assert len(table) == 400 and stats.kstest(table["residual"], "norm").pvalue > 0.001
+    seen = people.loc[table.index, "visits"].to_numpy()
+    np.testing.assert_array_equal(table["observed"], seen)
+    at = stats.norm.cdf(table["residual"])
+    assert (at > stats.poisson.cdf(seen - 1, table["fitted"]) - 1e-9).all()
+    assert (at < stats.poisson.cdf(seen, table["fitted"]) + 1e-9).all()
+    assert poisson.checks.p_value > 0.001 and poisson.checks.goodness.test == "quantile residual"
+    wrong = dfd.fit("poisson", people, formula="wild ~ age + clinic + offset(log(days))", check=True, **QUICK)
+    assert stats.kstest(wrong.residuals(seed=1)["residual"], "norm").pvalue < 1e-6
+    assert wrong.checks.p_value < 0.002
+    assert wrong.checks.table["dispersion_index_tail"].iloc[0] < 0.02
+
+
+def test_equal_rows_have_residuals_of_their_own():
+    frame = pd.DataFrame({"x": [0, 0, 1] * 200, "sex": ["f", "m", "m"] * 200})
+    fit = dfd.fit("bernoulli", frame, formula="x ~ sex", check=True, **QUICK)
+    table = fit.residuals()
+    assert len(table) == 600 and table["residual"].nunique() == 600 and table.index.nunique() == len(fit.data.rows) == 3
+    assert stats.kstest(table["residual"], "norm").pvalue > 0.001
+    assert fit.checks.size == 600
+
+
+# -- Replicates --------------------------------------------------------------------------------
+
+
+def test_replicates_have_the_rows_covariates(poisson):
+    theta = np.repeat(poisson.joint_draws.mean(axis=0)[None], 300, axis=0)
+    rows = by_listing(poisson.model, theta, poisson.data.given, np.random.default_rng(0))
+    mean = tails(poisson.model, theta[0], poisson.data.given, poisson.data.rows[:, 0]).mean
+    error = (rows[..., 0].mean(axis=0) - mean) / np.sqrt(mean / 300)
+    assert np.abs(error).max() < 4.5 and np.abs(error.std() - 1.0) < 0.15  # of 400: false alarms below 1 in 300
+    variance = rows[..., 0].var(axis=0, ddof=1) / mean
+    assert np.abs(variance.mean() - 1.0) < 0.03
+    assert poisson.checks.problem == "" and poisson.checks.method == "inversion"
+    assert 0.02 < poisson.checks.table["mean_tail"].iloc[0] < 0.98
+    with pytest.raises(SettingError, match="leave out method"):
+        poisson.replicate(method="gibbs")
+
+
+def test_networks_with_covariates_are_listed_or_sampled(network, monkeypatch):
+    theta = np.tile([0.5, -0.5, 0.0, -1.0, 1.0, 0.0, 1.0, 0.0, -1.0], (40, 1))
+    assert network.model.space.size == 9
+    given = np.stack([np.ones(100), np.arange(100) % 2], axis=1).astype(float)
+    exact, method, _ = simulators.draw_given(network.model, theta, given, np.random.default_rng(1))
+    assert method == "enumeration" and network.checks.problem == "" and network.checks.goodness.test == "none"
+    monkeypatch.setattr(simulators, "is_listable", lambda model: False)
+    chains, method, mixing = simulators.draw_given(network.model, theta, given, np.random.default_rng(2))
+    assert method == "gibbs" and mixing.good
+    for group in (0, 1):
+        means, others = (rows[:, group::2].reshape(-1, 3) for rows in (exact, chains))
+        np.testing.assert_allclose(means.mean(axis=0), others.mean(axis=0), atol=0.07)  # 4.5 standard errors
+        np.testing.assert_allclose(np.cov(means.T), np.cov(others.T), atol=0.05)
+    assert np.abs(exact[:, ::2].mean(axis=(0, 1)) - exact[:, 1::2].mean(axis=(0, 1))).max() > 0.1
+
+
+# -- Effects -----------------------------------------------------------------------------------
+
+
+def test_effects_are_averages_over_the_rows(poisson, people):
+    table = poisson.effects(interval=0.9)
+    names = ("Intercept", "age", "clinic=B", "clinic=C")
+    order = [poisson.minimum.names.index(f"mean[{name}]") for name in names]
+    draws = poisson.joint_draws[:, order]
+    age, days = people["age"].to_numpy(), people["days"].to_numpy()
+    for term, change in (("clinic=B", draws[:, 2]), ("clinic=C", draws[:, 3])):
+        base = np.exp(draws[:, :1] + draws[:, 1:2] * age) * days
+        effect = (base * np.exp(change)[:, None] - base).mean(axis=1)
+        assert table["change"][term] == "0 to 1"
+        assert table["effect"][term] == pytest.approx(effect.mean(), rel=1e-9)
+        assert table["effect_low"][term] == pytest.approx(np.quantile(effect, 0.05), rel=1e-9)
+    shift = np.stack([np.zeros(400), people["clinic"] == "B", people["clinic"] == "C"], axis=1).astype(float)[:, 1:]
+    mean = np.exp(draws[:, :1] + draws[:, 1:2] * age + draws[:, 2:] @ shift.T) * days
+    slope = (mean * draws[:, 1:2]).mean(axis=1)
+    assert table["change"]["age"] == "per unit" and table["effect"]["age"] == pytest.approx(slope.mean(), rel=1e-9)
+    assert table["ratio"]["age"] == pytest.approx(np.exp(draws[:, 1]).mean(), rel=1e-12)
+    assert table["ratio_high"]["age"] == pytest.approx(np.quantile(np.exp(draws[:, 1]), 0.95), rel=1e-9)
+
+
+def test_the_effect_of_a_hurdles_mean_is_a_derivative(hurdle):
+    table, theta = hurdle.effects(), hurdle.joint_draws
+
+    def average(step):
+        means = [
+            [np.exp(log_masses(hurdle, one, [1.0, row[1] + step])) @ VALUES for row in hurdle.data.given]
+            for one in theta[:2]
+        ]
+        return np.array(means) @ hurdle.data.counts / hurdle.data.n
+
+    from dfdbayes.results.regression import _in_blocks, _points, _slopes
+
+    along = np.array([0.0, 1.0, 0.0, 0.0])
+    found = _in_blocks(_slopes, hurdle.model, theta[:2], hurdle.data.given, _points(hurdle.model, theta), along)
+    wanted = (average(1e-4) - average(-1e-4)) / 2e-4
+    np.testing.assert_allclose(found @ hurdle.data.counts / hurdle.data.n, wanted, rtol=1e-5)
+    assert np.isfinite(table.loc["age", "effect"])
+
+
+def test_variables_in_several_terms_have_no_effect_by_term(people):
+    fit = dfd.fit("poisson", people, formula="visits ~ age * clinic + days", **QUICK)
+    table = fit.effects()
+    assert table["effect"].notna().sum() == 1 and np.isfinite(table["effect"]["days"])
+    assert (table["change"].drop("days") == "in several terms").all() and table["ratio"].notna().all()
+    fit = dfd.fit("bernoulli", people.assign(any=(people["visits"] > 2).astype(int)), formula="any ~ age", **QUICK)
+    draws, age = fit.joint_draws, people["age"].to_numpy()
+    p = special.expit(draws[:, :1] + draws[:, 1:] * age)
+    assert fit.effects()["effect"]["age"] == pytest.approx((p * (1 - p) * draws[:, 1:]).mean(), rel=1e-9)
+    assert fit.effects()["odds_ratio"]["age"] == pytest.approx(np.exp(draws[:, 1]).mean(), rel=1e-12)
+
+
+def test_own_models_of_one_column_have_all_of_it():
+    import numpyro.distributions as dist
+
+    rng = np.random.default_rng(0)
+    age = rng.normal(0, 1, 200).round(1)
+    frame = pd.DataFrame({"x": rng.geometric(1 / (1 + np.exp(0.5 + 0.3 * age))) - 1, "age": age})
+    model = dfd.Model(
+        lambda theta, x: x[0] * jnp.log(theta["share"]), dfd.Counts(1), {"share": dist.Uniform(0, 1)},
+        formulas={"share": "~ age"}, log_normaliser=lambda theta: -jnp.log1p(-theta["share"]),
+    )  # fmt: skip
+    fit = dfd.fit(model, frame, columns=["x"], check=True, **QUICK)
+    draws = evenly(fit.joint_draws, 200)
+    odds = np.exp(draws[:, 0] + 0.5 * draws[:, 1])  # the mean of a geometric distribution
+    assert fit.predict({"age": [0.5]})["mean"][0] == pytest.approx(odds.mean(), rel=1e-7)
+    every = np.exp(fit.joint_draws[:, :1] + fit.joint_draws[:, 1:] * age) * fit.joint_draws[:, 1:]
+    assert fit.effects()["effect"]["age"] == pytest.approx(every.mean(), rel=1e-5)
+    assert fit.checks.problem == "" and fit.checks.p_value > 0.001 and fit.checks.method == "inversion"
+
+
+# -- Nested fits and second opinions -----------------------------------------------------------
+
+
+def test_nested_fits(poisson, people):
+    smaller = dfd.fit("poisson", people, formula="visits ~ age + offset(log(days))", **QUICK)
+    found = dfd.compare_nested(smaller, poisson)
+    assert set(found.terms) == {"mean[clinic=B]", "mean[clinic=C]"} and found.degrees == 2
+    draws = np.stack([poisson.entries[name].reshape(-1) for name in found.terms])
+    wald = draws.mean(axis=1) @ np.linalg.inv(np.cov(draws)) @ draws.mean(axis=1)
+    assert found.statistic == pytest.approx(wald, rel=1e-9)
+    assert found.p_value == pytest.approx(stats.chi2.sf(wald, 2), rel=1e-9) and "2 df" in str(found)
+    fitted = [tails(f.model, f.minimum.vector, f.data.given, f.data.rows[:, 0]).here for f in (smaller, poisson)]
+    logs = [np.log(p) @ f.data.counts for p, f in zip(fitted, (smaller, poisson), strict=True)]
+    np.testing.assert_allclose(found.table["log_likelihood"], logs, rtol=1e-9)
+    np.testing.assert_allclose(found.table["aic"], -2 * np.array(logs) + [4, 8], rtol=1e-9)
+    np.testing.assert_allclose(found.table["bic"], -2 * np.array(logs) + np.log(400) * np.array([2, 4]), rtol=1e-9)
+    assert found.log_likelihood_difference == pytest.approx(logs[1] - logs[0], rel=1e-9)
+    others = {
+        "lacks mean\\[clinic=B\\]": (poisson, smaller),
+        "same coefficients": (poisson, poisson),
+        "only one of them has an offset": (dfd.fit("poisson", people, formula="visits ~ age", **QUICK), poisson),
+        "not the same": (dfd.fit("poisson", people.assign(age=people["age"] + 1.0),
+                                 formula="visits ~ age + offset(log(days))", **QUICK), poisson),
+        "n = 300": (dfd.fit("poisson", people.head(300), formula="visits ~ age + offset(log(days))", **QUICK), poisson),
+        "without a formula": (dfd.fit("poisson", people["visits"], **QUICK), poisson),
+    }  # fmt: skip
+    for said, fits in others.items():
+        with pytest.raises(SettingError, match=said):
+            dfd.compare_nested(*fits)
+
+
+def test_a_second_opinion(poisson, people):
+    found = poisson.second_opinion("ratio")
+    assert (found["standardised"].abs() < 3.5).all()  # of four: a false alarm in 500
+    ratio = dfd.Objective(poisson.model, poisson.data, dfd.losses.by_name("ratio"))
+    minimum = dfd.minimise(ratio)
+    np.testing.assert_allclose(found["ratio"], minimum.vector, atol=1e-8)
+    likelihood = dfd.Objective(poisson.model, poisson.data, poisson.loss)
+    moved = np.zeros((len(poisson.data.rows), 4))
+    for objective, at, sign in ((likelihood, poisson.minimum.vector, 1.0), (ratio, minimum.vector, -1.0)):
+        inverse = np.linalg.inv(objective.hessian(at))
+        gradients = [objective.gradient(at, one) for one in np.eye(len(moved))]
+        moved += sign * np.stack(gradients) @ inverse
+    error = np.sqrt(poisson.data.counts @ (moved - poisson.data.counts @ moved / 400) ** 2)
+    np.testing.assert_allclose(found["standard_error"], error, rtol=1e-6)
+    assert (poisson.second_opinion("pseudo")["standardised"] == 0.0).all()  # of one column the same loss
+    wild = dfd.fit("poisson", people, formula="wild ~ age + offset(log(days))", **QUICK)
+    with pytest.warns(DisagreementWarning, match="What to do"):
+        wild.second_opinion()
+    with pytest.raises(SettingError, match="own loss"):
+        poisson.second_opinion("likelihood")
+
+
+# -- Pictures ----------------------------------------------------------------------------------
+
+
+def test_pictures_and_the_report(poisson, network):
+    figure = plots.coefficients(poisson)
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert labels == list(poisson.minimum.names)
+    assert {text.get_text() for text in figure.legends[0].get_texts()} >= {"uncalibrated (beta = 1)"}
+    assert [axes.get_xlabel() for axes in plots.residuals(poisson).axes] == ["normal quantile", "fitted value"]
+    text = render(poisson)
+    assert "<h2>Coefficients and residuals</h2>" in text and "Randomized quantile residuals." in text
+    assert "chi-squared test of randomised quantile residuals" in text
+    assert "Randomised quantile residuals" not in sections.regression(network)
+    with pytest.raises(SettingError, match="without a formula"):
+        plots.coefficients(dfd.fit("poisson", [1, 2, 3, 4] * 9, **QUICK))
