@@ -198,6 +198,22 @@ def test_own_models_have_formulas():
     np.testing.assert_allclose(fit.minimum.vector, [0.5, 0.3], atol=0.25)
 
 
+def test_a_parameter_that_rows_share_may_have_as_many_entries_as_there_are_rows():
+    import jax.numpy as jnp
+
+    model = dfd.Model(
+        lambda theta, x: theta["a"][x[0].astype(int)] + theta["b"] * x[0], dfd.Finite(1, list(range(8))),
+        {"b": dist.Normal(0, 1), "a": dist.Normal(jnp.zeros(8), 1.0)}, formulas={"b": "~ z"},
+    )  # fmt: skip
+    z = np.linspace(-1.0, 1.0, 8)
+    frame = pd.DataFrame({"x": [0, 3, 1, 7, 2, 5, 4, 6], "z": z})
+    fit = dfd.fit(model, frame, columns=["x"], beta=1.0, loss="ratio", **QUICK)
+    theta = np.concatenate([[0.1, 0.2], np.linspace(0, 1, 8)])
+    log = theta[2:] + (0.1 + 0.2 * z[:, None]) * np.arange(8)
+    slow = -np.sum((log - special.logsumexp(log, axis=1)[:, None])[np.arange(8), frame["x"]])
+    assert dfd.objective(fit.model, fit.data, "likelihood")(theta) == pytest.approx(slow, rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

@@ -88,7 +88,7 @@ def compare_nested(smaller: Fit, larger: Fit) -> Nested:
 
 def _regression(fit: Fit) -> Regression:
     if fit.model is None:
-        raise ModelError("a fit was loaded without its model, which a file of a regression does not hold; fit again")
+        raise ModelError("a fit was loaded without its model; give it: dfd.load(path, model=...)")
     if not isinstance(fit.model, Regression):
         raise SettingError(
             f"'{fit.settings['model']}' was fitted without a formula; nested fits are regressions. A regression "

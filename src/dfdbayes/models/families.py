@@ -8,6 +8,7 @@ own, which work with predictors directly and know the constant of every row.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,6 +72,11 @@ class AbstractFamily(ABC):
     def supports_likelihood(self) -> bool:
         return False
 
+    @property
+    def ranks(self) -> dict[str, int]:
+        """How many axes what one row needs has, by name; none where it is not said."""
+        return {}
+
 
 @dataclass(frozen=True)
 class Linked(AbstractFamily):
@@ -107,7 +113,7 @@ class Linked(AbstractFamily):
                 return known(row)
             return jax.nn.logsumexp(jax.vmap(lambda x: self.log_mass_at(row, x))(points))
 
-        return over_rows(of, rows, size)
+        return over_rows(of, rows, size, self.ranks)
 
     def spread(self, name: str) -> tuple[float, float]:
         own = next(p for p in self.parameters if p.name == name)
@@ -116,6 +122,10 @@ class Linked(AbstractFamily):
     @property
     def supports_likelihood(self) -> bool:
         return self.base.supports("likelihood")
+
+    @property
+    def ranks(self) -> dict[str, int]:
+        return {p.name: len(p.shape) for p in self.parameters}
 
 
 def _ends(parameter: Parameter) -> tuple[np.ndarray, np.ndarray]:
@@ -134,9 +144,15 @@ def off_link(parameter: Parameter, predictor: Any) -> Any:
     return _forward(predictor, *_ends(parameter))
 
 
-def over_rows(function: Any, rows: Rows, size: int, *more: Any) -> Array:
+def own_of(rows: Rows, ranks: Mapping[str, int]) -> set[str]:
+    """Entries that every row has of its own: they have an axis more than what one row needs."""
+    return {name for name, value in rows.items() if value.ndim > ranks.get(name, 0)}
+
+
+def over_rows(function: Any, rows: Rows, size: int, ranks: Mapping[str, int], *more: Any) -> Array:
     """A function of what belongs to one row, for all rows; entries that rows share are not copied."""
-    axes = {name: 0 if value.ndim and value.shape[0] == size else None for name, value in rows.items()}
+    own = own_of(rows, ranks)
+    axes = {name: 0 if name in own else None for name in rows}
     if all(axis is None for axis in axes.values()) and not more:
         return jnp.broadcast_to(function(rows), (size,))
     return jax.vmap(function, in_axes=(axes, *(0 for _ in more)))(rows, *more)

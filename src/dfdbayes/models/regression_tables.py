@@ -88,7 +88,7 @@ class RegressionTable(AbstractTable):
 
         def of_block(given: Array, rows: Array, down: Array, up: Array) -> Array:
             parameters = self.model.of_rows(named, given)
-            return over_rows(of_row, parameters, len(given), rows, down, up)
+            return over_rows(of_row, parameters, len(given), family.ranks, rows, down, up)
 
         found = _in_blocks(of_block, (self.given, self.rows, self.down, self.up))
         return found[:, 0], found[:, 1]
@@ -125,7 +125,7 @@ class RegressionLikelihood(AbstractLikelihood):
             parameters = self.model.of_rows(named, given)
             constants = family.log_constants(parameters, len(given))
             assert constants is not None
-            return constants - over_rows(family.log_mass_at, parameters, len(given), rows)
+            return constants - over_rows(family.log_mass_at, parameters, len(given), family.ranks, rows)
 
         return jnp.dot(weights, _in_blocks(of_block, (self.given, self.rows)))
 
@@ -162,6 +162,6 @@ class RegressionConditionals(AbstractConditionals):
             return jnp.sum(jax.vmap(of_coordinate)(jnp.arange(x.shape[0]), self.values, self.allowed))
 
         def of_block(given: Array, rows: Array) -> Array:
-            return over_rows(of_row, self.model.of_rows(named, given), len(given), rows)
+            return over_rows(of_row, self.model.of_rows(named, given), len(given), family.ranks, rows)
 
         return jnp.dot(weights, _in_blocks(of_block, (self.given, self.rows)))

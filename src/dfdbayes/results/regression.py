@@ -43,7 +43,7 @@ APART = 2.0  # joint standard errors from which two losses disagree
 def require_regression(fit: Fit, what: str) -> Regression:
     """The model of a fit, if it is a regression of one column."""
     if fit.model is None:
-        raise ModelError("this fit was loaded without its model, which a file of a regression does not hold; fit again")
+        raise ModelError("this fit was loaded without its model; give it: dfd.load(path, model=...)")
     if not isinstance(fit.model, Regression):
         raise SettingError(
             f"there are no {what}: this fit has no covariates. Fit a formula, as in formula='y ~ x'; fit.replicate() "
@@ -83,7 +83,7 @@ def _expected(model: Regression, theta: Array, given: Array, points: Array) -> A
     def of_row(row: dict[str, Array], _: Array) -> Array:
         return jax.nn.softmax(jax.vmap(lambda x: model.family.log_mass_at(row, x))(points)) @ points[:, 0]
 
-    return over_rows(of_row, rows, len(given), jnp.arange(len(given)))
+    return over_rows(of_row, rows, len(given), model.family.ranks, jnp.arange(len(given)))
 
 
 @partial(jax.jit, static_argnums=0)

@@ -66,7 +66,7 @@ def _sweeps_given(
 
     def of_draw(keys: Array, x: Array, theta: Array) -> Any:
         rows = model.of_rows(model.space.unflatten(theta), given)
-        return over_rows(of_row, rows, len(given), keys, x)
+        return over_rows(of_row, rows, len(given), model.family.ranks, keys, x)
 
     return jax.vmap(of_draw)(jax.random.split(key, x.shape[:2]), x, thetas)
 

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ..errors import ModelError
-from ..models.families import CountFamily, Rows
+from ..models.families import CountFamily, Rows, own_of
 from ..models.regression import Regression
 from ..models.tables import filled
 
@@ -101,7 +101,8 @@ class Chunk:
         rows = filled(given, size)
         for theta in thetas:
             found, mean = _of_rows(model, theta, rows)
-            own.append({name: part for name, part in found.items() if part.ndim and part.shape[0] == size})
+            mine = own_of(found, model.family.ranks)
+            own.append({name: part for name, part in found.items() if name in mine})
             shared.append({name: part for name, part in found.items() if name not in own[-1]})
             means += [] if mean is None else [np.asarray(mean)[: len(given)]]
         return cls(model, tuple(shared), tuple(own), np.stack(means) if means else None)
