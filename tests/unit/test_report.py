@@ -154,7 +154,7 @@ def test_report_and_plots_compute_nothing(monkeypatch):
         pytest.fail("a page must not compute")
 
     for module, name in (
-        (minimise, "minimise"), (replicates, "minimise_many"), (minimise, "_evaluate"), (objective, "_value"),
+        (minimise, "minimise"), (replicates, "minimise_many"), (objective, "_second_order"), (objective, "_value"),
         (objective, "_derivatives"), (sampling.base, "centre"), (sampling.nuts, "_block"), (sampling.Laplace, "run"),
         (simulators, "draw"), (simulators, "simulate"), (predictive, "draw"), (fitting, "sample"),
     ):  # fmt: skip

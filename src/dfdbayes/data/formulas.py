@@ -317,6 +317,7 @@ def _needed(parameter: str, right: str, plain: str) -> set[str]:
         raise SettingError(f"the formula of {parameter}, '~ {right}', cannot be read: {said}") from problem
     nodes = [node for tree in trees for node in ast.walk(tree)]
     called = {id(inner) for node in nodes if isinstance(node, ast.Call) for inner in ast.walk(node.func)}
+    called |= {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}  # contr.sum
     return {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called}
 
 

@@ -16,6 +16,7 @@ from ..._util.checkpoint import NOTHING, Checkpoint
 
 AT_ONCE = 64  # densities evaluated side by side, at most
 IN_CACHE = 2**16  # numbers of their tables
+NOISE = 1e-13  # of a log density: what a step gains below that is not seen
 CLOSE = 1e-4  # how much higher the log density may be at its mode
 LEAST = 1e-9  # curvature of a direction, as a share of its parameters' own
 
@@ -99,7 +100,7 @@ def centre(log_density: LogDensity, inputs: Any, start: np.ndarray, steps: int =
     mode, (value, gradient, hessian) = start, evaluate(start)
     for _ in range(steps):
         move = -_covariance(hessian) @ gradient
-        if -0.5 * gradient @ move < CLOSE:
+        if -0.5 * gradient @ move < NOISE * (1.0 + abs(value)):
             break
         for shrink in 0.5 ** np.arange(12):
             trial = evaluate(mode + shrink * move)
