@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ..mixing import bulk_size, r_hat
-from .base import Draws, Task
+from .base import Draws, Task, cells
 from .hamiltonian import HOPELESS, Hamiltonian
 from .independence import HEAVY, Independence
 from .nuts import NUTS
 
 LEAST = 400.0  # draws that those of the chains must be worth, of every coordinate
+COSTLY = 2**20  # numbers of a table from which no more draws are made than are enough,
+FEWEST = 250  # but so many in each chain
 AGREE = 1.02  # R-hat at most
 
 
@@ -33,6 +37,9 @@ class Auto:
         least = min(LEAST, 0.1 * self.chains * self.draws)
         quick = Independence(self.draws, chains=self.chains)
         around, share = quick.approximation(silent)
+        if cells(task.inputs.table) > COSTLY and np.isfinite(self.enough) and share > 0.0:
+            wanted = int(np.ceil(2.0 * self.enough / (share * self.chains)))  # a chain is worth half its proposals
+            quick = replace(quick, draws=min(self.draws, max(FEWEST, wanted)))
         found = quick.drawn(silent, around) if share * self.chains * self.draws > least else None
         if found is None or not _good(found, least):
             found = Hamiltonian(self.draws, chains=self.chains, enough=self.enough, patient=False).run(silent)
