@@ -91,6 +91,17 @@ def ratio_loss(log_mass, rows, counts, domain):
     return total
 
 
+def pseudo_loss(log_mass, rows, counts, domain):
+    """Minus the sum of log p(x_j | the rest) over data and coordinates of a finite domain."""
+    total = 0.0
+    for row, count in zip(rows, counts, strict=True):
+        x = tuple(int(v) for v in row)
+        for j in range(domain.d):
+            others = [log_mass(moved(x, j, value)) for value in domain.coordinate(j).levels]
+            total += count * (np.logaddexp.reduce(others) - log_mass(x))
+    return total
+
+
 def finite_difference(function, theta, step=1e-6):
     theta = np.asarray(theta, float)
     gradient = np.empty_like(theta)

@@ -9,7 +9,6 @@ from pathlib import Path
 from ..errors import SettingError
 
 SPEED = 2e10  # multiplications and additions a second, as measured on two cores with networks of 30 to 60 nodes
-STEPS = 20  # gradients in a transition of a chain
 NEWTON = 8  # steps of a minimisation
 SHARE = 0.8  # of the machine's memory that a run may need
 LONG = 60.0  # seconds from which a run's length is told beforehand
@@ -29,10 +28,13 @@ class Needs:
         return f"{self.parameters} parameters, about {time} and {self.memory / 2**30:.1f} GiB"
 
 
-def estimate(parameters: int, columns: int, rows: int, cells: int, bootstrap: int, transitions: int) -> Needs:
+def estimate(
+    parameters: int, columns: int, rows: int, cells: int, bootstrap: int, transitions: int, gradients: float = 0.0
+) -> Needs:
     """What a run with so many bootstrap fits and transitions of all chains needs.
 
-    ``rows`` are distinct, and ``cells`` the numbers in the table that a loss is evaluated on.
+    ``rows`` are distinct, ``cells`` the numbers in the table that a loss is evaluated on, and ``gradients`` what a
+    transition takes.
     """
     square = 8.0 * parameters**2
     memory = 2.0 * square * (bootstrap + 8) + 6 * 8.0 * cells
@@ -40,7 +42,7 @@ def estimate(parameters: int, columns: int, rows: int, cells: int, bootstrap: in
     wide = parameters > 2 * columns  # a parameter for every pair: each row meets each of them
     gradient = 4.0 * cells * (columns if wide else 1)
     newton = parameters**3 / 3 + 2.0 * cells * columns * (columns if wide else 1)
-    seconds = ((bootstrap + 1) * NEWTON * newton + transitions * STEPS * gradient) / SPEED
+    seconds = ((bootstrap + 1) * NEWTON * newton + transitions * gradients * gradient) / SPEED
     return Needs(parameters, memory, seconds)
 
 

@@ -277,9 +277,9 @@ def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress)
     objective = source.objective(model, plan.loss, units)
     _ = objective.own_weights
     cells = min(sum(leaf.size for leaf in jax.tree.leaves(objective.table)), objective.data.rows.size)
-    transitions = plan.sampler.chains * plan.sampler.transitions
-    rows = len(objective.data.rows)
-    needs = estimate(model.space.size, objective.data.d, rows, cells, plan.fits, transitions)
+    sampler, rows = plan.sampler, len(objective.data.rows)
+    transitions = sampler.chains * sampler.transitions
+    needs = estimate(model.space.size, objective.data.d, rows, cells, plan.fits, transitions, sampler.gradients)
     require_memory(needs)
     if needs.seconds > LONG:
         shown.tell(f"this will take a while: {needs}")

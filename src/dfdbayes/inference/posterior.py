@@ -66,16 +66,25 @@ class LogPosterior:
         return self.space.bend(s)
 
     def __call__(self, z: Float[Array, " p"], inputs: Inputs) -> Float[Array, ""]:
+        return self.many(z[None], inputs, 1)[0]
+
+    def many(self, z: Float[Array, "b p"], inputs: Inputs, at_once: int) -> Float[Array, " b"]:
+        """The log density at many points, the loss at ``at_once`` of them side by side."""
         space = self.space
-        away = space.y_of_z(z) - inputs.centre
-        at = inputs.centre + inputs.stretch @ away
-        log_density = (
-            space.log_prior(space.v_of_z(z), inputs.priors)
-            + space.log_jacobian(z)
-            - inputs.beta * self.problem.value(space.from_y(at), inputs.table, inputs.weights)
-            - jnp.dot(inputs.tilt, away)
+        away = jax.vmap(lambda z: space.y_of_z(z) - inputs.centre)(z)
+        at = inputs.centre[None, :] + away @ inputs.stretch.T
+
+        def loss(point: Array) -> Array:
+            return self.problem.value(space.from_y(point), inputs.table, inputs.weights)
+
+        def prior(z: Array) -> Array:
+            return space.log_prior(space.v_of_z(z), inputs.priors) + space.log_jacobian(z)
+
+        losses = loss(at[0])[None] if len(z) == 1 else jax.lax.map(loss, at, batch_size=at_once)
+        log_density = jax.vmap(prior)(z) - inputs.beta * losses - away @ inputs.tilt
+        inside = jnp.all((at > inputs.lower[None, :]) & (at < inputs.upper[None, :]), axis=1) & jnp.isfinite(
+            log_density
         )
-        inside = jnp.all((at > inputs.lower) & (at < inputs.upper)) & jnp.isfinite(log_density)
         return jnp.where(inside, log_density, -jnp.inf)
 
     def second_order(self, z: Float[np.ndarray, " p"], inputs: Inputs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

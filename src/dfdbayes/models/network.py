@@ -27,7 +27,7 @@ from .base import AbstractModel, Interactions, Row
 from .counts import _regression_of_log_ratios
 from .graphs import Graph, complete, edge_labels, of
 from .lattice import _two_states
-from .network_tables import CountConditionals, PairwiseTable
+from .network_tables import BinaryConditionals, CountConditionals, PairwiseTable
 from .normaliser import log_normaliser
 from .parameters import Parameter, Space
 from .starts import logistic
@@ -61,7 +61,7 @@ class Pairwise(AbstractModel):
         return PairwiseTable.of(self, sites)
 
     def conditionals(self, sites: Sites) -> Prepared:
-        return CountConditionals.of(self, sites) if self.counts else super().conditionals(sites)
+        return (CountConditionals if self.counts else BinaryConditionals).of(self, sites)
 
     @property
     def log_normaliser(self) -> Callable[[dict[str, Array]], Array] | None:  # type: ignore[override]
@@ -71,6 +71,12 @@ class Pairwise(AbstractModel):
     def _independent(self, theta: dict[str, Array]) -> Array:
         node, _, curve = self.parts(theta)
         return jnp.sum(log_normaliser(node, jnp.ones_like(node) if curve is None else curve))
+
+    @property
+    def two_values(self) -> tuple[float, float]:
+        """Of binary values, the lower one, and how far the other is from it."""
+        low, high = self.domain.coordinate(0).levels
+        return float(low), float(high - low)
 
     @property
     def sign(self) -> float:

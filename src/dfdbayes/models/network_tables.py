@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -24,6 +25,7 @@ from .tables import (
     pad,
     padded_size,
     ratios,
+    sum_softplus,
     table,
 )
 
@@ -112,11 +114,7 @@ class PairwiseTable(AbstractTable):
         bottom = jnp.concatenate([across[:, None, :], jnp.sum(curve, axis=1)[:, None, None]], axis=2)
         blocks = jnp.concatenate([top, bottom], axis=1)
 
-        place, factor = self.slots
-        gradient = jnp.zeros(len(theta) + 1).at[place].add(factor * slopes)
-        signed = factor[:, :, None] * blocks * factor[:, None, :]
-        hessian = jnp.zeros((len(theta) + 1, len(theta) + 1)).at[place[:, :, None], place[:, None, :]].add(signed)
-        return value, gradient[:-1], hessian[:-1, :-1]
+        return value, *assembled(len(theta), *self.slots, slopes, blocks)
 
     def lines(self, minus: Function, plus: Function, theta: Theta) -> Float[Array, "u p"]:
         return jnp.concatenate(list(self.slopes(minus, plus, theta).values())).T
@@ -153,6 +151,88 @@ def _derivatives(function: Function, at: Array) -> tuple[Array, Array]:
         return jax.jvp(function, (x,), (ones,))[1]
 
     return jax.jvp(first, (at,), (ones,))
+
+
+WIDTH = 512  # rows worked on at a time: all that they need stays in the cache
+
+
+@table
+class BinaryConditionals(AbstractConditionals):
+    """Each value given the others is a logistic regression. Rows are columns, in blocks that are worked on in turn."""
+
+    model: Pairwise
+    rows: Float[Array, "b d w"]
+
+    @staticmethod
+    def of(model: Pairwise, sites: Sites) -> Prepared:
+        size = padded_size(len(sites.rows))
+        width = size if size <= WIDTH else math.gcd(size, WIDTH)
+        rows = pad(np.asarray(sites.rows, float), size).reshape(-1, width, model.graph.size)
+        return by_row(sites, BinaryConditionals(model, jax.device_put(rows.transpose(0, 2, 1))), size)
+
+    def _predictors(self, theta: Theta) -> Callable[[Array], Array]:
+        """What multiplies the nodes' own values in a block of rows."""
+        intercept, interaction, _ = self.model.parts(self.model.space.unflatten(theta))
+        matrix = self.model.matrix(interaction)
+        return lambda rows: intercept[:, None] + matrix @ rows
+
+    def _blocks(self, weights: Any) -> tuple[Array, Array]:
+        return self.rows, weights.reshape(len(self.rows), -1)
+
+    def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
+        predictors, (low, step) = self._predictors(theta), self.model.two_values
+
+        def add(total: Array, block: tuple[Array, Array]) -> tuple[Array, None]:
+            rows, weights = block
+            local = predictors(rows)
+            terms = sum_softplus(step * local) - jnp.sum((rows - low) * local, axis=0)
+            return total + jnp.dot(weights, terms), None
+
+        return jax.lax.scan(add, jnp.zeros(()), self._blocks(weights))[0]
+
+    def _residuals(self, local: Array, rows: Array) -> tuple[Array, Array]:
+        """First and second derivative of each term with respect to its predictor."""
+        low, step = self.model.two_values
+        chance = jax.nn.sigmoid(step * local)
+        return step * chance - (rows - low), step**2 * chance * (1.0 - chance)
+
+    def second_order(self, theta: Theta, weights: Any) -> SecondOrder:
+        """The Hessian is made of one small matrix for each node, over the features 1, x_1 ... x_d."""
+        predictors, (low, step), d = self._predictors(theta), self.model.two_values, self.rows.shape[1]
+
+        def add(sums: SecondOrder, block: tuple[Array, Array]) -> tuple[SecondOrder, None]:
+            rows, weights = block
+            local = predictors(rows)
+            first, second = self._residuals(local, rows)
+            value = jnp.dot(weights, sum_softplus(step * local) - jnp.sum((rows - low) * local, axis=0))
+            features = jnp.concatenate([jnp.ones((1, rows.shape[1])), rows])
+            lines = (second * weights[None, :])[:, None, :] * features[None, :, :]
+            among = (lines.reshape(-1, rows.shape[1]) @ features.T).reshape(d, d + 1, d + 1)
+            return (sums[0] + value, sums[1] + (first * weights[None, :]) @ features.T, sums[2] + among), None
+
+        none = (jnp.zeros(()), jnp.zeros((d, d + 1)), jnp.zeros((d, d + 1, d + 1)))
+        value, slopes, blocks = jax.lax.scan(add, none, self._blocks(weights))[0]
+        place, factor = (part[:, :-1] for part in self.model.slots)
+        return value, *assembled(len(theta), place, factor, slopes, blocks)
+
+    def lines(self, theta: Theta) -> Float[Array, "u p"]:
+        predictors, (i, j) = self._predictors(theta), self.model.graph.edges.T
+
+        def of(rows: Array) -> Array:
+            slope = self._residuals(predictors(rows), rows)[0]
+            return jnp.concatenate([slope, slope[i] * rows[j] + slope[j] * rows[i]]).T
+
+        return jax.lax.map(of, self.rows).reshape(-1, len(theta))
+
+
+def assembled(
+    size: int, place: Int[np.ndarray, "d s"], factor: Float[np.ndarray, "d s"], slopes: Array, blocks: Array
+) -> tuple[Array, Array]:
+    """Gradient and Hessian over all parameters from those over the features of each node."""
+    gradient = jnp.zeros(size + 1).at[place].add(factor * slopes)
+    signed = factor[:, :, None] * blocks * factor[:, None, :]
+    hessian = jnp.zeros((size + 1, size + 1)).at[place[:, :, None], place[:, None, :]].add(signed)
+    return gradient[:-1], hessian[:-1, :-1]
 
 
 @table

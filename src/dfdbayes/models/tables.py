@@ -284,6 +284,22 @@ def _softplus_jvp(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Array, Arr
     return softplus(primals[0]), 0.5 * (1.0 + jnp.tanh(0.5 * primals[0])) * tangents[0]
 
 
+MOST_FACTORS = 1000  # of numbers up to two, whose product is a number
+
+
+@jax.custom_jvp
+def sum_softplus(u: Float[Array, "d w"]) -> Float[Array, " w"]:
+    """The sum of softplus(u) over the first axis, with one logarithm for all of a column."""
+    if len(u) > MOST_FACTORS:
+        return jnp.sum(softplus(u), axis=0)
+    return jnp.sum(jnp.maximum(u, 0.0), axis=0) + jnp.log(jnp.prod(1.0 + jnp.exp(-jnp.abs(u)), axis=0))
+
+
+@sum_softplus.defjvp
+def _sum_softplus_jvp(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Array, Array]:
+    return sum_softplus(primals[0]), jnp.sum(jax.nn.sigmoid(primals[0]) * tangents[0], axis=0)
+
+
 @table
 class ListedLikelihood(AbstractLikelihood):
     """The data's distinct rows, and all points of the domain (none where the model knows its constant)."""

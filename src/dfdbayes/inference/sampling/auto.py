@@ -13,7 +13,7 @@ from .independence import HEAVY, Independence
 from .nuts import NUTS
 
 LEAST = 400.0  # draws that those of the chains must be worth, of every coordinate
-COSTLY = 2**20  # numbers of a table from which no more draws are made than are enough,
+COSTLY = 2**18  # numbers of a table from which no more draws are made than are enough,
 FEWEST = 250  # but so many in each chain
 AGREE = 1.02  # R-hat at most
 
@@ -31,6 +31,7 @@ class Auto:
     chains: int = 4
     enough: float = 1000.0
     name = "auto"
+    gradients = 2.0  # of the loss, that a transition takes as a rule
 
     def run(self, task: Task) -> Draws:
         silent = replace(task, advance=lambda done: None)

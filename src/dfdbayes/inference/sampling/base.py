@@ -22,13 +22,15 @@ LEAST = 1e-9  # curvature of a direction, as a share of its parameters' own
 
 
 class LogDensity(Protocol):
-    """A log density of z given its inputs, and on the host the same with gradient and Hessian.
+    """A log density of z given its inputs, the same at many points, and on the host with gradient and Hessian.
 
     `fold` maps z to one chosen point among those of equal density; `straighten` gives coordinates in which the density
     is nearer to a normal one next to an edge, with the log of how they stretch z, and `bend` goes back.
     """
 
     def __call__(self, z: Array, inputs: Any) -> Array: ...
+
+    def many(self, z: Array, inputs: Any, at_once: int) -> Array: ...
 
     def second_order(self, z: np.ndarray, inputs: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
 

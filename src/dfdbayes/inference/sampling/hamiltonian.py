@@ -90,6 +90,7 @@ class Hamiltonian:
     enough: float = 1000.0
     patient: bool = True
     name = "hmc"
+    gradients = 3.0  # of the loss, that a transition takes as a rule
 
     def run(self, task: Task) -> Draws:
         rng, around = np.random.default_rng([task.seed, 3]), task.around

@@ -17,6 +17,7 @@ class Laplace:
     warmup: int = 0
     chains: int = 4
     name = "laplace"
+    gradients = 0.0  # of the loss, that a transition takes as a rule
 
     def run(self, task: Task) -> Draws:
         rng, around = np.random.default_rng([task.seed, 2]), task.around

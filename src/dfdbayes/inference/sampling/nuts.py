@@ -88,6 +88,7 @@ class NUTS:
     warmup: int = 500
     chains: int = 4
     name = "nuts"
+    gradients = 20.0  # of the loss, that a transition takes as a rule
 
     def run(self, task: Task) -> Draws:
         rng, log_density, inputs, around = (

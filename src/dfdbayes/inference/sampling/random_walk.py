@@ -59,6 +59,7 @@ class RandomWalk:
     warmup: int = 5000
     chains: int = 10
     name = "random-walk"
+    gradients = 0.5  # of the loss, that a transition takes as a rule
 
     def run(self, task: Task) -> Draws:
         rng, log_density, inputs = np.random.default_rng([task.seed, 2]), task.log_density, task.inputs
