@@ -259,3 +259,17 @@ def test_gradients_of_units_are_those_of_one_more_observation(name, loss):
         np.testing.assert_allclose(
             own[unit], objective.gradient(theta, more) - objective.gradient(theta), rtol=1e-8, atol=1e-8
         )
+
+
+def test_more_parameters_than_observations_have_one_weight_the_mean_of_all():
+    """J has rank n - 1 at most, so half of its directions would seem to be known without error."""
+    model, rows = dfd.models.IsingNetwork(6), np.random.default_rng(4).integers(0, 2, (12, 6))
+    objective = dfd.objective(model, rows, "pseudo")
+    shape = curvature(objective, dfd.minimise(objective))
+    theta = objective.space.from_y(shape.centre)
+    size, total, squares = objective.moments(theta)
+    about = (squares - np.outer(total, total) / size) * size / (size - 1)
+    mean = np.trace(np.linalg.solve(objective.hessian(theta), about)) / objective.space.size
+    assert shape.beta == pytest.approx(1 / mean, rel=2e-3)
+    np.testing.assert_allclose(shape.weights, shape.beta)
+    np.testing.assert_allclose(shape.information, shape.beta * objective.hessian(theta), rtol=1e-6, atol=1e-9)

@@ -32,7 +32,7 @@ ROUNDS = 8  # of mode and weight in turn; three are enough as a rule
 SETTLED = 1e-3  # relative change of the weight at which they end
 FLAT = 1e-3  # least curvature of the loss in a direction, as a share of the posterior's
 SHRINK = 2.0  # times parameters per unit: how far weights of directions move to their median
-MOST = 0.9  # of that, at most
+MOST = 0.9  # of that, at most; from there on to their mean, which does not depend on how uneven they are by chance
 CAP = 1.5  # times the common weight, at most, that a direction may have; less where there are many
 MANY = 20.0  # units for each parameter from which weights that may differ are trusted the more
 
@@ -82,6 +82,11 @@ class Curvature:
     force: Float[np.ndarray, " p"]
     weights: Float[np.ndarray, " p"]
 
+    @property
+    def even(self) -> bool:
+        """Whether all directions have the same weight, so that nothing is stretched."""
+        return bool(np.ptp(self.weights) == 0.0)
+
     @cached_property
     def covariance(self) -> Float[np.ndarray, "p p"]:
         """Of the posterior's normal approximation."""
@@ -117,9 +122,10 @@ def curvature(objective: Objective, minimum: Minimum) -> Curvature:
             )
         size, total, squares = objective.moments(space.from_y(centre))
         about = (squares - np.outer(total, total) / size) * size / max(size - 1.0, 1.0)
-        hessian, across, ratios = _directions(hessian, slope[:, None] * about * slope, beta, -bend)
+        squares, apart = slope[:, None] * about * slope, space.size < size
+        hessian, across, ratios = _directions(hessian, squares, beta, -bend, apart)
         shrink = min(MOST, SHRINK * space.size / size)
-        ratios = (1.0 - shrink) * ratios + shrink * np.median(ratios)
+        ratios = (1.0 - shrink) * ratios + shrink * (np.mean(ratios) if shrink == MOST else np.median(ratios))
         before, beta = beta, 1.0 / float(np.median(ratios))
         if abs(np.log(beta / before)) < SETTLED:
             break
@@ -133,11 +139,13 @@ def curvature(objective: Objective, minimum: Minimum) -> Curvature:
 
 
 def _directions(
-    hessian: np.ndarray, squares: np.ndarray, beta: float, precision: np.ndarray
+    hessian: np.ndarray, squares: np.ndarray, beta: float, precision: np.ndarray, apart: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The Hessian made positive, directions u with u' H u = 1 and u' J u = lambda, and the lambdas.
 
-    Curvatures are measured against the posterior's own, beta H + P: those below `FLAT` of it are raised to that.
+    Curvatures are measured against the posterior's own, beta H + P: those below `FLAT` of it are raised to that. Of
+    fewer units than parameters directions cannot be told ``apart``: J is zero in most of them. Their mean lambda,
+    tr(H^-1 J) / p, is right all the same, and is given to all.
     """
     posterior = beta * hessian + precision
     if _cholesky(hessian - FLAT / beta * posterior) is not None:
@@ -149,6 +157,8 @@ def _directions(
         raised = root @ turn
         hessian = (raised * values) @ raised.T
         inverse = (turn / np.sqrt(values)).T @ inverse
+    if not apart:
+        return hessian, inverse.T, np.full(len(hessian), np.sum((inverse @ squares) * inverse) / len(hessian))
     ratios, last = linalg.eigh(inverse @ squares @ inverse.T, driver="evd")
     return hessian, inverse.T @ last, np.maximum(ratios, 1e-12 * max(float(ratios[-1]), 1e-300))
 

@@ -87,11 +87,12 @@ def warnings_of(
             )
         )
     p, n = objective.space.size, objective.size
-    if calibration.curvature is not None and p > n:
+    if calibration.curvature is not None and p >= n:
         found.append(
             CalibrationWarning(
-                f"there are {p} parameters and {n:.0f} observations: every single interval is calibrated, joint "
-                "statements about many parameters are not. What to do: use a simpler model for those."
+                f"there are {p} parameters and {n:.0f} observations, too few to weigh directions one by one: all have "
+                "one weight, and joint statements about many parameters are not calibrated. What to do: use a simpler "
+                "model, or a graph with fewer edges."
             )
         )
     found += _of_prior(space, tree)

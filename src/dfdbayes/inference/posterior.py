@@ -25,7 +25,7 @@ from .objective import Objective, Problem, chain_rule, second_order, second_orde
 
 
 class Inputs(NamedTuple):
-    """All that may change without compiling anew: data, priors, weight and limits."""
+    """All that may change without compiling anew: data, priors, weight and limits; no stretch is the identity."""
 
     table: Any
     weights: Any
@@ -72,7 +72,7 @@ class LogPosterior:
         """The log density at many points, the loss at ``at_once`` of them side by side."""
         space = self.space
         away = jax.vmap(lambda z: space.y_of_z(z) - inputs.centre)(z)
-        at = inputs.centre[None, :] + away @ inputs.stretch.T
+        at = inputs.centre[None, :] + (away if inputs.stretch is None else away @ inputs.stretch.T)
 
         def loss(point: Array) -> Array:
             return self.problem.value(space.from_y(point), inputs.table, inputs.weights)
@@ -93,12 +93,13 @@ class LogPosterior:
         value, gradient, hessian = map(np.asarray, _prior_at_z(space, z, inputs.priors))
         with np.errstate(all="ignore"):  # a step may lead beyond all numbers, and is not taken then
             away = space.y_of_z(z) - inputs.centre
-            at = inputs.centre + inputs.stretch @ away
+            at = inputs.centre + (away if inputs.stretch is None else inputs.stretch @ away)
             loss = second_order_of(self.problem, space.from_y(at), inputs.table, inputs.weights)
             pull, bend = chain_rule(loss, *space.slopes_of_y(at))[1:]
             first, second = space.slopes_to_y(z)
-            pull = inputs.beta * inputs.stretch.T @ pull + inputs.tilt
-            bend = inputs.beta * inputs.stretch.T @ bend @ inputs.stretch
+            if inputs.stretch is not None:
+                pull, bend = inputs.stretch.T @ pull, inputs.stretch.T @ bend @ inputs.stretch
+            pull, bend = inputs.beta * pull + inputs.tilt, inputs.beta * bend
             log_density = value - inputs.beta * loss[0] - inputs.tilt @ away
             inside = np.all((at > inputs.lower) & (at < inputs.upper)) & np.isfinite(log_density)
             return (
@@ -128,7 +129,7 @@ def posterior(
         space.prior_values,
         np.asarray(float(beta)),
         np.zeros(p) if shape is None else shape.centre,
-        np.eye(p) if shape is None else shape.stretch,
+        None if shape is None or shape.even else shape.stretch,
         np.zeros(p) if shape is None else shape.tilt,
         np.where(lower <= edges[0], -np.inf, lower),
         np.where(upper >= edges[1], np.inf, upper),

@@ -15,6 +15,7 @@ from .nuts import NUTS
 LEAST = 400.0  # draws that those of the chains must be worth, of every coordinate
 COSTLY = 2**18  # numbers of a table from which no more draws are made than are enough,
 FEWEST = 250  # but so many in each chain
+MANY = 2500  # parameters from which matrices of them no longer fit the cache, and the least number of draws is enough
 AGREE = 1.02  # R-hat at most
 
 
@@ -43,7 +44,8 @@ class Auto:
             quick = replace(quick, draws=min(self.draws, max(FEWEST, wanted)))
         found = quick.drawn(silent, around) if share * self.chains * self.draws > least else None
         if found is None or not _good(found, least):
-            found = Hamiltonian(self.draws, chains=self.chains, enough=self.enough, patient=False).run(silent)
+            enough = min(self.enough, LEAST) if len(around.mode) > MANY else self.enough
+            found = Hamiltonian(self.draws, chains=self.chains, enough=enough, patient=False).run(silent)
             if not _good(found, least):
                 return self._adapting.run(task)
         task.advance(self.transitions)
