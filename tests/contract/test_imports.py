@@ -23,7 +23,7 @@ INSIDE = {
                "regression_tables", "pairwise_regression", "regression", "__init__", "from_file"],
     "losses": ["base", "kernels", "divergence", "local", "pseudo", "likelihood", "pairs", "stein", "__init__"],
     "inference": ["objective", "newton", "minimise", "replicates", "resampling", "curvature", "edges", "calibration",
-                  "posterior", "mixing", "sampling", "diagnostics"],
+                  "posterior", "mixing", "pareto", "sampling", "diagnostics"],
     "results": ["stein", "goodness_of_fit", "predictive", "regression", "checks", "intervals", "uncalibrated", "tree",
                 "fit_result", "loading", "evidence", "groups"],
     "fitting": ["plan", "regressions", "fit", "comparison", "nested", "coverage"],

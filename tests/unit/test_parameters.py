@@ -3,10 +3,11 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pytest
+from scipy import stats
 
 import dfdbayes as dfd
 from dfdbayes.models.parameters import Parameter, Space
-from dfdbayes.models.priors import Mirrored, Ordered, describe_prior
+from dfdbayes.models.priors import Mirrored, Ordered, describe_prior, quantiles
 
 SPACE = Space(
     (
@@ -119,3 +120,26 @@ def test_roots_are_folded_onto_one_sign_and_nothing_else_is():
     assert space.fold(z).tolist() == [-0.5, 0.3, 0.2, 0.4, 0.9]
     np.testing.assert_array_equal(space.from_z(z), space.from_z(space.fold(z)))
     assert (SPACE.fold(SPACE.to_z(THETA)) == SPACE.to_z(THETA)).all()
+
+
+@pytest.mark.parametrize(
+    ("prior", "frozen"),
+    [
+        (dist.Normal(1.0, 2.0), stats.norm(1.0, 2.0)),
+        (dist.LogNormal(0.3, 0.7), stats.lognorm(0.7, scale=np.exp(0.3))),
+        (dist.HalfNormal(2.0), stats.halfnorm(scale=2.0)),
+        (dist.Gamma(2.0, 3.0), stats.gamma(2.0, scale=1 / 3.0)),
+        (dist.Chi2(3.0), stats.chi2(3.0)),
+        (dist.Beta(2.0, 5.0), stats.beta(2.0, 5.0)),
+        (dist.Uniform(-1.0, 4.0), stats.uniform(-1.0, 5.0)),
+        (dist.Exponential(2.0), stats.expon(scale=0.5)),
+        (dist.Laplace(1.0, 2.0), stats.laplace(1.0, 2.0)),
+        (dist.Cauchy(1.0, 2.0), stats.cauchy(1.0, 2.0)),
+        (dist.HalfCauchy(2.0), stats.halfcauchy(scale=2.0)),
+        (dist.StudentT(4.0, 1.0, 2.0), stats.t(4.0, 1.0, 2.0)),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_quantiles_of_priors_are_those_of_their_distributions(prior, frozen):
+    levels = [0.001, 0.05, 0.16, 0.5, 0.84, 0.95, 0.999]
+    np.testing.assert_allclose(quantiles(prior, levels)[:, 0], frozen.ppf(levels), rtol=1e-9, atol=1e-12)

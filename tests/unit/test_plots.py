@@ -1,11 +1,13 @@
 import numpy as np
 import pytest
+from arviz_stats.base import array_stats
 from matplotlib.figure import Figure
 
 import dfdbayes as dfd
 import small_fits
 from dfdbayes import plots
 from dfdbayes.fitting.coverage import Coverage
+from dfdbayes.plots.smoothing import smoothed
 
 
 def texts(figure: Figure) -> str:
@@ -136,3 +138,21 @@ def test_coverage_of_many_parameters():
     found = Coverage(levels, {f"_w[{i}]": levels for i in range(30)}, 100, {})
     seen = texts(plots.coverage(found))
     assert "joint" in seen and " _w[0]" in seen and "100 data sets" in seen and "_w[20]" not in seen
+
+
+@pytest.mark.parametrize("kind", ["normal", "skew", "apart", "few", "ties", "far"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_smoothed_densities_are_those_of_arviz(kind):
+    rng = np.random.default_rng(5)
+    values = {
+        "normal": rng.normal(3.0, 0.1, 4000),
+        "skew": rng.exponential(2.0, 4000),
+        "apart": np.concatenate([rng.normal(0.0, 1.0, 500), rng.normal(9.0, 0.2, 700)]),
+        "few": rng.normal(size=9),
+        "ties": rng.poisson(4.0, 2000).astype(float),
+        "far": np.append(rng.normal(size=500), 1e6),
+    }[kind]
+    grid, height = smoothed(values)
+    theirs, of_theirs, _ = array_stats.kde(values)
+    np.testing.assert_allclose(grid, theirs, rtol=1e-12)
+    np.testing.assert_allclose(height, of_theirs, rtol=1e-3, atol=1e-5 * of_theirs.max())

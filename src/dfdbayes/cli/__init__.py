@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import json
 import os
 import sys
@@ -43,6 +45,8 @@ from .running import (
     tell,
     write_text,
 )
+
+SELDOM = 100_000  # new objects between searches for garbage: importing makes very many, and all of them stay
 
 app = typer.Typer(
     add_completion=False,
@@ -331,6 +335,8 @@ def _own_folder() -> Path | None:
 
 def main() -> None:
     """Run the command line; a user's mistake ends with one line and exit code 2."""
+    gc.set_threshold(SELDOM)
+    atexit.register(gc.freeze)  # what is there at the end goes with the process, and need not be looked through
     _keep_compiled_code()
     from ..errors import DfdbayesError
 

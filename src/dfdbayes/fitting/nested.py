@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy.special import chdtrc
 
 from ..data.dataset import Dataset
 from ..data.distinct import condense
@@ -82,7 +82,7 @@ def compare_nested(smaller: Fit, larger: Fit) -> Nested:
     draws = larger.joint_draws[:, more]
     centre, covariance = draws.mean(axis=0), np.atleast_2d(np.cov(draws, rowvar=False))
     statistic = float(centre @ np.linalg.solve(covariance, centre))
-    p_value = float(stats.chi2.sf(statistic, len(more)))
+    p_value = float(chdtrc(len(more), statistic))
     return Nested(tuple(names[i] for i in more), statistic, len(more), p_value, _likelihoods(smaller, larger))
 
 

@@ -26,7 +26,7 @@ from typing import Any
 import jax
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.stats import chi2
+from scipy.special import gammaincinv
 
 from ..errors import CalibrationError, SettingError
 from ..models.parameters import Space
@@ -389,7 +389,7 @@ def _coverage_matching(objective: Objective, minimum: Minimum, replicates: Boots
     centre, z = space.fold(centre), space.fold(z)
     curvature = objective.hessians_at_z(z, replicates.weights[used])
     slope, bend = in_batches(lambda part: _prior_at_z(space, part, space.prior_values), z)
-    limit = chi2.ppf(LEVEL, space.size)
+    limit = 2.0 * gammaincinv(0.5 * space.size, LEVEL)  # a quantile of chi squared
 
     def outside(beta: np.ndarray) -> np.ndarray:
         precision = beta[:, None, None] * curvature - bend

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
-from scipy import stats
+from scipy import special
 
 from .._util.identity import fingerprint
 
@@ -134,19 +134,19 @@ def _plain(prior: Any) -> Plain:
     return {"name": name, "arguments": {argument: _number(getattr(prior, argument)) for argument in known}}
 
 
-_FROZEN: dict[type, Callable[[Any], Any]] = {
-    dist.Normal: lambda p: stats.norm(_array(p.loc), _array(p.scale)),
-    dist.LogNormal: lambda p: stats.lognorm(_array(p.scale), scale=np.exp(_array(p.loc))),
-    dist.HalfNormal: lambda p: stats.halfnorm(scale=_array(p.scale)),
-    dist.Gamma: lambda p: stats.gamma(_array(p.concentration), scale=1.0 / _array(p.rate)),
-    dist.Chi2: lambda p: stats.chi2(_array(p.df)),
-    dist.Beta: lambda p: stats.beta(_array(p.concentration1), _array(p.concentration0)),
-    dist.Uniform: lambda p: stats.uniform(_array(p.low), _array(p.high) - _array(p.low)),
-    dist.Exponential: lambda p: stats.expon(scale=1.0 / _array(p.rate)),
-    dist.Laplace: lambda p: stats.laplace(_array(p.loc), _array(p.scale)),
-    dist.Cauchy: lambda p: stats.cauchy(_array(p.loc), _array(p.scale)),
-    dist.HalfCauchy: lambda p: stats.halfcauchy(scale=_array(p.scale)),
-    dist.StudentT: lambda p: stats.t(_array(p.df), _array(p.loc), _array(p.scale)),
+_QUANTILES: dict[type, Callable[[Any, float], Any]] = {
+    dist.Normal: lambda p, q: _array(p.loc) + _array(p.scale) * special.ndtri(q),
+    dist.LogNormal: lambda p, q: np.exp(_array(p.loc) + _array(p.scale) * special.ndtri(q)),
+    dist.HalfNormal: lambda p, q: _array(p.scale) * special.ndtri(0.5 * (1.0 + q)),
+    dist.Gamma: lambda p, q: special.gammaincinv(_array(p.concentration), q) / _array(p.rate),
+    dist.Chi2: lambda p, q: 2.0 * special.gammaincinv(0.5 * _array(p.df), q),
+    dist.Beta: lambda p, q: special.betaincinv(_array(p.concentration1), _array(p.concentration0), q),
+    dist.Uniform: lambda p, q: _array(p.low) + q * (_array(p.high) - _array(p.low)),
+    dist.Exponential: lambda p, q: -np.log1p(-q) / _array(p.rate),
+    dist.Laplace: lambda p, q: _array(p.loc) - _array(p.scale) * np.sign(q - 0.5) * np.log1p(-abs(2.0 * q - 1.0)),
+    dist.Cauchy: lambda p, q: _array(p.loc) + _array(p.scale) * np.tan(np.pi * (q - 0.5)),
+    dist.HalfCauchy: lambda p, q: _array(p.scale) * np.tan(0.5 * np.pi * q),
+    dist.StudentT: lambda p, q: _array(p.loc) + _array(p.scale) * special.stdtrit(_array(p.df), q),
 }
 
 
@@ -157,10 +157,10 @@ def quantiles(prior: Any, levels: Sequence[float] | np.ndarray) -> np.ndarray | 
     if isinstance(prior, Mirrored):
         found = [prior.quantile(level) for level in levels]
         return np.stack([part for part in found if part is not None]) if found[0] is not None else None
-    frozen = _FROZEN.get(type(prior))
-    if frozen is None:
+    quantile = _QUANTILES.get(type(prior))
+    if quantile is None:
         return None
-    return np.stack([np.asarray(frozen(prior).ppf(level)).reshape(-1) for level in levels])
+    return np.stack([np.asarray(quantile(prior, level)).reshape(-1) for level in levels])
 
 
 def _array(value: Any) -> np.ndarray:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
-from scipy import stats
+from scipy.special import gammaincinv
+
+from .smoothing import smoothed
 
 INK, BLUE, ORANGE, GREY = "#22303c", "#2a6f97", "#d1495b", "#8a9aa5"
 COLOURS = (BLUE, ORANGE, "#6a994e", "#e09f3e", "#6d597a", INK)
@@ -49,14 +51,12 @@ def panels(count: int, width: float = 2.35, height: float = 2.1, across: int = 4
 
 def density(axes: Any, values: np.ndarray, color: str, shade: bool = False, label: str = "") -> None:
     """A smoothed density, drawn over a histogram's place; values that are all equal become a line."""
-    from arviz_stats.base import array_stats
-
     values = np.asarray(values, float).reshape(-1)
     values = values[np.isfinite(values)]
     if not len(values) or np.ptp(values) <= 1e-12 * max(1.0, np.abs(values).max()):
         axes.axvline(values[0] if len(values) else 0.0, color=color, lw=1.5, label=label or None)
         return
-    grid, height, _ = array_stats.kde(values)
+    grid, height = smoothed(values)
     if shade:
         low, high = np.quantile(values, [0.025, 0.975])
         inside = (grid >= low) & (grid <= high)
@@ -74,7 +74,7 @@ def bare(axes: Any) -> None:
 def region(cloud: np.ndarray, color: str) -> Ellipse:
     """The 95 % region of a cloud's normal approximation."""
     values, vectors = np.linalg.eigh(np.cov(cloud))
-    width, height = 2 * np.sqrt(np.maximum(values, 0) * stats.chi2.ppf(0.95, 2))
+    width, height = 2 * np.sqrt(np.maximum(values, 0) * 2.0 * gammaincinv(1.0, 0.95))
     angle = np.degrees(np.arctan2(vectors[1, 0], vectors[0, 0]))
     return Ellipse(tuple(cloud.mean(axis=1)), width, height, angle=angle, fill=False, color=color, lw=1.5)
 

@@ -26,7 +26,7 @@ import jax
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from scipy import linalg, stats
+from scipy import linalg, special
 
 from ..errors import ModelError
 from ..models.parameters import Parameter, Space
@@ -213,7 +213,7 @@ class _Compared:
         """The prior's density of no difference over that of the calibrated normal approximation."""
         contrast = self.contrast(a, b)
         sd = np.sqrt(np.einsum("ek,kl,el->e", contrast, self.covariance, contrast))
-        after = stats.norm.logpdf(0.0, contrast @ self.mean, sd)
+        after = -0.5 * (contrast @ self.mean / sd) ** 2 - np.log(np.sqrt(2.0 * np.pi) * sd)
         with np.errstate(over="ignore"):
             return np.exp(np.log(self._prior_density(contrast)) - after)
 
@@ -242,7 +242,7 @@ class _Compared:
         statistic = float(away @ linalg.solve(contrast @ covariance @ contrast.T, away, assume_a="pos"))
         if shape is not None:
             statistic *= max(0.0, 1.0 - len(shape.centre) / len(self.levels) / self.smallest)
-        return statistic, len(away), float(stats.chi2.sf(statistic, len(away))) if statistic > 0 else np.nan
+        return statistic, len(away), float(special.chdtrc(len(away), statistic)) if statistic > 0 else np.nan
 
 
 def _parameter(fit: Fit) -> Parameter:

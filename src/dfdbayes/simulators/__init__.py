@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from arviz_stats.base import array_stats
 from jaxtyping import Float, Int
 
 from .._util.process import require_seed, require_unforked
@@ -163,6 +162,8 @@ def _default(model: AbstractModel) -> str:
 
 def _mixing(trace: Float[np.ndarray, "t c per"]) -> Mixing:
     """Autocorrelation time and drift of a statistic of many independent chains."""
+    from arviz_stats.base import array_stats  # not before there are chains: it takes a while
+
     values = trace.reshape(len(trace), -1)
     half = values[len(values) // 2 :]
     third, last = np.array_split(half, 2)

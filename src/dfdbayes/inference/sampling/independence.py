@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import arviz_stats
 import jax
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..pareto import smoothed
 from .base import Centre, Draws, LogDensity, Task, at_once
 
 BLOCK = 128  # densities evaluated in one compiled call, by one thread
@@ -191,7 +191,7 @@ def _smoothed(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
         return None, float("inf")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        found, k = arviz_stats.base.array_stats.psislw(-weights[finite])
+        found, k = smoothed(weights[finite])
     smooth = np.full(len(weights), -np.inf)
     smooth[finite] = found
     return smooth, float(k) if np.isfinite(k) else float("inf")
