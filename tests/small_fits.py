@@ -55,7 +55,7 @@ def wide(names: list[str], draws: int = 60) -> dfd.Fit:
     """A fit with as many entries as there are names, from random numbers."""
     values = np.random.default_rng(0).normal(size=(2, draws, len(names)))
     fit = counts()
-    tree = assemble({"w": values}, {}, fit.data, {"w": tuple(names)})
+    groups = assemble({"w": values}, {}, fit.data, {"w": tuple(names)})
     labels = tuple(f"w[{name}]" for name in names)
     known = replace(fit.calibration, names=labels, minimisers=values[0, :40], outcomes=("converged",) * 40)
-    return replace(fit, tree=tree, calibration=known)
+    return replace(fit, groups=groups, calibration=known)

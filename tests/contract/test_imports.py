@@ -16,7 +16,7 @@ ROAD = [
 ]  # fmt: skip
 
 INSIDE = {
-    "_util": ["identity", "process", "resources", "files", "checkpoint", "timing", "progress"],
+    "_util": ["identity", "process", "resources", "files", "tables", "checkpoint", "timing", "progress"],
     "data": ["domain", "reading", "distinct", "interpreting", "dataset", "sites", "describe", "builtin", "formulas"],
     "models": ["graphs", "priors", "parameters", "normaliser", "tables", "base", "exponential_tables", "exponential",
                "starts", "counts", "lattice", "mixture", "network_tables", "network", "mean_form", "families",
@@ -24,8 +24,8 @@ INSIDE = {
     "losses": ["base", "kernels", "divergence", "local", "pseudo", "likelihood", "pairs", "stein", "__init__"],
     "inference": ["objective", "newton", "minimise", "replicates", "resampling", "curvature", "edges", "calibration",
                   "posterior", "mixing", "pareto", "sampling", "diagnostics"],
-    "results": ["stein", "goodness_of_fit", "predictive", "regression", "checks", "intervals", "uncalibrated", "tree",
-                "fit_result", "loading", "evidence", "groups"],
+    "results": ["stein", "goodness_of_fit", "predictive", "regression", "checks", "intervals", "uncalibrated",
+                "summary", "tree", "fit_result", "loading", "evidence", "groups"],
     "fitting": ["plan", "regressions", "fit", "comparison", "nested", "coverage"],
     "backends": ["local", "dask"],
 }  # fmt: skip
@@ -104,6 +104,20 @@ def test_importing_the_package_imports_little():
     assert not loaded & heavy
     assert not {name for name in loaded if name.startswith("dfdbayes.")} - {"dfdbayes._version"}
     assert set(importlib.import_module("dfdbayes").__all__) <= shown
+
+
+def test_the_fit_command_imports_little(tmp_path):
+    """Of counts in one column: no statistics library beside our own, no tree of tables, no cluster, no sampler."""
+    (tmp_path / "counts.csv").write_text("\n".join(["visits", *map(str, [0, 1, 2, 3, 4, 2, 1, 3] * 5)]))
+    code = (
+        "import sys; sys.argv = ['dfdbayes', 'fit', 'counts.csv', '--model', 'poisson', '--out', 'run']\n"
+        "from dfdbayes.cli import main\ntry: main()\nfinally: print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert (tmp_path / "run" / "report.html").exists()
+    loaded = set(done.stdout.splitlines()[-1].split())
+    heavy = {"arviz_base", "arviz_stats", "blackjax", "dask", "distributed", "formulaic", "matplotlib.pyplot"}
+    assert not loaded & (heavy | {"networkx", "scipy.optimize", "scipy.signal", "scipy.stats", "xarray"})
 
 
 def test_public_names_are_what_type_checkers_see():

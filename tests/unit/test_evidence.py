@@ -19,7 +19,7 @@ def with_edges(fit, draws):
     node = fit.model.space.parameters[0]
     named = {node.name: np.zeros((1, len(draws), node.size)), name: np.asarray(draws)[None]}
     labels = {p.name: p.labels for p in fit.model.space.parameters[:2]}
-    return replace(fit, tree=assemble(named, {}, fit.data, labels))
+    return replace(fit, groups=assemble(named, {}, fit.data, labels))
 
 
 def around(centres, spread, size=2000):

@@ -107,7 +107,7 @@ def with_coefficients(fit, draws):
     """The same fit with other draws of what the edges depend on."""
     labels = {p.name: p.labels for p in fit.model.space.parameters}
     named = {"intercept": np.zeros((1, len(draws), 12)), "interaction": draws[None]}
-    return replace(fit, tree=assemble(named, {}, fit.data, labels))
+    return replace(fit, groups=assemble(named, {}, fit.data, labels))
 
 
 def test_differences_by_their_definition(fit):

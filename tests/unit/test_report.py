@@ -92,10 +92,10 @@ def every_warning(monkeypatch) -> tuple[str, ...]:
     )  # fmt: skip
     stuck = np.repeat(np.arange(4.0)[:, None], 250, axis=1) + 1e-3 * np.arange(250.0)
     prior = np.asarray(fit.model.space.priors["nu"].sample(jax.random.key(1), (4, 250)))
-    tree = assemble({"rate": 1e3 * stuck, "nu": prior, "huge": np.exp(9 * stuck**2)}, {}, fit.data, {})
+    groups = assemble({"rate": 1e3 * stuck, "nu": prior, "huge": np.exp(9 * stuck**2)}, {}, fit.data, {})
     monkeypatch.setattr(diagnostics, "flat_parameters", lambda objective, minimum: ("rate",))
     stats = {"diverging": np.ones((4, 250), bool)}
-    found = diagnostics.warnings_of(objective, minimum, calibration, stats, tree)
+    found = diagnostics.warnings_of(objective, minimum, calibration, stats, groups["posterior"])
     return tuple(map(str, found))
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +96,8 @@ def _fit_and_show(
     from ..models.from_file import model_of
     from ..report.runs import write_run
 
+    if folder is not None:  # the page's pictures are imported while the compiler is at work, which needs no Python
+        threading.Thread(target=import_module, args=("dfdbayes.report.sections",)).start()
     imported = time.perf_counter() - BEGAN
     checkpoint = None if folder is None else folder / CHECKPOINT
     about = {

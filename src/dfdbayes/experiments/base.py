@@ -93,7 +93,7 @@ def with_papers_priors(model: Any) -> Any:
 
 
 def draws_of(found: Any, name: str) -> np.ndarray:
-    return found.posterior[name].values.reshape(-1)
+    return found.groups["posterior"].arrays[name].reshape(-1)
 
 
 def clean(axes: Any, x: str = "", y: str = "", title: str = "") -> None:

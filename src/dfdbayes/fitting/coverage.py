@@ -176,8 +176,8 @@ def _replicate(job: _Job, seed: int) -> dict[str, Any]:
     except DfdbayesError as problem:
         return {"failure": type(problem).__name__}
     names, shape = [p.name for p in model.space.parameters], result.calibration.curvature
-    draws, group = parameters_of(result.posterior, names), result.tree.children.get(LINE)
-    line = None if group is None else parameters_of(group.to_dataset(), names)
+    draws, group = parameters_of(result.groups["posterior"], names), result.groups.get(LINE)
+    line = None if group is None else parameters_of(group, names)
     return placed(model.space, job.truth, draws, line, shape)
 
 

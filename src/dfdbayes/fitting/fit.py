@@ -187,10 +187,10 @@ def fit(
         inside = theta if weight.curvature is None else clipped(made.space, weight.curvature, theta)
         named, left_out = require_finite(named_draws(made, inside), made.space)
         line = {} if inside is theta else made.space.unflatten(theta)
-        tree = assemble(named, drawn.stats, objective.data, _labels(made.space), line)
-        told = warnings_of(objective, minimum, weight, drawn.stats, tree) + left_out
+        groups = assemble(named, drawn.stats, objective.data, _labels(made.space), line)
+        told = warnings_of(objective, minimum, weight, drawn.stats, groups["posterior"]) + left_out
         found = Fit(
-            made, objective.data, minimum, weight, tree, _settings(objective, minimum, weight, plan, drawn),
+            made, objective.data, minimum, weight, groups, _settings(objective, minimum, weight, plan, drawn),
             tuple(map(str, told)), {"seconds": clock.seconds, "compiling": clock.compiling}, versions(), objective.loss,
         )  # fmt: skip
     if check:

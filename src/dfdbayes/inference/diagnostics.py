@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
+from .._util.tables import Table
 from ..data.dataset import Dataset
 from ..data.describe import far_values
 from ..errors import (
@@ -45,7 +45,7 @@ def warnings_of(
     minimum: Minimum,
     calibration: Calibration,
     stats: dict[str, Any],
-    tree: xr.DataTree,
+    posterior: Table,
 ) -> list[DfdbayesWarning]:
     """Everything worth a warning, in the order of the road."""
     found: list[DfdbayesWarning] = [DataWarning(note) for note in objective.data.notes]
@@ -95,11 +95,12 @@ def warnings_of(
                 "model, or a graph with fewer edges."
             )
         )
-    found += _of_prior(space, tree)
+    entries = entries_of(posterior)
+    found += _of_prior(space, posterior)
     if not cut:  # there the edge holds an estimate, and not the prior
         found += _of_influence(calibration)
-    found += _of_means(tree)
-    found += _of_chains(stats, tree, space)
+    found += _of_means(entries)
+    found += _of_chains(stats, posterior, entries, space)
     return found
 
 
@@ -149,20 +150,21 @@ def _of_columns(data: Dataset) -> list[DfdbayesWarning]:
     return found
 
 
-def _on_edge(space: Space, posterior: xr.Dataset) -> set[str]:
+def _on_edge(space: Space, posterior: Table) -> set[str]:
     """Entries all of whose draws lie on the edge of their support."""
-    draws = np.concatenate([posterior[p.name].values.reshape(-1, p.size) for p in space.parameters], axis=1)
+    draws = _flat(space, posterior)
     constant = (draws == draws[0]).all(axis=0) & ((draws[0] == space.lower) | (draws[0] == space.upper))
     return {name for name, one in zip(space.names, constant, strict=True) if one}
 
 
-def _of_prior(space: Space, tree: xr.DataTree) -> list[DfdbayesWarning]:
+def _flat(space: Space, posterior: Table) -> np.ndarray:
+    """Draws of all parameters, one line each."""
+    return np.concatenate([posterior.arrays[p.name].reshape(-1, p.size) for p in space.parameters], axis=1)
+
+
+def _of_prior(space: Space, posterior: Table) -> list[DfdbayesWarning]:
     """Posteriors that are wider than their priors, which no data can make them, or that are the priors."""
-    posterior = tree["posterior"].to_dataset()
-    draws = np.concatenate(
-        [posterior[p.name].values.reshape(posterior.sizes["chain"] * posterior.sizes["draw"], -1)
-         for p in space.parameters], axis=1,
-    )  # fmt: skip
+    draws = _flat(space, posterior)
     levels = [0.05, 0.5, 0.95]
     before, after = space.prior_quantiles(levels), np.quantile(draws, levels, axis=0)
     width = before[2] - before[0]
@@ -208,9 +210,8 @@ def _of_influence(calibration: Calibration) -> list[DfdbayesWarning]:
     ]
 
 
-def useless_means(tree: xr.DataTree) -> list[str]:
+def useless_means(entries: dict[str, np.ndarray]) -> list[str]:
     """Entries whose mean lies outside their 95 % interval: a few draws, as large as numbers go, decide it."""
-    entries = entries_of(tree["posterior"].to_dataset())
     flat = stacked(entries).reshape(-1, len(entries))
     low, high = np.quantile(flat, [0.025, 0.975], axis=0)
     mean = flat.mean(axis=0)
@@ -219,8 +220,8 @@ def useless_means(tree: xr.DataTree) -> list[str]:
     return [name for name, one in zip(entries, useless, strict=True) if one]
 
 
-def _of_means(tree: xr.DataTree) -> list[DfdbayesWarning]:
-    names = useless_means(tree)
+def _of_means(entries: dict[str, np.ndarray]) -> list[DfdbayesWarning]:
+    names = useless_means(entries)
     if not names:
         return []
     return [
@@ -323,9 +324,10 @@ def bounds_of(minimum: Minimum, most: int = 4) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def _of_chains(stats: dict[str, Any], tree: xr.DataTree, space: Space) -> list[DfdbayesWarning]:
+def _of_chains(
+    stats: dict[str, Any], posterior: Table, entries: dict[str, np.ndarray], space: Space
+) -> list[DfdbayesWarning]:
     found: list[DfdbayesWarning] = []
-    posterior = tree["posterior"].to_dataset()
     chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
     if "diverging" in stats and stats["diverging"].mean() > DIVERGED:
         found.append(
@@ -334,7 +336,7 @@ def _of_chains(stats: dict[str, Any], tree: xr.DataTree, space: Space) -> list[D
                 "corner of the posterior. What to do: raise the target, sampler=dfd.samplers.NUTS(target=0.95)."
             )
         )
-    table = _diagnostics(posterior)
+    table = _diagnostics(entries)
     unusable = table.index[table[["ess_bulk", "r_hat"] if chains > 1 else ["ess_bulk"]].isna().any(axis=1)]
     varying = set(space.names) - _on_edge(space, posterior)  # a derived quantity may be constant
     unusable = unusable[[name in varying for name in unusable]]
@@ -366,9 +368,8 @@ def _of_chains(stats: dict[str, Any], tree: xr.DataTree, space: Space) -> list[D
     return found
 
 
-def _diagnostics(posterior: xr.Dataset) -> pd.DataFrame:
+def _diagnostics(entries: dict[str, np.ndarray]) -> pd.DataFrame:
     """Effective sizes and R-hat of every scalar entry."""
-    entries = entries_of(posterior)
     draws = stacked(entries)
     columns = {"ess_bulk": bulk_size(draws), "ess_tail": tail_size(draws), "r_hat": r_hat(draws)}
     return pd.DataFrame(columns, index=list(entries))

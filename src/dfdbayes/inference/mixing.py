@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import xarray as xr
 from jaxtyping import Float
 from scipy import fft, special
+
+from .._util.tables import Table
 
 FEWEST = 4  # draws of a chain
 TAIL = (0.05, 0.95)  # quantiles whose effective sizes count for the tails
@@ -22,15 +23,15 @@ Chains = Float[np.ndarray, "chains draws q"]
 Each = Float[np.ndarray, " q"]
 
 
-def entries_of(posterior: xr.Dataset) -> dict[str, Float[np.ndarray, "chains draws"]]:
+def entries_of(posterior: Table) -> dict[str, Float[np.ndarray, "chains draws"]]:
     """Draws of every scalar entry of a posterior, by the name that ArviZ gives it: ``interaction[a,b]``."""
     found = {}
-    for name, values in posterior.data_vars.items():
-        axes = [values[dim].values for dim in values.dims[2:]]
-        draws = values.values.reshape(*values.shape[:2], -1)
+    for name, values in posterior.arrays.items():
+        axes = [posterior.labels[axis] for axis in posterior.axes[name][2:]]
+        draws = values.reshape(*values.shape[:2], -1)
         for place, index in enumerate(np.ndindex(values.shape[2:])):
             label = ", ".join(str(axis[i]) for axis, i in zip(axes, index, strict=True))
-            found[f"{name}[{label}]" if axes else str(name)] = draws[..., place]
+            found[f"{name}[{label}]" if axes else name] = draws[..., place]
     return found
 
 

@@ -66,14 +66,11 @@ def pairs(fit: Fit, names: Sequence[str] | None = None) -> Figure:
     size = len(shown)
     wide, high = max(1.5 * size, 3.0) + 1.0, max(1.4 * size, 2.2) + 0.7
     figure = Figure(figsize=(wide, high))
-    grid = figure.subplots(size, size, squeeze=False)
+    grid = figure.add_gridspec(size, size)
     figure.subplots_adjust(0.85 / wide, 0.6 / high, 1 - 0.15 / wide, 1 - 0.1 / high, 0.15, 0.15)
     for i, below in enumerate(shown):
-        for j, across in enumerate(shown):
-            axes = grid[i, j]
-            if j > i:
-                axes.remove()
-                continue
+        for j, across in enumerate(shown[: i + 1]):
+            axes = figure.add_subplot(grid[i, j])
             if i == j:
                 density(axes, entries[below], BLUE, shade=True)
                 bare(axes)
@@ -107,7 +104,7 @@ def calibration(fit: Fit) -> Figure | None:
         return None
     points = known.minimisers[usable]
     parameters = list(dict.fromkeys(name.partition("[")[0] for name in known.names))
-    draws = parameters_of(fit.posterior, parameters)
+    draws = parameters_of(fit.groups["posterior"], parameters)
     figure = Figure(figsize=(5.2, 3.6), layout="constrained")
     axes = figure.subplots()
     axes.set_xlabel(fitted(known.names[0], 40))

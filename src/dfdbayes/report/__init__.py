@@ -8,7 +8,6 @@ from pathlib import Path
 from .._util.files import write_atomically
 from ..results import evidence
 from ..results.fit_result import Fit
-from . import html, sections, wording
 
 __all__ = ["render", "write_report"]
 
@@ -21,6 +20,8 @@ def write_report(fit: Fit, path: str | Path) -> Path:
 
 def render(fit: Fit) -> str:
     """The page as text."""
+    from . import html, sections, wording  # not before a page is wanted: pictures take a while to import
+
     name = fit.settings["model"]
     summary = fit.summary()
     parts = {

@@ -125,7 +125,8 @@ def rerun_settings(folder: Path, about: Mapping[str, Any], model: str | None) ->
 
 def same_draws(one: Fit, other: Fit) -> bool:
     """Whether two fits have the same draws, number by number."""
-    pairs = [(one.posterior.get(name), values) for name, values in other.posterior.items()]
+    arrays = one.groups["posterior"].arrays
+    pairs = [(arrays.get(name), values) for name, values in other.groups["posterior"].arrays.items()]
     return all(now is not None and np.array_equal(now, values) for now, values in pairs)
 
 

@@ -251,7 +251,7 @@ def chains(fit: Fit, summary: pd.DataFrame) -> str:
     """Chain diagnostics and traces."""
     if fit.settings["sampler"] == "laplace":
         return html.paragraph("The draws are independent, from the normal approximation: there are no chains to check.")
-    stats = fit.tree["sample_stats"].to_dataset() if "sample_stats" in fit.tree.children else {}
+    stats = fit.groups["sample_stats"].arrays if "sample_stats" in fit.groups else {}
     clauses = [diagnostics(fit, summary)]
     if "diverging" in stats:
         clauses.append(f"{int(stats['diverging'].sum())} divergent transitions")

@@ -103,7 +103,7 @@ def edges(fit: Fit) -> pd.DataFrame:
     """
     model = network_of(fit)
     assert fit.model is not None
-    draws = _of_edges(fit, fit.posterior["interaction"].values.reshape(-1, _interaction(fit.model).size))
+    draws = _of_edges(fit, fit.groups["posterior"].arrays["interaction"].reshape(-1, _interaction(fit.model).size))
     region = regions(fit)
     low, high = np.quantile(draws, [0.5 * (1 - LEVEL), 0.5 * (1 + LEVEL)], axis=0)
     inside = (np.abs(draws) <= region).mean(axis=0)

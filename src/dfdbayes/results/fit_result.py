@@ -6,21 +6,20 @@ import json
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from .._util.files import write_atomically
+from .._util.tables import Table, netcdf
 from ..data.dataset import Dataset
 from ..errors import ModelError, SettingError
-from ..inference import mixing
 from ..inference.calibration import Calibration
 from ..inference.curvature import Curvature
-from ..inference.diagnostics import useless_means
 from ..inference.edges import projected
 from ..inference.minimise import Minimum, Outcome
 from ..inference.mixing import entries_of
@@ -28,10 +27,13 @@ from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
 from ..models.regression import Regression
 from .checks import Checks
-from .intervals import intervals
 from .predictive import Predictive, parameters_of, replicate
 from .regression import effects, predictions, residuals, second_opinion
-from .tree import LINE
+from .summary import summarised
+from .tree import LINE, tree_of
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 FORMAT = 2
 
@@ -59,8 +61,8 @@ class Fit:
     minimum : Minimum
         The loss's minimiser on the data.
     calibration : Calibration
-    tree : xarray.DataTree
-        Groups ``posterior``, ``sample_stats`` and ``observed_data``, as ArviZ has them.
+    groups : dict of Table
+        Draws, sampler statistics and data as arrays; ``tree`` has the same for ArviZ.
     settings : dict
         Everything that was chosen: loss, priors, sampler, seed and so on.
     warnings : tuple of str
@@ -81,7 +83,7 @@ class Fit:
     data: Dataset
     minimum: Minimum
     calibration: Calibration
-    tree: xr.DataTree
+    groups: Mapping[str, Table]
     settings: dict[str, Any]
     warnings: tuple[str, ...]
     timings: dict[str, dict[str, float]]
@@ -96,6 +98,11 @@ class Fit:
         """The weight of the loss."""
         return self.calibration.beta
 
+    @cached_property
+    def tree(self) -> xr.DataTree:
+        """Groups ``posterior``, ``sample_stats`` and ``observed_data``, as ArviZ has them."""
+        return tree_of(self.groups)
+
     @property
     def posterior(self) -> xr.Dataset:
         """The draws by name, with dimensions chain and draw first."""
@@ -104,7 +111,7 @@ class Fit:
     @property
     def entries(self) -> dict[str, np.ndarray]:
         """Draws (chain, draw) of every scalar entry, by its name in the summary and in that order."""
-        return entries_of(self.posterior)
+        return entries_of(self.groups["posterior"])
 
     @property
     def edges(self) -> dict[str, tuple[float, float]]:
@@ -122,7 +129,7 @@ class Fit:
         shape = self.calibration.curvature
         if shape is None:
             return None
-        held = self.minimum.outcome is Outcome.BOUNDARY and LINE not in self.tree.children
+        held = self.minimum.outcome is Outcome.BOUNDARY and LINE not in self.groups
         moved = np.full(len(shape.moved), np.nan) if held else shape.moved
         return pd.DataFrame({"moved": moved, "from_data": shape.from_data}, index=list(self.minimum.names))
 
@@ -150,26 +157,14 @@ class Fit:
         """
         if not 0 < interval < 1:
             raise SettingError(f"interval is {interval}; it must lie between 0 and 1")
-        entries = self.entries
-        draws = mixing.stacked(entries)
-        low, high, _ = intervals(entries, interval, self.edges)
-        named = f"eti{100 * interval:g}"
-        of_mean, of_sd = mixing.standard_errors(draws)
-        columns = {
-            "mean": draws.mean(axis=(0, 1)),
-            "sd": draws.std(axis=(0, 1), ddof=1),
-            "median": np.median(draws, axis=(0, 1)),
-            f"{named}_lb": low,
-            f"{named}_ub": high,
-            "ess_bulk": mixing.bulk_size(draws),
-            "ess_tail": mixing.tail_size(draws),
-            "r_hat": mixing.r_hat(draws),
-            "mcse_mean": of_mean,
-            "mcse_sd": of_sd,
-        }
-        table = pd.DataFrame(columns, index=list(entries))
-        table.loc[useless_means(self.tree), ["mean", "sd", "mcse_mean", "mcse_sd"]] = np.nan
-        return table
+        if interval not in self._summaries:
+            self._summaries[interval] = summarised(self.entries, interval, self.edges)
+        return self._summaries[interval].copy()
+
+    @cached_property
+    def _summaries(self) -> dict[float, pd.DataFrame]:
+        """Those that were asked for: what a run writes needs the same one again and again."""
+        return {}
 
     def to_arviz(self) -> xr.DataTree:
         """The draws, sampler statistics and data as ArviZ's data tree."""
@@ -313,10 +308,10 @@ class Fit:
     def joint_draws(self) -> np.ndarray:
         """Draws of all parameters, flat, for what depends on many of them at once: see `inference.edges`."""
         names = [] if self.model is None else [p.name for p in self.model.space.parameters]
-        line, shape = self.tree.children.get(LINE), self.calibration.curvature
+        line, shape = self.groups.get(LINE), self.calibration.curvature
         if self.model is None or line is None or shape is None:
-            return parameters_of(self.posterior, names) if names else np.empty((0, 0))
-        return projected(self.model.space, shape, parameters_of(line.to_dataset(), names))
+            return parameters_of(self.groups["posterior"], names) if names else np.empty((0, 0))
+        return projected(self.model.space, shape, parameters_of(line, names))
 
     def report(self, path: str | Path) -> Path:
         """Write one self-contained HTML page about this fit."""
@@ -331,32 +326,29 @@ class Fit:
 
     def to_bytes(self) -> bytes:
         """What `save` writes."""
-        tree = self.tree.copy()
-        tree["calibration"] = xr.DataTree(
-            xr.Dataset(
-                {
-                    "minimisers": (("replicate", "parameter"), self.calibration.minimisers),
-                    "outcomes": (("replicate",), np.array(self.calibration.outcomes, dtype="U16")),
-                },
-                coords={"parameter": list(self.calibration.names)},
-            )
+        groups = dict(self.groups)
+        groups["calibration"] = Table.of(
+            {
+                "minimisers": (("replicate", "parameter"), self.calibration.minimisers),
+                "outcomes": (("replicate",), np.array(self.calibration.outcomes, dtype="U16")),
+            },
+            {"parameter": list(self.calibration.names)},
         )
         shape = self.calibration.curvature
         if shape is not None:
             axes = {0: (), 1: ("parameter",), 2: ("parameter", "other")}
             parts = {field.name: np.asarray(getattr(shape, field.name)) for field in fields(Curvature)}
-            tree["curvature"] = xr.DataTree(xr.Dataset({name: (axes[a.ndim], a) for name, a in parts.items()}))
+            groups["curvature"] = Table.of({name: (axes[a.ndim], a) for name, a in parts.items()})
         observed: dict[str, Any] | None = None
         if isinstance(self.model, Regression):
             arrays, observed = self.model.observed.plain()
-            tree["regression"] = xr.DataTree(xr.Dataset({name: (("row",), a) for name, a in arrays.items()}))
+            groups["regression"] = Table.of({name: (("row",), a) for name, a in arrays.items()})
         kept = {
             "regression": observed,
             "checks": None if self.checks is None else self.checks.plain(),
             "uncalibrated": None if self.uncalibrated is None else self.uncalibrated.to_dict(orient="list"),
         }
-        tree.attrs["dfdbayes"] = json.dumps(self._description() | kept)
-        return bytes(tree.to_netcdf(engine="h5netcdf"))  # in memory: HDF5 crashes where a disk is full
+        return netcdf(groups, dfdbayes=json.dumps(self._description() | kept))
 
     def _description(self) -> dict[str, Any]:
         """All but the arrays, as JSON can hold it."""

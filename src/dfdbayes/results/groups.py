@@ -170,7 +170,7 @@ class _Compared:
         held = np.abs(fit.data.given[:, None, first + np.array(own)] - at).max(axis=2) < 1e-9
         k = _parameter(fit).size
         known = Space((_parameter(fit),)).draw_priors(4001, 0)
-        drawn = fit.posterior["interaction"].values.reshape(-1, k)
+        drawn = fit.groups["posterior"].arrays["interaction"].reshape(-1, k)
 
         def of_levels(coefficients: np.ndarray) -> np.ndarray:
             return np.stack([model.at("interaction", coefficients, row, offset) for row in terms], axis=1)

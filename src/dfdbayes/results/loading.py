@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import h5netcdf
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from .. import losses, models
+from .._util.tables import Table
 from ..data.dataset import Dataset
 from ..data.formulas import Design, Observed, parse
 from ..errors import DataError, ModelError
@@ -26,7 +25,8 @@ from ..models.regression import family_of, regression
 from .checks import Checks
 from .fit_result import FORMAT, Fit, structure_of
 
-h5netcdf.File._writable = False  # its files lack this while they are opened, and say so again if that fails
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
@@ -34,6 +34,10 @@ def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
 
     ``model`` is needed only where a model of one's own should be used further (to predict, say).
     """
+    import h5netcdf
+    import xarray as xr
+
+    h5netcdf.File._writable = False  # its files lack this while they are opened, and say so again if that fails
     path = Path(path)
     if not path.is_file():
         raise DataError(f"there is no file '{path}'")
@@ -147,14 +151,14 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
     del tree["calibration"]
     if "regression" in tree:
         del tree["regression"]
-    del tree.attrs["dfdbayes"]
-    names = list(entries_of(tree["posterior"].to_dataset()))
+    groups = {title: Table.of_dataset(group.to_dataset()) for title, group in tree.children.items()}
+    names = list(entries_of(groups["posterior"]))
     return Fit(
         model,
         data,
         minimum,
         calibration,
-        tree,
+        groups,
         settings,
         tuple(about["warnings"]),
         about["timings"],

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from .. import models
 from .._util.process import require_seed
+from .._util.tables import Table
 from ..data.dataset import Dataset
 from ..errors import ModelError, SettingError
 from ..models.base import AbstractModel
@@ -208,10 +209,10 @@ def affordable(model: AbstractModel, data: Dataset) -> dict[str, Any]:
     return {"draws": 40, "size": size, "method": method}
 
 
-def parameters_of(posterior: Any, names: list[str]) -> Float[np.ndarray, "all p"]:
+def parameters_of(posterior: Table, names: list[str]) -> Float[np.ndarray, "all p"]:
     """Flat parameters of all draws, from a posterior by name."""
-    parts = [posterior[name].values.reshape(posterior.sizes["chain"] * posterior.sizes["draw"], -1) for name in names]
-    return np.concatenate(parts, axis=1)
+    parts = [posterior.arrays[name] for name in names]
+    return np.concatenate([part.reshape(part.shape[0] * part.shape[1], -1) for part in parts], axis=1)
 
 
 def prior_predictive(

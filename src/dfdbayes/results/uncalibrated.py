@@ -55,7 +55,7 @@ def outweighed(fit: Fit, interval: float = 0.95) -> tuple[str, ...]:
     Minimisers on a boundary are left out, where an interval that does not reach it is no surprise.
     """
     parameters = list(dict.fromkeys(name.partition("[")[0] for name in fit.minimum.names))
-    draws = parameters_of(fit.posterior, parameters)
+    draws = parameters_of(fit.groups["posterior"], parameters)
     low, high = np.quantile(draws, [0.5 * (1 - interval), 0.5 * (1 + interval)], axis=0)
     outside = (fit.minimum.vector < low) | (fit.minimum.vector > high)
     return tuple(n for n, out in zip(fit.minimum.names, outside, strict=True) if out and n not in fit.minimum.edges)
