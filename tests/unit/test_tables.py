@@ -58,6 +58,7 @@ def test_files_are_those_of_xarray(groups, tmp_path):
         for name, one in group.to_dataset().variables.items():
             same = theirs[title].to_dataset().variables[name]
             assert one.dtype == same.dtype and one.encoding["dtype"] == same.encoding["dtype"], name
+            assert str(one.encoding.get("_FillValue")) == str(same.encoding.get("_FillValue")), name
 
 
 def test_tables_come_back_from_datasets(groups):
