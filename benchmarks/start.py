@@ -84,7 +84,7 @@ compiled code, the second one what the first has left.
 
 ## The {SLOWEST} slowest imports of what the command uses
 
-{import_table("import dfdbayes.cli, dfdbayes.fitting.fit, dfdbayes.report.runs")}
+{import_table("import dfdbayes.cli, dfdbayes.fitting.fit, dfdbayes.report.runs, dfdbayes.report.sections, h5netcdf")}
 """
     Path(__file__).parent.joinpath("results", "start.md").write_text(text)
     print(text)

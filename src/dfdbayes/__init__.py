@@ -1,13 +1,24 @@
 """Calibrated generalised Bayesian inference for discrete data with intractable likelihoods."""
 
+import gc
 import importlib
 from typing import TYPE_CHECKING, Any
 
-import jax
-
 from ._version import VERSION
 
-jax.config.update("jax_enable_x64", True)
+
+def _import_jax() -> Any:
+    """JAX, without searches for garbage among the very many objects of its modules, all of which stay."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return importlib.import_module("jax")
+    finally:
+        if collects:
+            gc.enable()
+
+
+_import_jax().config.update("jax_enable_x64", True)
 
 if TYPE_CHECKING:
     from . import errors, losses, models, plots
