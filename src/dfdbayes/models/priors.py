@@ -136,15 +136,15 @@ def _plain(prior: Any) -> Plain:
 
 _QUANTILES: dict[type, Callable[[Any, float], Any]] = {
     dist.Normal: lambda p, q: _array(p.loc) + _array(p.scale) * special.ndtri(q),
-    dist.LogNormal: lambda p, q: np.exp(_array(p.loc) + _array(p.scale) * special.ndtri(q)),
+    dist.LogNormal: lambda p, q: np.exp(_array(p.loc)) * np.exp(_array(p.scale) * special.ndtri(q)),
     dist.HalfNormal: lambda p, q: _array(p.scale) * special.ndtri(0.5 * (1.0 + q)),
-    dist.Gamma: lambda p, q: special.gammaincinv(_array(p.concentration), q) / _array(p.rate),
+    dist.Gamma: lambda p, q: special.gammaincinv(_array(p.concentration), q) * (1.0 / _array(p.rate)),
     dist.Chi2: lambda p, q: 2.0 * special.gammaincinv(0.5 * _array(p.df), q),
     dist.Beta: lambda p, q: special.betaincinv(_array(p.concentration1), _array(p.concentration0), q),
     dist.Uniform: lambda p, q: _array(p.low) + q * (_array(p.high) - _array(p.low)),
-    dist.Exponential: lambda p, q: -np.log1p(-q) / _array(p.rate),
+    dist.Exponential: lambda p, q: -np.log1p(-q) * (1.0 / _array(p.rate)),
     dist.Laplace: lambda p, q: _array(p.loc) - _array(p.scale) * np.sign(q - 0.5) * np.log1p(-abs(2.0 * q - 1.0)),
-    dist.Cauchy: lambda p, q: _array(p.loc) + _array(p.scale) * np.tan(np.pi * (q - 0.5)),
+    dist.Cauchy: lambda p, q: _array(p.loc) + _array(p.scale) * np.tan(np.pi * q - 0.5 * np.pi),
     dist.HalfCauchy: lambda p, q: _array(p.scale) * np.tan(0.5 * np.pi * q),
     dist.StudentT: lambda p, q: _array(p.loc) + _array(p.scale) * special.stdtrit(_array(p.df), q),
 }
