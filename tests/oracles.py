@@ -16,6 +16,8 @@ def decrement(coordinate, value):
     if coordinate.kind == "below":
         return STAR if value == coordinate.end else value + 1
     levels = sorted(coordinate.levels)
+    if coordinate.ordered and len(levels) > 2 and value == levels[0]:
+        return STAR
     return levels[levels.index(value) - 1]
 
 
@@ -25,6 +27,8 @@ def increment(coordinate, value):
     if coordinate.kind == "below":
         return value - 1
     levels = sorted(coordinate.levels)
+    if coordinate.ordered and len(levels) > 2 and value == levels[-1]:
+        return STAR
     return levels[(levels.index(value) + 1) % len(levels)]
 
 
@@ -50,12 +54,12 @@ def divergence(p, q, domain):
 
 
 def constant(q, domain):
-    """C(q) of Proposition 1."""
+    """C(q) of Proposition 1: E_q (q(x^-) / q(x))^2."""
     total = 0.0
     for x, weight in q.items():
         for j in range(domain.d):
             before = moved(x, j, decrement(domain.coordinate(j), x[j]))
-            total += weight * (1 + (1 - mass(q, before) / q[x]) ** 2)
+            total += weight * (mass(q, before) / q[x]) ** 2
     return total
 
 
@@ -67,19 +71,20 @@ def fisher_loss(log_mass, rows, counts, domain):
         here = log_mass(x)
         for j in range(domain.d):
             before = decrement(domain.coordinate(j), x[j])
-            after = moved(x, j, increment(domain.coordinate(j), x[j]))
+            after = increment(domain.coordinate(j), x[j])
             if before is not STAR:
                 total += count * math.exp(2 * (log_mass(moved(x, j, before)) - here))
-            total -= count * 2 * math.exp(here - log_mass(after))
+            if after is not STAR:
+                total -= count * 2 * math.exp(here - log_mass(moved(x, j, after)))
     return total
 
 
 def ratio_loss(log_mass, rows, counts, domain):
-    """Generalised ratio matching, t(u) = 1 / (1 + u): s(x)^2 + s(x^-)^2 - 2 s(x), s(star) = 0."""
+    """Generalised ratio matching, t(u) = 1 / (1 + u): s(x)^2 + s(x^-)^2 - 2 s(x); nothing of pairs that are none."""
 
     def s(x, j):
-        after = moved(x, j, increment(domain.coordinate(j), x[j]))
-        return 1 / (1 + math.exp(log_mass(after) - log_mass(x)))
+        after = increment(domain.coordinate(j), x[j])
+        return 0.0 if after is STAR else 1 / (1 + math.exp(log_mass(moved(x, j, after)) - log_mass(x)))
 
     total = 0.0
     for row, count in zip(rows, counts, strict=True):

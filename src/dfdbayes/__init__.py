@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from . import errors, losses, models, plots
     from .data import builtin as datasets
     from .data.dataset import Dataset
-    from .data.domain import Binary, Categories, Counts, CountsBelow, Domain, Finite, Integers, Spins
+    from .data.domain import Binary, Categories, Counts, CountsBelow, Domain, Finite, Integers, Ordinal, Spins
     from .fitting.comparison import compare, compare_losses
     from .fitting.coverage import Coverage, coverage
     from .fitting.fit import fit, sample
@@ -65,6 +65,7 @@ __all__ = [
     "Minimum",
     "Model",
     "Objective",
+    "Ordinal",
     "Outcome",
     "Parameter",
     "Spins",
@@ -104,7 +105,7 @@ __version__ = VERSION
 _MODULES = {
     "data.builtin": "datasets",
     "data.dataset": "Dataset",
-    "data.domain": "Binary Categories Counts CountsBelow Domain Finite Integers Spins",
+    "data.domain": "Binary Categories Counts CountsBelow Domain Finite Integers Ordinal Spins",
     "errors": "errors",
     "fitting.comparison": "compare compare_losses",
     "fitting.coverage": "Coverage coverage",

@@ -12,6 +12,9 @@ import oracles
 CASES = {
     "finite": (dfd.Finite(1, 5), 0),
     "levels": (dfd.Finite(1, (1, 4, 9)), 0),
+    "ordinal": (dfd.Ordinal(1, 5), 0),
+    "two by three": (dfd.Ordinal(1, 2) * dfd.Ordinal(1, 3), 0),
+    "ordinal and counts": (dfd.Ordinal(1, 4) * dfd.Counts(1), 40),
     "categories": (dfd.Categories(1, "abcd"), 0),
     "binary": (dfd.Binary(3), 0),
     "spins": (dfd.Spins(2), 0),
@@ -137,6 +140,24 @@ def test_bernoulli_is_symmetric_under_relabelling(theta):
     model = dfd.models.Bernoulli()
     flipped = dfd.objective(model, 1 - x)({"probability": 1 - theta})
     assert dfd.objective(model, x)({"probability": theta}) == pytest.approx(flipped, rel=1e-13)
+
+
+def test_ratio_matching_of_ordered_levels_does_not_depend_on_which_end_is_first():
+    """It is the Brier score of "x rather than x + 1"; the divergence is not symmetric."""
+    domain = dfd.Ordinal(1, 5)
+    rng = np.random.default_rng(3)
+    log, weights = rng.normal(size=5), rng.random(5)
+    for loss, same in (("ratio", True), ("dfd", False)):
+        found = []
+        for turned in (np.arange(5), np.arange(5)[::-1]):
+            model = table_model(domain, {(int(turned[x]),): log[x] for x in range(5)})
+            data = dfd.Dataset.of(turned[:, None], weights=weights)
+            constant = weights[turned < 4].sum()  # free of the model: what (1 - s)^2 has more than s^2 - 2 s
+            found.append(dfd.objective(model, data, loss)({"scale": 1.0}) + constant)
+        chances = 1 / (1 + np.exp(log[1:] - log[:-1]))
+        brier = weights[:-1] @ (1 - chances) ** 2 + weights[1:] @ chances**2
+        assert (found[0] == pytest.approx(found[1], abs=1e-12)) is same
+        assert (found[0] == pytest.approx(brier, abs=1e-12)) is (loss == "ratio")
 
 
 def test_bad_arrays_are_refused():

@@ -1,6 +1,6 @@
 """Where discrete data live, and which values are neighbours.
 
-A domain is a product of coordinates. A coordinate is one of four kinds:
+A domain is a product of coordinates. A coordinate is one of five kinds:
 
 ========== =============================== ==================================
 kind       values                          neighbours at the ends
@@ -9,8 +9,12 @@ integers   ..., -1, 0, 1, ...              there are no ends
 above      minimum, minimum + 1, ...       the decrement of the minimum is
                                            "star": it does not exist
 below      ..., maximum - 1, maximum       the mirror image of ``above``
-finite     an ordered set of levels        they wrap around
+finite     a set of levels                 they wrap around
+ordered    a finite set with an order      there are none: the minimum has no
+                                           decrement, the maximum no increment
 ========== =============================== ==================================
+
+Two levels are each other's neighbours both ways, ordered or not.
 
 The mirrored half-line reverses its order, so there the *decrement* of x is x + 1.
 """
@@ -19,7 +23,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -39,6 +43,7 @@ class Coordinate:
     end: int | None = None
     levels: tuple[int, ...] = ()
     labels: tuple[str, ...] = ()
+    ordered: bool = False
 
     def neighbour(self, x: np.ndarray, step: int) -> tuple[np.ndarray, np.ndarray]:
         """Move ``x`` by one decrement (step -1) or increment (+1); also tell where the result exists.
@@ -51,7 +56,11 @@ class Coordinate:
             levels = np.asarray(self.levels)
             if len(levels) == 2:
                 return levels[0] + levels[1] - x, np.ones(x.shape, bool)
-            return levels[(np.searchsorted(levels, x) + step) % len(levels)], np.ones(x.shape, bool)
+            place = np.searchsorted(levels, x) + step
+            if self.ordered:
+                exists = (place >= 0) & (place < len(levels))
+                return np.where(exists, levels[np.clip(place, 0, len(levels) - 1)], x), exists
+            return levels[place % len(levels)], np.ones(x.shape, bool)
         towards = step if self.kind == "above" else -step
         exists = np.ones(x.shape, bool) if step > 0 else x != self.end
         return np.where(exists, x + towards, x), exists
@@ -76,6 +85,8 @@ class Coordinate:
     @property
     def label(self) -> str:
         """The name of the kind, as a user writes it."""
+        if self.ordered:
+            return "Ordinal"
         if self.labels:
             return "Categories"
         if self.kind == "finite":
@@ -87,7 +98,7 @@ class Coordinate:
 class Domain:
     """A product of coordinates, kept as runs of equal ones: ``((coordinate, how many), ...)``.
 
-    Domains are made by `Integers`, `Counts`, `CountsBelow`, `Finite`, `Binary`, `Spins` and
+    Domains are made by `Integers`, `Counts`, `CountsBelow`, `Finite`, `Ordinal`, `Binary`, `Spins` and
     `Categories`, and multiplied to mix them.
 
     Examples
@@ -144,7 +155,7 @@ class Domain:
         return self._moved(x, -1)
 
     def increment(self, x: Rows) -> tuple[Rows, Mask]:
-        """Column j of the result is x_j^+; it always exists, and the mask says so."""
+        """Column j of the result is x_j^+; the mask says where it exists: everywhere but at an ordered maximum."""
         return self._moved(x, +1)
 
     def contains(self, x: np.ndarray) -> Mask:
@@ -152,6 +163,11 @@ class Domain:
         for coordinate, columns in self.slices():
             inside[:, columns] = coordinate.contains(x[:, columns])
         return inside
+
+    @property
+    def wrapped(self) -> Domain:
+        """The same points with ordered coordinates wrapped around: there sums by parts leave nothing at the ends."""
+        return Domain(tuple((replace(coordinate, ordered=False), length) for coordinate, length in self.runs))
 
     @property
     def is_binary(self) -> bool:
@@ -207,6 +223,15 @@ def Finite(d: int, levels: int | Sequence[int]) -> Domain:
     if len(values) < 2 or len(set(values)) < len(values):
         raise ModelError(f"a finite domain needs at least two distinct levels, not {list(values)}")
     return _repeated(d, Coordinate("finite", levels=tuple(sorted(values))))
+
+
+def Ordinal(d: int, levels: int | Sequence[int]) -> Domain:
+    """Ordered levels, such as the answers of a questionnaire: neighbours are one step apart, and the ends have one.
+
+    ``levels`` are distinct integers, or a number k for 0..k-1.
+    """
+    ((coordinate, _),) = Finite(d, levels).runs
+    return _repeated(d, replace(coordinate, ordered=True))
 
 
 def Binary(d: int = 1) -> Domain:

@@ -40,13 +40,14 @@ def divergence(p: Any, q: Any, domain: Domain | None = None) -> float:
     if (p < 0).any() or (q < 0).any() or p.sum() <= 0 or q.sum() <= 0:
         raise ModelError("mass functions must be non-negative, with a positive sum")
     if domain is None:
-        kinds = ["finite"] * p.ndim
+        wraps = [True] * p.ndim
         if min(p.shape) < 2:
             raise ModelError(f"a finite axis needs at least two values, the arrays have shape {p.shape}")
     else:
         if domain.d != p.ndim:
             raise ModelError(f"the arrays have {p.ndim} axes, {domain!r} has {domain.d} coordinates")
-        kinds = [domain.coordinate(j).kind for j in range(domain.d)]
+        coordinates = [domain.coordinate(j) for j in range(domain.d)]
+        wraps = [c.kind == "finite" and (len(c.levels) == 2 or not c.ordered) for c in coordinates]
         for j in range(domain.d):
             levels = domain.coordinate(j).levels
             if levels and len(levels) != p.shape[j]:
@@ -56,8 +57,8 @@ def divergence(p: Any, q: Any, domain: Domain | None = None) -> float:
     if (p[seen] <= 0).any():
         return float("inf")
     total = 0.0
-    for axis, kind in enumerate(kinds):
-        p_before, q_before = (_decremented(mass, axis, wraps=kind == "finite") for mass in (p, q))
+    for axis, around in enumerate(wraps):
+        p_before, q_before = (_decremented(mass, axis, wraps=around) for mass in (p, q))
         total += float(np.sum(chance * (p_before[seen] / p[seen] - q_before[seen] / q[seen]) ** 2))
     return total
 

@@ -12,7 +12,7 @@ there are too many rows for all pairs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -112,6 +112,7 @@ class KernelStein(AbstractLoss):
 
     def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:
         refuse_blocks(sites)
+        sites = replace(sites, domain=sites.domain.wrapped)
         blocks, found = Blocks.of(len(sites.rows)), model.distinct_decrements(sites)
         if found is None:
             return self._by_row(sites, model.table(sites).table, blocks)

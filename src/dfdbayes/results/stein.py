@@ -33,12 +33,14 @@ def _ratios(model: AbstractModel, theta: Array, rows: Array, down: Array, exists
 def stein_matrix(model: AbstractModel, theta: Any, data: Dataset, kernel: Any = HAMMING) -> Float[np.ndarray, "u u"]:
     """The Stein kernel between all distinct rows; its mean under the data is the squared discrepancy."""
     rows = data.rows
-    down, exists = model.domain.decrement(rows)
+    down, exists = model.domain.wrapped.decrement(rows)
     parts = (jnp.asarray(rows, float), jnp.asarray(down, float), jnp.asarray(exists))
     ratio = np.asarray(_ratios(model, model.space.flatten(theta), *parts))
     here = kernel.between(rows, rows)
     total = np.zeros_like(here)
-    for r, (one, both) in zip(ratio.T, neighbour_kernels(kernel, rows, model.domain.increment(rows)[0]), strict=True):
+    for r, (one, both) in zip(
+        ratio.T, neighbour_kernels(kernel, rows, model.domain.wrapped.increment(rows)[0]), strict=True
+    ):
         crossed = r[:, None] * one
         total += both - crossed - crossed.T + r[:, None] * here * r[None, :]
     return total
