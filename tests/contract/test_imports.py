@@ -19,7 +19,7 @@ INSIDE = {
     "_util": ["identity", "process", "resources", "files", "tables", "checkpoint", "timing", "progress"],
     "data": ["domain", "reading", "distinct", "interpreting", "dataset", "sites", "describe", "builtin", "formulas"],
     "models": ["graphs", "priors", "parameters", "normaliser", "tables", "base", "exponential_tables", "exponential",
-               "starts", "counts", "lattice", "mixture", "network_tables", "network", "mean_form", "families",
+               "starts", "counts", "lattice", "mixture", "kinds", "network_tables", "network", "mean_form", "families",
                "regression_tables", "pairwise_regression", "regression", "__init__", "from_file"],
     "losses": ["base", "kernels", "divergence", "local", "pseudo", "likelihood", "pairs", "stein", "__init__"],
     "inference": ["objective", "newton", "minimise", "replicates", "resampling", "curvature", "edges", "calibration",

@@ -1,9 +1,9 @@
-"""Models with a parameter for every node and for every edge: Boltzmann machines and count graphs.
+"""Models with a parameter for every node and for every edge: Boltzmann machines, count graphs, mixed networks.
 
-log p(x) = sum_j a_j x_j + s sum_edges w_ij x_i x_j - sum_j c_j log x_j!   (up to a constant)
+log p(x) = sum_j node_j(x_j) + s sum over edges of w_ij s_i(x_i) s_j(x_j)   (up to a constant)
 
-with s = +1 for binary values and -1 for counts, whose interactions w >= 0 weaken each other. The last term is there
-for counts only; c_j is 1 (Poisson) or a parameter (Conway-Maxwell-Poisson).
+Each column is of its own kind (`kinds`), which says what node_j and s_j are. The sign s is -1 for the paper's counts,
+whose interactions w >= 0 weaken each other, and +1 otherwise.
 """
 
 from __future__ import annotations
@@ -20,38 +20,47 @@ from jax.scipy.special import gammaln
 from jaxtyping import Array, Float, Int
 
 from ..data.dataset import Dataset
-from ..data.domain import Counts, Domain
+from ..data.domain import Domain
 from ..data.sites import Sites
 from ..errors import ModelError
 from .base import AbstractModel, Interactions, Row
 from .counts import _regression_of_log_ratios
 from .graphs import Graph, complete, edge_labels, of
+from .kinds import FACTORIAL, QUADRATIC, Kind, binary, domain_of, of_the_paper
 from .lattice import _two_states
-from .network_tables import BinaryConditionals, CountConditionals, PairwiseTable
+from .network_tables import BinaryConditionals, CountConditionals, LevelConditionals, PairwiseTable
 from .normaliser import log_normaliser
 from .parameters import Parameter, Space
 from .starts import logistic
 from .tables import Prepared
 
+Place = Callable[[str, int], int]
+
 
 @dataclass(frozen=True)
 class Pairwise(AbstractModel):
-    """A pairwise model; see the module's formula. Made by `IsingNetwork` and the graphical count models.
+    """A pairwise model; see the module's formula. Made by `Network`, `IsingNetwork` and the graphical count models.
 
-    Its parameters are ``intercept`` (one for each node), ``interaction`` (one for each edge, where there are any), and
-    ``nu`` (the powers of x!, where these are free). ``counts`` says whether values are counts, which weaken each other.
+    Its parameters are ``intercept`` (of nodes whose kind has one), ``threshold`` (one for each level but the lowest of
+    ordinal nodes), ``quadratic`` (of Blume-Capel nodes), ``interaction`` (one for each edge, where there are any), and
+    ``nu`` (the powers of x!, where these are free).
     """
 
     on: Graph
-    domain: Domain
+    kinds: tuple[Kind, ...]
     space: Space
     name: str
-    counts: bool
+    lowers: bool
+    """Whether interactions are not negative and lower what they join, as the paper's counts have it."""
     start: Callable[[Dataset], dict[str, Any]] | None = field(compare=False)
     options: Mapping[str, Any] = field(compare=False)
     title: str = field(compare=False)
     formula: str = field(compare=False)
     derived: None = None
+
+    @cached_property
+    def domain(self) -> Domain:  # type: ignore[override]
+        return domain_of(self.kinds)
 
     @property
     def graph(self) -> Graph:
@@ -61,7 +70,11 @@ class Pairwise(AbstractModel):
         return PairwiseTable.of(self, sites)
 
     def conditionals(self, sites: Sites) -> Prepared:
-        return (CountConditionals if self.counts else BinaryConditionals).of(self, sites)
+        if all(kind.name == "binary" for kind in self.kinds):
+            return BinaryConditionals.of(self, sites)
+        if all(kind.counts and not kind.root for kind in self.kinds):
+            return CountConditionals.of(self, sites)
+        return LevelConditionals.of(self, sites)
 
     @property
     def log_normaliser(self) -> Callable[[dict[str, Array]], Array] | None:  # type: ignore[override]
@@ -73,28 +86,110 @@ class Pairwise(AbstractModel):
         return jnp.sum(log_normaliser(node, jnp.ones_like(node) if curve is None else curve))
 
     @property
+    def counts(self) -> bool:
+        """Whether all columns are counts."""
+        return all(kind.counts for kind in self.kinds)
+
+    @property
     def two_values(self) -> tuple[float, float]:
         """Of binary values, the lower one, and how far the other is from it."""
-        low, high = self.domain.coordinate(0).levels
+        low, high = self.kinds[0].levels
         return float(low), float(high - low)
 
     @property
     def sign(self) -> float:
         """That of the interactions in the log mass."""
-        return -1.0 if self.counts else 1.0
+        return -1.0 if self.lowers else 1.0
 
     def parts(self, theta: dict[str, Any]) -> tuple[Any, Any, Any]:
         """(intercept, interaction, nu): no interactions on a graph without edges, and None for a fixed nu."""
         intercept = theta["intercept"]
         return intercept, theta.get("interaction", intercept[..., :0]), theta.get("nu")
 
+    def interaction_of(self, theta: dict[str, Any]) -> Any:
+        """The interactions, none on a graph without edges."""
+        return theta.get("interaction", next(iter(theta.values()))[..., :0])
+
+    # -- what nodes have of their own ----------------------------------------------------------
+
+    @cached_property
+    def longest(self) -> int:
+        """The most thresholds that a node has."""
+        return max((len(kind.levels) - 1 for kind in self.kinds if kind.thresholds), default=0)
+
+    @cached_property
+    def bent(self) -> bool:
+        """Whether any node has a curve."""
+        return any(kind.curve for kind in self.kinds)
+
+    def own(self, values: Int[np.ndarray, "... d"]) -> Float[np.ndarray, "f d ..."]:
+        """What the coefficients of nodes multiply at their values: the value, the curve, and whether it is a level."""
+        found = np.zeros((1 + self.bent + self.longest, len(self.kinds), *values.shape[:-1]))
+        for j, kind in enumerate(self.kinds):
+            x = values[..., j]
+            if kind.linear:
+                found[0, j] = x - kind.origin
+            if kind.curve:
+                found[1, j] = kind.bends(x)
+            if kind.thresholds:
+                for h, level in enumerate(kind.levels[1:]):
+                    found[1 + self.bent + h, j] = x == level
+        return found
+
+    def scores(self, values: Int[np.ndarray, "... d"]) -> Float[np.ndarray, "d ..."]:
+        """What neighbours see of values."""
+        return np.stack([kind.scores(values[..., j]) for j, kind in enumerate(self.kinds)])
+
+    def own_places(self, place: Place, none: int, one: int) -> Int[np.ndarray, "f d"]:
+        """Where the coefficients of `own` are: ``place(name, i)`` of the i-th entry of a parameter."""
+        found = np.full((1 + self.bent + self.longest, len(self.kinds)), none)
+        seen = dict.fromkeys(("intercept", "threshold", FACTORIAL, QUADRATIC), 0)
+
+        def next_of(name: str) -> int:
+            seen[name] += 1
+            return place(name, seen[name] - 1)
+
+        for j, kind in enumerate(self.kinds):
+            if kind.linear:
+                found[0, j] = next_of("intercept")
+            if kind.curve:
+                found[1, j] = next_of(kind.curve) if kind.free else one
+            for h in range(len(kind.levels) - 1 if kind.thresholds else 0):
+                found[1 + self.bent + h, j] = next_of("threshold")
+        return found
+
+    @cached_property
+    def _own_places(self) -> Int[np.ndarray, "f d"]:
+        first = self.space.first
+        return self.own_places(lambda name, i: first[name] + i, self.space.size, self.space.size + 1)
+
+    def coefficients(self, theta: Float[Array, " p"]) -> Float[Array, "f d"]:
+        """What multiplies `own`, from a flat vector; 1 where it is no parameter."""
+        return jnp.concatenate([theta, jnp.array([0.0, 1.0])])[self._own_places]
+
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
-        node, edge, curve = self.parts(theta)
         i, j = self.graph.edges.T
-        value = jnp.dot(node, x) + self.sign * jnp.dot(edge, x[i] * x[j])
-        if self.counts:
-            value -= jnp.dot(jnp.ones_like(x) if curve is None else curve, gammaln(x + 1.0))
-        return value
+        eta = self.coefficients(jnp.concatenate([jnp.ravel(theta[p.name]) for p in self.space.parameters]))
+        own, score = self._own_at(x)
+        return jnp.sum(eta * own) + self.sign * jnp.dot(self.interaction_of(theta), score[i] * score[j])
+
+    def _own_at(self, x: Row) -> tuple[Array, Array]:
+        """`own` and `scores` of one row, in compiled code."""
+        own, score = jnp.zeros((1 + self.bent + self.longest, len(self.kinds))), jnp.zeros(len(self.kinds))
+        for kind in dict.fromkeys(self.kinds):
+            nodes = np.array([j for j, other in enumerate(self.kinds) if other == kind])
+            away = x[nodes] - kind.origin
+            score = score.at[nodes].set(jnp.sqrt(away) if kind.root else away)
+            if kind.linear:
+                own = own.at[0, nodes].set(away)
+            if kind.curve:
+                bends = -gammaln(x[nodes] + 1.0) if kind.curve == FACTORIAL else (x[nodes] - kind.middle) ** 2
+                own = own.at[1, nodes].set(bends)
+            for h, level in enumerate(kind.levels[1:] if kind.thresholds else ()):
+                own = own.at[1 + self.bent + h, nodes].set(jnp.where(x[nodes] == level, 1.0, 0.0))
+        return own, score
+
+    # -- edges ---------------------------------------------------------------------------------
 
     def matrix(self, edge: Float[Array, " e"]) -> Float[Array, "d d"]:
         """The symmetric matrix of signed interactions."""
@@ -112,35 +207,37 @@ class Pairwise(AbstractModel):
     def slots(self) -> tuple[Int[np.ndarray, "d s"], Float[np.ndarray, "d s"]]:
         """Which parameter (one past the last for none) multiplies each feature of a node, and its sign.
 
-        Slot 0 of a node is its own a; slot 1 + k the weight of x_k; slot 1 + d its power of x!.
+        The features are those of `own`, and then what is seen of the other nodes.
         """
-        d, edges = self.graph.size, len(self.graph.pairs)
-        none, nodes = self.space.size, np.arange(d)[:, None]
-        among = np.where(self.edge_of < edges, d + self.edge_of, none)
-        place = np.hstack([nodes, among, d + edges + nodes if self.free_power else np.full((d, 1), none)])
-        factor = np.ones((d, d + 2))
-        factor[:, 1:-1] = self.sign
-        return place, factor
+        none, edges = self.space.size, len(self.graph.pairs)
+        own = np.minimum(self._own_places, none).T
+        among = np.where(self.edge_of < edges, self.space.first.get("interaction", 0) + self.edge_of, none)
+        factor = np.ones((len(self.kinds), own.shape[1] + len(self.kinds)))
+        factor[:, own.shape[1] :] = self.sign
+        return np.hstack([own, among]), factor
 
-    @property
-    def free_power(self) -> bool:
-        """Whether the powers of x! are parameters."""
-        return "nu" in self.space.priors
-
-    def interactions(self, theta: dict[str, np.ndarray]) -> Interactions:
+    def interactions(self, theta: dict[str, np.ndarray]) -> Interactions | None:  # type: ignore[override]
+        if self.longest or any(kind.root or kind.curve == QUADRATIC for kind in self.kinds):
+            return None
         node, edge, curve = self.parts(theta)
         if self.counts and curve is None:
             curve = np.ones_like(node)
         return Interactions(self.graph, "product", np.asarray(node), self.sign * np.asarray(edge), curve)
 
     def advise(self, data: Dataset) -> tuple[str, str]:
-        if self.counts:
+        if any(kind.counts for kind in self.kinds):
             return "ratio", "ratio matching is bounded, so that far counts and weak edges do not decide a network"
         return "pseudo", "each answer given the others is a logistic regression, which serves rare answers best"
 
     def labelled(self, columns: Sequence[str]) -> Pairwise:
-        labels = dict.fromkeys(("intercept", "nu"), tuple(columns))
-        labels["interaction"] = edge_labels(self.graph, columns)
+        named = list(zip(columns, self.kinds, strict=True))
+        labels = {
+            "intercept": tuple(name for name, kind in named if kind.linear),
+            "threshold": tuple(f"{n},{level}" for n, kind in named if kind.thresholds for level in kind.levels[1:]),
+            QUADRATIC: tuple(name for name, kind in named if kind.curve == QUADRATIC),
+            FACTORIAL: tuple(name for name, kind in named if kind.curve == FACTORIAL and kind.free),
+            "interaction": edge_labels(self.graph, columns),
+        }
         return self.with_space(self.space.labelled(labels))
 
     def with_space(self, space: Space) -> Pairwise:
@@ -169,7 +266,7 @@ def IsingNetwork(graph: Any, states: str = "binary") -> Pairwise:
     ``interaction`` (one an edge; 1 means odds that are 2.7 times as large).
     """
     graph = _graph_of(graph, "a network")
-    domain = _two_states(states, graph.size)
+    kind = binary(_two_states(states, 1).coordinate(0))
     step = 2.0 if states == "spins" else 1.0
 
     def pseudo_likelihood(data: Dataset) -> dict[str, Any]:
@@ -191,7 +288,7 @@ def IsingNetwork(graph: Any, states: str = "binary") -> Pairwise:
     )
     options = {"graph": graph, "states": states}
     model = Pairwise(
-        graph, domain, space, "ising-network", False, pseudo_likelihood, options,
+        graph, (kind,) * graph.size, space, "ising-network", False, pseudo_likelihood, options,
         title="an Ising network (Boltzmann machine)",
         formula="p(x) ∝ exp( Σ<sub>j</sub> intercept<sub>j</sub> x<sub>j</sub> + Σ<sub>i–j</sub> "
         "interaction<sub>ij</sub> x<sub>i</sub> x<sub>j</sub> )",
@@ -272,7 +369,7 @@ def _count_graph(
     options = {"graph": graph, "prior": prior}
     power = "ν<sub>j</sub> " if more else ""
     model = Pairwise(
-        graph, Counts(graph.size), space, name, True, start, options,
+        graph, (of_the_paper(bool(more)),) * graph.size, space, name, True, start, options,
         title=f"a {'Conway-Maxwell-' if more else ''}Poisson graphical model",
         formula="p(x) ∝ exp( Σ<sub>j</sub> intercept<sub>j</sub> x<sub>j</sub> − Σ<sub>i–j</sub> "
         f"interaction<sub>ij</sub> x<sub>i</sub> x<sub>j</sub> − Σ<sub>j</sub> {power}log x<sub>j</sub>! )",

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from ..data.sites import Sites
 from .normaliser import log_normaliser
@@ -22,6 +22,7 @@ from .tables import (
     Prepared,
     SecondOrder,
     by_row,
+    candidates,
     pad,
     padded_size,
     ratios,
@@ -40,15 +41,18 @@ def columns(array: np.ndarray, size: int) -> Array:
 
 @table
 class PairwiseTable(AbstractTable):
-    """Distinct rows as columns; x_j^- - x_j and the change of -log x_j! with it; the same from x_j^+ to x_j."""
+    """What is seen of every node in the distinct rows, as columns, and how a move changes it and what nodes own.
+
+    A move down is from x_j to x_j^-; a move up is taken backwards, from x_j^+ to x_j.
+    """
 
     model: Pairwise
-    rows: Float[Array, "d u"]
+    scores: Float[Array, "d u"]
     down: Float[Array, "d u"]
-    down_curve: Float[Array, "d u"]
-    minus: Float[Array, "d u"]
     up: Float[Array, "d u"]
-    up_curve: Float[Array, "d u"]
+    own_down: Float[Array, "f d u"]
+    own_up: Float[Array, "f d u"]
+    minus: Float[Array, "d u"]
     plus: Float[Array, "d u"]
 
     @staticmethod
@@ -61,25 +65,32 @@ class PairwiseTable(AbstractTable):
         """The model that says which nodes have edges."""
         return self.model
 
-    def predictors(self, theta: Theta) -> tuple[Array, Any]:
-        """What multiplies the step of each node, and what its change of -log x!."""
-        intercept, interaction, nu = self.model.parts(self.model.space.unflatten(theta))
-        local = intercept[:, None] + self.model.matrix(interaction) @ self.rows
-        return local, 1.0 if nu is None else nu[:, None]
+    def predictors(self, theta: Theta) -> tuple[Array, Array]:
+        """What multiplies the change that neighbours see of each node, and what multiplies those of its own."""
+        edges = self.model.interaction_of(self.model.space.unflatten(theta))
+        return self.model.matrix(edges) @ self.scores, self.model.coefficients(theta)[:, :, None]
+
+    @property
+    def owned(self) -> tuple[Float[Array, "f d u"], Float[Array, "f d u"]]:
+        """What the coefficients of nodes multiply in the two log-ratios."""
+        return self.own_down, self.own_up
 
     @property
     def features(self) -> Float[Array, "s u"]:
-        """What the parameters of a node multiply, but for the curve."""
-        return jnp.concatenate([jnp.ones((1, self.rows.shape[1])), self.rows])
+        """What the weights of a node's edges multiply, times the change of its score."""
+        return self.scores
 
     @property
     def slots(self) -> tuple[Int[np.ndarray, "d s"], Float[np.ndarray, "d s"]]:
-        """Which parameter (one past the last for none) multiplies each feature of a node, the curve last; its sign."""
+        """Which parameter (one past the last for none) multiplies each feature of a node, its own first; its sign."""
         return self.model.slots
 
     def log_ratios(self, theta: Theta) -> tuple[Array, Array]:
-        local, power = self.predictors(theta)
-        return self.down * local + power * self.down_curve, self.up * local + power * self.up_curve
+        local, own = self.predictors(theta)
+        return (
+            self.down * local + jnp.sum(own * self.own_down, axis=0),
+            self.up * local + jnp.sum(own * self.own_up, axis=0),
+        )
 
     def total(self, minus: Array, plus: Array, weights: Any) -> Float[Array, ""]:
         return jnp.dot(weights, jnp.sum(self.minus * minus + self.plus * plus, axis=0))
@@ -88,59 +99,69 @@ class PairwiseTable(AbstractTable):
         return ratios(self.minus, self.log_ratios(theta)[0]).T
 
     def second_order(self, minus: Function, plus: Function, theta: Theta, weights: Any) -> SecondOrder:
-        """A log-ratio of node j depends on that node's own parameters only, and linearly.
+        """A log-ratio of node j depends on that node's own parameters and edges only, and linearly.
 
-        So the Hessian is made of one small matrix for each node, over the features (1, x_1 ... x_d) and the curve.
+        So the Hessian is made of one small matrix for each node.
         """
         u, v = self.log_ratios(theta)
         value = self.total(minus(u), plus(v), weights)
         minus1, minus2 = (self.minus * weights[None, :] * part for part in _derivatives(minus, u))
         plus1, plus2 = (self.plus * weights[None, :] * part for part in _derivatives(plus, v))
-        features = self.features
-
-        def moments(minus: Array, plus: Array, power: int) -> list[Array]:
-            """Sums over the two ratios with 0 to ``power`` factors of the curve and the others of the step."""
-            return [
-                minus * self.down ** (power - k) * self.down_curve**k + plus * self.up ** (power - k) * self.up_curve**k
-                for k in range(power + 1)
-            ]
-
-        linear, bent = moments(minus1, plus1, 1)
-        square, mixed, curve = moments(minus2, plus2, 2)
-        slopes = jnp.concatenate([linear @ features.T, jnp.sum(bent, axis=1)[:, None]], axis=1)
+        features, (own_down, own_up) = self.features, self.owned
+        slopes = jnp.concatenate(
+            [
+                jnp.sum(minus1[None] * own_down + plus1[None] * own_up, axis=2).T,
+                (minus1 * self.down + plus1 * self.up) @ features.T,
+            ],
+            axis=1,
+        )
+        square = minus2 * self.down**2 + plus2 * self.up**2
         among = jax.lax.map(lambda line: (features * line[None, :]) @ features.T, square)
-        across = mixed @ features.T
-        top = jnp.concatenate([among, across[:, :, None]], axis=2)
-        bottom = jnp.concatenate([across[:, None, :], jnp.sum(curve, axis=1)[:, None, None]], axis=2)
-        blocks = jnp.concatenate([top, bottom], axis=1)
-
-        return value, *assembled(len(theta), *self.slots, slopes, blocks)
+        mixed = (minus2 * self.down)[None] * own_down + (plus2 * self.up)[None] * own_up
+        across = jnp.einsum("fdu,su->dfs", mixed, features)
+        inner = jnp.einsum("fdu,gdu->dfg", minus2[None] * own_down, own_down)
+        inner += jnp.einsum("fdu,gdu->dfg", plus2[None] * own_up, own_up)
+        return value, *assembled(len(theta), *self.slots, slopes, bordered(inner, across, among))
 
     def lines(self, minus: Function, plus: Function, theta: Theta) -> Float[Array, "u p"]:
-        return jnp.concatenate(list(self.slopes(minus, plus, theta).values())).T
-
-    def slopes(self, minus: Function, plus: Function, theta: Theta) -> dict[str, Float[Array, "k u"]]:
-        """The gradient of every row with respect to the entries that each parameter has there."""
         u, v = self.log_ratios(theta)
         down, up = self.minus * _derivatives(minus, u)[0], self.plus * _derivatives(plus, v)[0]
-        slope, (i, j) = down * self.down + up * self.up, self.base.graph.edges.T
-        parts = {
-            "intercept": slope,
-            "interaction": self.base.sign * (slope[i] * self.rows[j] + slope[j] * self.rows[i]),
-        }
-        return parts | ({"nu": down * self.down_curve + up * self.up_curve} if self.base.free_power else {})
+        own_down, own_up = self.owned
+        own = down[None] * own_down + up[None] * own_up
+        return placed(len(theta), self.slots[0], own, self.edge_lines(down * self.down + up * self.up))
+
+    def edge_lines(self, slope: Float[Array, "d u"]) -> tuple[int, Float[Array, "e u"]]:
+        """Where the interactions begin among the parameters, and the gradient of every row with respect to them."""
+        return self.model.space.first.get("interaction", 0), joined(self.model, slope, self.scores)
+
+
+def joined(base: Pairwise, slope: Float[Array, "d u"], scores: Float[Array, "d u"]) -> Float[Array, "e u"]:
+    """The gradient of every row with respect to the interactions, from that with respect to the local fields."""
+    i, j = base.graph.edges.T
+    return base.sign * (slope[i] * scores[j] + slope[j] * scores[i])
+
+
+def placed(
+    size: int, place: Int[np.ndarray, "d s"], own: Float[Array, "f d u"], edges: tuple[int, Float[Array, "e u"]]
+) -> Float[Array, "u p"]:
+    """Gradients of rows over all parameters, from those over what nodes own and over edges."""
+    found = jnp.zeros((size + 1, own.shape[2])).at[place[:, : len(own)].T].add(own)
+    first, lines = edges
+    return found.at[first : first + len(lines)].add(lines)[:-1].T
+
+
+def bordered(inner: Array, across: Array, among: Array) -> Float[Array, "d s s"]:
+    """Symmetric blocks from what belongs to a node's own features, to both, and to its edges'."""
+    top = jnp.concatenate([inner, across], axis=2)
+    return jnp.concatenate([top, jnp.concatenate([across.transpose(0, 2, 1), among], axis=2)], axis=1)
 
 
 def moves(model: Pairwise, sites: Sites, size: int) -> Iterator[Array]:
     """The arrays of a table, after its model."""
-    rows = sites.rows
-    if model.counts:
-        down_curve = np.where(sites.minus != 0, np.log(np.maximum(rows, 1)), 0.0)
-        up_curve = np.log(rows + 1.0)
-    else:
-        down_curve = up_curve = np.zeros(rows.shape)
-    parts = (rows, sites.down - rows, down_curve, sites.minus, rows - sites.up, up_curve, sites.plus)
-    return (columns(part, size) for part in parts)
+    rows, down, up = (model.scores(values) for values in (sites.rows, sites.down, sites.up))
+    own, own_down, own_up = (model.own(values) for values in (sites.rows, sites.down, sites.up))
+    parts = (rows, down - rows, rows - up, own_down - own, own - own_up, sites.minus.T, sites.plus.T)
+    return (jax.device_put(pad(part, size, axis=-1)) for part in parts)
 
 
 def _derivatives(function: Function, at: Array) -> tuple[Array, Array]:
@@ -212,17 +233,119 @@ class BinaryConditionals(AbstractConditionals):
 
         none = (jnp.zeros(()), jnp.zeros((d, d + 1)), jnp.zeros((d, d + 1, d + 1)))
         value, slopes, blocks = jax.lax.scan(add, none, self._blocks(weights))[0]
-        place, factor = (part[:, :-1] for part in self.model.slots)
-        return value, *assembled(len(theta), place, factor, slopes, blocks)
+        return value, *assembled(len(theta), *self.model.slots, slopes, blocks)
 
     def lines(self, theta: Theta) -> Float[Array, "u p"]:
-        predictors, (i, j) = self._predictors(theta), self.model.graph.edges.T
+        predictors, model = self._predictors(theta), self.model
+        first = model.space.first.get("interaction", 0)
 
         def of(rows: Array) -> Array:
             slope = self._residuals(predictors(rows), rows)[0]
-            return jnp.concatenate([slope, slope[i] * rows[j] + slope[j] * rows[i]]).T
+            return placed(len(theta), model.slots[0], slope[None], (first, joined(model, slope, rows)))
 
         return jax.lax.map(of, self.rows).reshape(-1, len(theta))
+
+
+@table
+class LevelConditionals(AbstractConditionals):
+    """Each value given the others has a finite sum, over its levels; counts are listed far beyond the largest seen."""
+
+    model: Pairwise
+    scores: Float[Array, "b d w"]
+    own: Float[Array, "b f d w"]
+    seen: Float[Array, "d k"]
+    owned: Float[Array, "f d k"]
+    allowed: Bool[Array, "d k"]
+
+    @staticmethod
+    def of(model: Pairwise, sites: Sites) -> Prepared:
+        size = padded_size(len(sites.rows))
+        width = size if size <= WIDTH else math.gcd(size, WIDTH)
+        values, allowed = candidates(model.domain, sites.rows)
+        scores, own = (pad(part(sites.rows), size, axis=-1) for part in (model.scores, model.own))
+        parts = (
+            scores.reshape(len(scores), -1, width).transpose(1, 0, 2),
+            own.reshape(*own.shape[:2], -1, width).transpose(2, 0, 1, 3),
+            model.scores(values.T), model.own(values.T), allowed,
+        )  # fmt: skip
+        return by_row(sites, LevelConditionals(model, *jax.device_put(parts)), size)
+
+    def _chances(self, theta: Theta) -> Callable[[Array], tuple[Array, Array]]:
+        """Of a block of rows: local fields, and the unnormalised log probabilities of every node's levels."""
+        edges = self.model.interaction_of(self.model.space.unflatten(theta))
+        matrix = self.model.matrix(edges)
+        level = jnp.einsum("fd,fdk->dk", self.model.coefficients(theta), self.owned)
+        level = jnp.where(self.allowed, level, -jnp.inf)
+
+        def of(scores: Array) -> tuple[Array, Array]:
+            local = matrix @ scores
+            return local, level[:, :, None] + self.seen[:, :, None] * local[:, None, :]
+
+        return of
+
+    def _blocks(self, weights: Any) -> tuple[Array, Array, Array]:
+        return self.scores, self.own, weights.reshape(len(self.scores), -1)
+
+    def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
+        chances, eta = self._chances(theta), self.model.coefficients(theta)[:, :, None]
+
+        def add(total: Array, block: tuple[Array, Array, Array]) -> tuple[Array, None]:
+            scores, own, weights = block
+            local, log = chances(scores)
+            terms = jax.nn.logsumexp(log, axis=1) - scores * local - jnp.sum(eta * own, axis=0)
+            return total + jnp.dot(weights, jnp.sum(terms, axis=0)), None
+
+        return jax.lax.scan(add, jnp.zeros(()), self._blocks(weights))[0]
+
+    def _means(self, chance: Array) -> tuple[Array, Array]:
+        """Expected scores, and of what nodes own, given the rest."""
+        return jnp.einsum("dk,dkw->dw", self.seen, chance), jnp.einsum("fdk,dkw->fdw", self.owned, chance)
+
+    def second_order(self, theta: Theta, weights: Any) -> SecondOrder:
+        """Gradients are expected minus observed features of each node given the rest, Hessians their covariances."""
+        chances, eta = self._chances(theta), self.model.coefficients(theta)[:, :, None]
+        f, d = self.owned.shape[:2]
+
+        def add(sums: tuple[Array, ...], block: tuple[Array, Array, Array]) -> tuple[tuple[Array, ...], None]:
+            scores, own, weights = block
+            local, log = chances(scores)
+            constant = jax.nn.logsumexp(log, axis=1)
+            chance = jnp.exp(log - constant[:, None, :])
+            score, owned = self._means(chance)
+            terms = constant - scores * local - jnp.sum(eta * own, axis=0)
+            spread = jnp.einsum("dk,dkw->dw", self.seen**2, chance) - score**2
+            mixed = jnp.einsum("fdk,dk,dkw->fdw", self.owned, self.seen, chance) - owned * score[None]
+            often = jnp.einsum("dkw,w->dk", chance, weights)
+            inner = jnp.einsum("fdk,gdk,dk->dfg", self.owned, self.owned, often)
+            inner -= jnp.einsum("fdw,gdw->dfg", owned * weights[None, None, :], owned)
+            lines = (spread * weights[None, :])[:, None, :] * scores[None, :, :]
+            new = (
+                jnp.dot(weights, jnp.sum(terms, axis=0)),
+                jnp.einsum("fdw,w->df", owned - own, weights),
+                ((score - scores) * weights[None, :]) @ scores.T,
+                inner,
+                jnp.einsum("fdw,sw->dfs", mixed * weights[None, None, :], scores),
+                (lines.reshape(-1, scores.shape[1]) @ scores.T).reshape(d, d, d),
+            )
+            return tuple(a + b for a, b in zip(sums, new, strict=True)), None
+
+        shapes = ((), (d, f), (d, d), (d, f, f), (d, f, d), (d, d, d))
+        none = tuple(jnp.zeros(shape) for shape in shapes)
+        value, own, edges, inner, across, among = jax.lax.scan(add, none, self._blocks(weights))[0]
+        slopes = jnp.concatenate([own, edges], axis=1)
+        return value, *assembled(len(theta), *self.model.slots, slopes, bordered(inner, across, among))
+
+    def lines(self, theta: Theta) -> Float[Array, "u p"]:
+        chances, model = self._chances(theta), self.model
+        first = model.space.first.get("interaction", 0)
+
+        def of(block: tuple[Array, Array]) -> Array:
+            scores, own = block
+            score, owned = self._means(jax.nn.softmax(chances(scores)[1], axis=1))
+            edges = (first, joined(model, score - scores, scores))
+            return placed(len(theta), model.slots[0], owned - own, edges)
+
+        return jax.lax.map(of, (self.scores, self.own)).reshape(-1, len(theta))
 
 
 def assembled(

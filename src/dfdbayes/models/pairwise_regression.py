@@ -1,7 +1,7 @@
 """Tables of networks whose intercepts and interactions depend on covariates.
 
 Row i has a = sum_q z_iq a_q and W = sum_q z_iq W_q, so its log-ratios are linear in all coefficients, as those of the
-network itself are: z_iq and z_iq x_k stand where 1 and x_k stood.
+network itself are: a node's own x and what is seen of its neighbours are multiplied by the terms z_iq.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from jaxtyping import Array, Float, Int
 
 from ..data.sites import Sites
 from .network import Pairwise
-from .network_tables import PairwiseTable, columns, moves
+from .network_tables import PairwiseTable, columns, joined, moves
 from .parameters import Theta
-from .tables import Function, Prepared, by_row, padded_size, table
+from .tables import Prepared, by_row, padded_size, table
 
 if TYPE_CHECKING:
     from .regression import Regression
@@ -52,44 +52,65 @@ class PairwiseRegressionTable(PairwiseTable):
         place = next((term.offset for term in self.model.terms if term.parameter == name), None)
         return None if place is None else self.given[place]
 
-    def predictors(self, theta: Theta) -> tuple[Array, Array | float]:
-        named, base, d = self.model.space.unflatten(theta), self.base, self.base.graph.size
-        local = named["intercept"].reshape(-1, d).T @ self.terms("intercept")
+    def predictors(self, theta: Theta) -> tuple[Array, Array]:
+        named, base = self.model.space.unflatten(theta), self.base
+        local = jnp.zeros_like(self.scores)
         if base.graph.pairs:
             terms = self.terms("interaction")
             for weights, term in zip(named["interaction"].reshape(len(terms), -1), terms, strict=True):
-                local += term[None, :] * (base.matrix(weights) @ self.rows)
-        if (more := self.offset("intercept")) is not None:
-            local += more[None, :]
+                local += term[None, :] * (base.matrix(weights) @ self.scores)
         if (more := self.offset("interaction")) is not None:
-            local += more[None, :] * (base.matrix(jnp.ones(len(base.graph.pairs))) @ self.rows)
-        return local, named["nu"][:, None] if base.free_power else 1.0
+            local += more[None, :] * (base.matrix(jnp.ones(len(base.graph.pairs))) @ self.scores)
+        linear = [jnp.concatenate([theta, jnp.array([0.0, 1.0])])[place] for place in self._own_places[0]]
+        steps = sum(slope[:, None] * term[None, :] for slope, term in zip(linear, self.terms("intercept"), strict=True))
+        if (more := self.offset("intercept")) is not None:
+            steps += more[None, :]
+        others = jnp.concatenate([theta, jnp.array([0.0, 1.0])])[self._own_places[1]]
+        spread = jnp.broadcast_to(others[:, :, None], (*others.shape, local.shape[1]))
+        return local, jnp.concatenate([steps[None], spread])
+
+    @property
+    def _own_places(self) -> tuple[Int[np.ndarray, "q d"], Int[np.ndarray, "f d"]]:
+        """Where the coefficients of the intercepts are, by term, and those of all else that nodes own."""
+        space, base = self.model.space, self.base
+        none, size = space.size, sum(kind.linear for kind in base.kinds)
+
+        def of_term(q: int) -> Int[np.ndarray, "f d"]:
+            def place(name: str, i: int) -> int:
+                return space.first[name] + i + (q * size if name == "intercept" else 0)
+
+            return base.own_places(place, none, none + 1)
+
+        found = [of_term(q) for q in range(len(self.terms("intercept")))]
+        return np.stack([places[0] for places in found]), found[0][1:]
+
+    @property
+    def owned(self) -> tuple[Float[Array, "f d u"], Float[Array, "f d u"]]:
+        terms = self.terms("intercept")[:, None, :]
+        down, up = (jnp.concatenate([terms * part[:1], part[1:]]) for part in (self.own_down, self.own_up))
+        return down, up
 
     @property
     def features(self) -> Float[Array, "s u"]:
-        """The terms of intercepts, and those of interactions times x_1 ... x_d."""
-        products = self.terms("interaction")[:, None, :] * self.rows[None, :, :]
-        return jnp.concatenate([self.terms("intercept"), products.reshape(-1, self.rows.shape[1])])
+        """The terms of interactions times what is seen of the nodes."""
+        products = self.terms("interaction")[:, None, :] * self.scores[None, :, :]
+        return products.reshape(-1, self.scores.shape[1])
 
     @property
     def slots(self) -> tuple[Int[np.ndarray, "d s"], Float[np.ndarray, "d s"]]:
-        base, space, d, edges = self.base, self.model.space, self.base.graph.size, len(self.base.graph.pairs)
-        sizes = [p.size for p in space.parameters]
-        first = dict(zip([p.name for p in space.parameters], np.cumsum([0, *sizes]), strict=False))
-        nodes, none = np.arange(d)[:, None], np.full((d, 1), space.size)
-        intercepts = first["intercept"] + nodes + d * np.arange(len(self.terms("intercept")))
+        base, space, edges = self.base, self.model.space, len(self.base.graph.pairs)
+        none, first = space.size, space.first.get("interaction", 0)
+        own = np.minimum(np.concatenate(self._own_places), none).T
         among = [
-            np.where(base.edge_of < edges, first.get("interaction", 0) + q * edges + base.edge_of, none)
+            np.where(base.edge_of < edges, first + q * edges + base.edge_of, none)
             for q in range(len(self.terms("interaction")))
         ]
-        place = np.hstack([intercepts, *among, first["nu"] + nodes if base.free_power else none])
+        place = np.hstack([own, *among])
         factor = np.ones(place.shape)
-        factor[:, intercepts.shape[1] : -1] = base.sign
+        factor[:, own.shape[1] :] = base.sign
         return place, factor
 
-    def lines(self, minus: Function, plus: Function, theta: Theta) -> Float[Array, "u p"]:
-        parts = [
-            (self.terms(name)[:, None, :] * slope[None, :, :]).reshape(-1, slope.shape[1])
-            for name, slope in self.slopes(minus, plus, theta).items()
-        ]
-        return jnp.concatenate(parts).T
+    def edge_lines(self, slope: Float[Array, "d u"]) -> tuple[int, Float[Array, "e u"]]:
+        lines = joined(self.base, slope, self.scores)
+        each = self.terms("interaction")[:, None, :] * lines[None, :, :]
+        return self.model.space.first.get("interaction", 0), each.reshape(-1, lines.shape[1])

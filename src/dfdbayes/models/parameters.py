@@ -192,6 +192,11 @@ class Space:
         return sum(p.size for p in self.parameters)
 
     @cached_property
+    def first(self) -> dict[str, int]:
+        """Where each parameter begins in the flat vector."""
+        return {p.name: sum(q.size for q in self.parameters[:i]) for i, p in enumerate(self.parameters)}
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """One name an entry, in the order of the flat vector."""
         return tuple(entry for p in self.parameters for entry in p.entries)

@@ -84,7 +84,7 @@ def _of_edges(fit: Fit, drawn: Float[np.ndarray, "s k"]) -> Float[np.ndarray, "s
 def regions(fit: Fit) -> Float[np.ndarray, " e"]:
     """For every edge, how large an interaction may be and still count as none."""
     model = network_of(fit)
-    if not model.counts:
+    if not model.lowers:
         spins = min(model.domain.coordinate(0).levels) < 0  # x_i x_j then goes from -1 to 1
         return np.full(len(model.graph.pairs), ODDS / 4 if spins else ODDS)
     spread = np.sqrt(glance.columns(fit.data)["variance"].to_numpy())
@@ -109,7 +109,7 @@ def edges(fit: Fit) -> pd.DataFrame:
     inside = (np.abs(draws) <= region).mean(axis=0)
     known = "prior of interaction" not in fit.missing
     before = _prior_inside(fit, region) if known else np.full(len(region), np.nan)
-    there = inside <= 1 - LEVEL if model.counts else (low > 0) | (high < 0)
+    there = inside <= 1 - LEVEL if model.lowers else (low > 0) | (high < 0)
     gone = (inside >= LEVEL) & raised(inside, before) & ~_beyond(fit, model)
     undecided = np.where(there & (inside < LEVEL), PRESENT, INCONCLUSIVE)
     i, j = model.graph.edges.T
@@ -135,7 +135,7 @@ def edges(fit: Fit) -> pd.DataFrame:
 def _beyond(fit: Fit, model: Pairwise) -> np.ndarray:
     """Edges of a count network whose columns rise together, which the model cannot express: it only lowers rates."""
     i, j = model.graph.edges.T
-    if not model.counts:
+    if not model.lowers:
         return np.zeros(len(i), bool)
     rows = fit.data.rows.astype(float)
     centred = rows - np.average(rows, axis=0, weights=fit.data.counts)
@@ -160,7 +160,7 @@ def rule(fit: Fit) -> str:
     """The definition of the verdicts for this network, in plain English."""
     model = network_of(fit)
     region = regions(fit)
-    if model.counts:
+    if model.lowers:
         size = f"{region.min():.3g}" if np.ptp(region) < 1e-12 else f"{region.min():.3g} to {region.max():.3g}"
         none = (
             f"An interaction counts as none if a standard deviation more of either column lowers the other's rate by "
