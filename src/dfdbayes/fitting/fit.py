@@ -19,6 +19,7 @@ from .._util.process import require_unforked
 from .._util.resources import LONG, estimate, require_memory
 from .._util.timing import Clock
 from ..backends.local import Backend, Source, by_client
+from ..data.domain import Integers
 from ..errors import EscapedError, MinimiserError, ModelError, SettingError
 from ..inference import resampling as resamplings
 from ..inference import sampling
@@ -252,9 +253,10 @@ def _read(
         (() if graph is None or isinstance(graph, str) else graph_of(graph).names) if named else of_width(0).node_names
     )
     reading = reading | {"columns": (names or None) if reading["columns"] is None else reading["columns"]}
-    domain = (lambda d: of_width(d).domain) if named else of_width(0).domain
+    guessed = model == "network" and not (options or {}).get("levels")
+    domain = Integers if guessed else (lambda d: of_width(d).domain) if named else of_width(0).domain
     source = backend.read(data, domain, advance=_by_percent(shown.begin("reading", 100)), **reading)
-    found = of_width(source.data.d if named else 0)
+    found = models.for_data(source.data, **(options or {})) if guessed else of_width(source.data.d if named else 0)
     source = source.arranged(found)
     given = models.paper_priors(found) if isinstance(prior, str) else prior
     return source, found.with_priors(given).labelled(source.data.columns)

@@ -9,11 +9,13 @@ from typing import Any
 import numpyro.distributions as dist
 
 from ..errors import ModelError
+from . import kinds as column
 from .base import AbstractModel, Model
 from .counts import Bernoulli, ConwayMaxwellPoisson, Poisson
 from .exponential import ExponentialFamily
 from .graphs import Graph, of, parse
 from .lattice import Ising, Potts
+from .mixed import Network, for_data
 from .mixture import PoissonMixture
 from .network import ConwayMaxwellPoissonGraphical, IsingNetwork, Pairwise, PoissonGraphical
 
@@ -26,12 +28,14 @@ __all__ = [
     "Ising",
     "IsingNetwork",
     "Model",
+    "Network",
     "Pairwise",
     "Poisson",
     "PoissonGraphical",
     "PoissonMixture",
     "Potts",
     "by_name",
+    "for_data",
     "names",
     "paper_priors",
     "plain_options",
@@ -63,6 +67,15 @@ def _count_of_states(options: Options) -> int:
         raise ModelError(f"states must be a whole number, for example --states 3, not {given!r}") from None
 
 
+def _of_levels(d: int, options: Options) -> AbstractModel:
+    """A network from what a saved fit knows of its columns."""
+    example = "data to guess them from: dfd.fit('network', data)"
+    levels, kinds = (_needs(options, key, example) for key in ("levels", "kinds"))
+    found = [column.by_name(kind, tuple(own or ())) for kind, own in zip(kinds, levels, strict=True)]
+    graph = None if options.get("graph") is None else _graph(options)
+    return Network(column.domain_of(tuple(found)), graph, list(kinds))
+
+
 # For each name: the model's function, how it is called with a number of columns and options, and the options it takes.
 _BY_NAME: dict[str, tuple[Callable[..., AbstractModel], Callable[[int, Options], AbstractModel], tuple[str, ...]]] = {
     "bernoulli": (Bernoulli, lambda d, o: Bernoulli(), ()),
@@ -89,6 +102,7 @@ _BY_NAME: dict[str, tuple[Callable[..., AbstractModel], Callable[[int, Options],
         lambda d, o: ConwayMaxwellPoissonGraphical(_or_all_pairs(d, o), o.get("prior") or "weak"),
         ("graph", "prior"),
     ),
+    "network": (Network, lambda d, o: _of_levels(d, o), ("graph", "kinds", "levels")),
     "poisson-mixture": (
         PoissonMixture,
         lambda d, o: PoissonMixture(_needs(o, "rates", "--rates 5,15")),

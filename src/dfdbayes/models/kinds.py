@@ -127,6 +127,11 @@ def by_name(name: str, levels: tuple[int, ...] = ()) -> Kind:
     return binary() if name == "binary" else count(free=name == "count")
 
 
+def family(name: str) -> str:
+    """The values that a kind is for: "binary", "ordinal" or "count"."""
+    return {"blume-capel": "ordinal", "poisson": "count"}.get(name, name)
+
+
 def domain_of(kinds: tuple[Kind, ...]) -> Domain:
     """The product of the columns' values."""
     found = Domain(((kinds[0].coordinate, 1),))

@@ -244,8 +244,8 @@ class Pairwise(AbstractModel):
         return replace(self, space=space)
 
 
-def _graph_of(graph: Any, what: str) -> Graph:
-    """A number means all pairs of so many nodes."""
+def graph_of_nodes(graph: Any, what: str) -> Graph:
+    """A graph of at least two nodes; a number means all pairs of so many."""
     found = complete(int(graph)) if isinstance(graph, (int, np.integer)) else of(graph)
     if found.size < 2:
         raise ModelError(f"{what} needs at least two nodes")
@@ -265,7 +265,7 @@ def IsingNetwork(graph: Any, states: str = "binary") -> Pairwise:
     Normal priors: standard deviation 3 for ``intercept`` (one a node; -3 is an item that one in twenty has), and 1 for
     ``interaction`` (one an edge; 1 means odds that are 2.7 times as large).
     """
-    graph = _graph_of(graph, "a network")
+    graph = graph_of_nodes(graph, "a network")
     kind = binary(_two_states(states, 1).coordinate(0))
     step = 2.0 if states == "spins" else 1.0
 
@@ -316,7 +316,7 @@ def PoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
         deviation 5); the paper's squares of normal roots with scale 1 / (number of pairs); or half-normal with that
         scale. Intercepts are standard normal in both.
     """
-    graph = _graph_of(graph, "a graphical model")
+    graph = graph_of_nodes(graph, "a graphical model")
 
     def independent(data: Dataset) -> dict[str, Any]:
         return {"intercept": _means(data)} | _weak(graph)
@@ -330,7 +330,7 @@ def ConwayMaxwellPoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
     The prior of ``nu`` is half-normal with scale 3 (``"weak"``), that of squares of standard normal roots, or
     half-normal with scale 1/sqrt(2).
     """
-    graph = _graph_of(graph, "a graphical model")
+    graph = graph_of_nodes(graph, "a graphical model")
 
     def independent(data: Dataset) -> dict[str, Any]:
         """Each column alone: the regression of log frequency ratios."""
