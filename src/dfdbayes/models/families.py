@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Float
+from scipy import special
 
 from ..data.dataset import Dataset
 from ..data.domain import Binary, Counts, Domain
@@ -51,6 +52,14 @@ class AbstractFamily(ABC):
     @abstractmethod
     def log_mass_at(self, row: Rows, x: Row) -> Float[Array, ""]:
         """Log of the unnormalised mass of one row."""
+
+    def fixed(self, x: np.ndarray) -> Float[np.ndarray, " u"]:
+        """What of the log masses of rows no parameter changes, to be computed once; see `log_masses`."""
+        return np.zeros(len(x))
+
+    def log_masses(self, rows: Rows, x: Float[Array, "u d"], fixed: Float[Array, " u"]) -> Float[Array, " u"]:
+        """`log_mass_at` of all rows."""
+        return over_rows(self.log_mass_at, rows, len(x), self.ranks, x)
 
     def log_constants(self, rows: Rows, size: int) -> Float[Array, " u"] | None:
         """Log of the sum of all masses for every one of ``size`` rows; None where it cannot be had."""
@@ -253,6 +262,14 @@ class CountFamily(AbstractFamily):
     def log_mass_at(self, row: Rows, x: Row) -> Float[Array, ""]:
         value = row["log_rate"] * x[0] - row["nu"] * gammaln(x[0] + 1.0)
         return value + jnp.where(x[0] == 0, row["zeros"], 0.0) if self.hurdle else value
+
+    def fixed(self, x: np.ndarray) -> Float[np.ndarray, " u"]:
+        """The log factorials."""
+        return special.gammaln(np.asarray(x[:, 0], float) + 1.0)
+
+    def log_masses(self, rows: Rows, x: Float[Array, "u d"], fixed: Float[Array, " u"]) -> Float[Array, " u"]:
+        value = rows["log_rate"] * x[:, 0] - rows["nu"] * fixed
+        return value + jnp.where(x[:, 0] == 0, rows["zeros"], 0.0) if self.hurdle else value
 
     def log_constants(self, rows: Rows, size: int) -> Float[Array, " u"]:
         return jnp.broadcast_to(rows["constant"], (size,))

@@ -89,9 +89,11 @@ def interpolated(function: Callable[[Array], Array], at: Float[Array, " u"]) -> 
     values = function(begin + step * jnp.arange(NODES))
     place = (at - begin) / step
     below = jnp.clip(jnp.floor(jax.lax.stop_gradient(place)), 3, NODES - 5).astype(int)
-    past = place - below
-    powers = [jnp.ones_like(past), past]
-    for _ in STENCIL[2:]:
-        powers.append(powers[-1] * past)
-    shares = jnp.stack(powers, axis=1) @ LAGRANGE.T
-    return jnp.einsum("un,unk->uk", shares, values[below[:, None] + STENCIL[None, :]])
+    past = (place - below)[:, None]
+    stencils = values[np.arange(NODES - len(STENCIL) + 1)[:, None] + np.arange(len(STENCIL))[None, :]]
+    pieces = jnp.einsum("np,snk->spk", LAGRANGE, stencils)  # coefficients of a polynomial for each gap between nodes
+    own = pieces.reshape(len(pieces), -1)[below + int(STENCIL[0])].reshape(len(at), len(STENCIL), -1)
+    found = own[:, -1]
+    for power in range(len(STENCIL) - 2, -1, -1):
+        found = found * past + own[:, power]
+    return found

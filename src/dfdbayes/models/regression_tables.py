@@ -33,7 +33,8 @@ from .tables import (
 if TYPE_CHECKING:
     from .regression import Regression
 
-BLOCK = 2**15  # rows that are worked on together
+BLOCK = 2**14  # rows that are worked on together,
+AT_ONCE = 4  # and parameters for which that is done while they are near the processor
 
 
 def _covariates(sites: Sites, size: int) -> Array:
@@ -102,11 +103,12 @@ class RegressionTable(AbstractTable):
 
 @table
 class RegressionLikelihood(AbstractLikelihood):
-    """Distinct rows and covariates."""
+    """Distinct rows and covariates, and what of the rows' log masses no parameter changes."""
 
     model: Regression
     rows: Float[Array, "u d"]
     given: Float[Array, "u q"]
+    fixed: Float[Array, " u"]
 
     @staticmethod
     def of(model: Regression, sites: Sites) -> Prepared:
@@ -116,18 +118,25 @@ class RegressionLikelihood(AbstractLikelihood):
                 "which need none."
             )
         size = _size(len(sites.rows))
-        return by_row(sites, RegressionLikelihood(model, filled(sites.rows, size), _covariates(sites, size)), size)
+        fixed = filled(model.family.fixed(sites.rows), size)
+        made = RegressionLikelihood(model, filled(sites.rows, size), _covariates(sites, size), fixed)
+        return by_row(sites, made, size)
+
+    @property
+    def at_once(self) -> int | None:
+        """How many parameters to evaluate side by side, where rows come in blocks."""
+        return AT_ONCE if len(self.rows) > BLOCK else None
 
     def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
         named, family = self.model.space.unflatten(theta), self.model.family
 
-        def of_block(given: Array, rows: Array) -> Array:
+        def of_block(given: Array, rows: Array, fixed: Array) -> Array:
             parameters = self.model.of_rows(named, given)
             constants = family.log_constants(parameters, len(given))
             assert constants is not None
-            return constants - over_rows(family.log_mass_at, parameters, len(given), family.ranks, rows)
+            return constants - family.log_masses(parameters, rows, fixed)
 
-        return jnp.dot(weights, _in_blocks(of_block, (self.given, self.rows)))
+        return jnp.dot(weights, _in_blocks(of_block, (self.given, self.rows, self.fixed)))
 
 
 @table

@@ -138,8 +138,11 @@ def cells(table: Any) -> int:
 
 
 def at_once(table: Any) -> int:
-    """How many densities to evaluate side by side, so that what they need of the data stays near the processor."""
-    return min(AT_ONCE, max(1, IN_CACHE // max(cells(table), 1)))
+    """How many densities to evaluate side by side, so that what they need of the data stays near the processor.
+
+    A table that is worked on in blocks may say it itself.
+    """
+    return getattr(table, "at_once", None) or min(AT_ONCE, max(1, IN_CACHE // max(cells(table), 1)))
 
 
 def scattered(
