@@ -24,8 +24,8 @@ INSIDE = {
     "losses": ["base", "kernels", "divergence", "local", "pseudo", "likelihood", "pairs", "stein", "__init__"],
     "inference": ["objective", "newton", "minimise", "replicates", "resampling", "curvature", "edges", "calibration",
                   "posterior", "mixing", "pareto", "sampling", "diagnostics"],
-    "results": ["stein", "goodness_of_fit", "predictive", "regression", "checks", "intervals", "uncalibrated",
-                "summary", "tree", "fit_result", "loading", "evidence", "groups"],
+    "results": ["evidence", "selection", "stein", "goodness_of_fit", "predictive", "regression", "checks", "intervals",
+                "uncalibrated", "summary", "tree", "fit_result", "loading", "groups"],
     "fitting": ["plan", "regressions", "fit", "comparison", "nested", "coverage"],
     "backends": ["local", "dask"],
 }  # fmt: skip

@@ -39,6 +39,36 @@ MODELS = {
         2000,
         {"intercept[x4]", "interaction[x2,x3]"},
     ),
+    "ordinal network": (
+        dfd.models.Network(dfd.Ordinal(2, 3) * dfd.Ordinal(1, (1, 2, 4)) * dfd.Binary(1)),
+        {
+            "intercept": np.array([-0.3]),
+            "threshold": np.array([0.2, -0.4, 0.1, -0.6, 0.3, -1.0]),
+            "interaction": np.array([0.4, -0.2, 0.3, 0.0, 0.5, -0.3]),
+        },
+        3000,
+        {"intercept[x4]", "threshold[x1,1]", "threshold[x3,4]", "interaction[x1,x2]"},
+    ),
+    "blume-capel network": (
+        dfd.models.Network(dfd.Ordinal(3, 5), kinds="blume-capel"),
+        {
+            "intercept": np.array([0.1, -0.2, 0.0]),
+            "quadratic": np.array([-0.3, -0.1, 0.05]),
+            "interaction": np.array([0.1, -0.1, 0.05]),
+        },
+        3000,
+        {"intercept[x1]", "quadratic[x3]", "interaction[x1,x2]"},
+    ),
+    "counts that rise together": (
+        dfd.models.Network(dfd.Counts(3)),
+        {
+            "intercept": np.array([0.3, 0.1, -0.2]),
+            "interaction": np.array([0.3, -0.2, 0.1]),
+            "nu": np.array([0.8, 1.0, 1.2]),
+        },
+        4000,
+        {"nu[x1]", "interaction[x1,x2]"},
+    ),
     "poisson graphical": (
         dfd.models.PoissonGraphical(3),
         {"intercept": np.array([1.2, 0.9, 0.6]), "interaction": np.array([0.05, 0.1, 0.02])},

@@ -23,6 +23,7 @@ ISING = {
     "binary with intercept": dfd.models.Ising(nx.cycle_graph(5), states="binary", intercept=True),
     "network": dfd.models.IsingNetwork(4),
     "spin network": dfd.models.IsingNetwork(4, states="spins"),
+    "mixed network": dfd.models.Network(dfd.Ordinal(1, (1, 2, 4)) * dfd.Binary(1) * dfd.Ordinal(1, 4)),
     "potts": dfd.models.Potts(dfd.graphs.grid(2, 2), states=3),
 }
 
@@ -81,6 +82,10 @@ def test_general_gibbs_needs_only_a_log_mass():
 
 COUNT_GRAPHS = {
     "poisson": (dfd.models.PoissonGraphical(2), {"intercept": [0.8, 0.3], "interaction": [0.15]}),
+    "roots": (
+        dfd.models.Network(dfd.Counts(2)),
+        {"intercept": [0.1, -0.2], "interaction": [0.4], "nu": [0.8, 1.5]},
+    ),
     "cmp": (
         dfd.models.ConwayMaxwellPoissonGraphical(2),
         {"intercept": [0.8, 0.3], "interaction": [0.15], "nu": [0.7, 1.5]},
@@ -96,7 +101,7 @@ def test_count_graphs(name, general):
     c = theta.get("nu", [1.0, 1.0])
     x = np.arange(40)
     log = (
-        a[0] * x[:, None] + a[1] * x - w * np.outer(x, x)
+        a[0] * x[:, None] + a[1] * x + (w * np.sqrt(np.outer(x, x)) if name == "roots" else -w * np.outer(x, x))
         - c[0] * special.gammaln(x + 1)[:, None] - c[1] * special.gammaln(x + 1)
     )  # fmt: skip
     chance = np.exp(log - special.logsumexp(log)).reshape(-1)

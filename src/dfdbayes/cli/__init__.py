@@ -21,6 +21,7 @@ from .arguments import (
     Force,
     GraphName,
     Json,
+    Kinds,
     Missing,
     ModelName,
     Out,
@@ -98,6 +99,7 @@ def fit_command(
     graph: GraphName = None,
     states: States = None,
     rates: Rates = None,
+    kinds: Kinds = None,
     dask: Dask = None,
     out: Out = None,
     resume: Resume = False,
@@ -110,7 +112,7 @@ def fit_command(
         data, out, timings, dask, resume, force, as_json, model=model, loss=loss, beta=beta, calibration=calibration,
         prior=prior, on_failure=on_failure, bootstrap=bootstrap, resampling=resampling, sampler=sampler, draws=draws,
         warmup=warmup, chains=chains, seed=seed, columns=columns.split(",") if columns else None, weights=weights,
-        missing=missing, options=options_of(graph, states, rates), formula=formula,
+        missing=missing, options=options_of(graph, states, rates, kinds), formula=formula,
         **{name: text for name, text in {"nu": nu, "zeros": zeros, "interaction": interaction}.items() if text},
     )  # fmt: skip
 
@@ -134,6 +136,7 @@ def compare(
     graph: GraphName = None,
     states: States = None,
     rates: Rates = None,
+    kinds: Kinds = None,
     out: Annotated[Path | None, typer.Option(help="Folder for comparison.csv and comparison.png.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -148,7 +151,7 @@ def compare(
     compared = compare_losses(
         model_of(model), data_of(data), [word.strip() for word in losses.split(",") if word.strip()], seed=seed,
         bootstrap=bootstrap, columns=columns.split(",") if columns else None, weights=weights, missing=missing,
-        options=options_of(graph, states, rates), check=False,
+        options=options_of(graph, states, rates, kinds), check=False,
     )  # fmt: skip
     if as_json:
         warned = {word: list(result.warnings) for word, result in compared.fits.items()}

@@ -19,6 +19,10 @@ Weights = Annotated[str | None, typer.Option(help="The column that holds frequen
 Missing = Annotated[str, typer.Option(help="refuse or drop rows with missing values.")]
 GraphName = Annotated[str | None, typer.Option(help="grid:6x6, torus:6x6 or complete:8, for models on graphs.")]
 States = Annotated[str | None, typer.Option(help="spins or binary; for potts, how many.")]
+Kinds = Annotated[
+    str | None,
+    typer.Option(help="Kinds of columns of a network: ordinal, or visits=count,mood=blume-capel; guessed otherwise."),
+]
 Rates = Annotated[str | None, typer.Option(help="Two known rates, such as 5,15, for poisson-mixture.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same draws.")]
 Out = Annotated[Path | None, typer.Option(help="Folder for posterior.nc, summary.csv, summary.json, report.html.")]

@@ -163,9 +163,17 @@ def draw(path: Path, figure: Any) -> None:
     write_atomically(path, lambda scratch: figure.savefig(scratch, format="png", dpi=130))
 
 
-def options_of(graph: str | None, states: str | None, rates: str | None) -> dict[str, Any]:
+def options_of(graph: str | None, states: str | None, rates: str | None, kinds: str | None = None) -> dict[str, Any]:
     """What a model given by name may take."""
-    return {"graph": graph, "states": states, "rates": numbers_of(rates)}
+    return {"graph": graph, "states": states, "rates": numbers_of(rates), "kinds": kinds_of(kinds)}
+
+
+def kinds_of(kinds: str | None) -> str | dict[str, str] | None:
+    """Kinds of columns: one word for all that can have it, or ``name=word`` for each."""
+    if kinds is None or "=" not in kinds:
+        return kinds
+    pairs = [part.partition("=") for part in kinds.split(",")]
+    return {name.strip(): word.strip() for name, _, word in pairs}
 
 
 def data_of(source: Any) -> Any:

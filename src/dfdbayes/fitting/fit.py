@@ -256,7 +256,7 @@ def _read(
     guessed = model == "network" and not (options or {}).get("levels")
     domain = Integers if guessed else (lambda d: of_width(d).domain) if named else of_width(0).domain
     source = backend.read(data, domain, advance=_by_percent(shown.begin("reading", 100)), **reading)
-    found = models.for_data(source.data, **(options or {})) if guessed else of_width(source.data.d if named else 0)
+    found = models.network_for(source.data, options or {}) if guessed else of_width(source.data.d if named else 0)
     source = source.arranged(found)
     given = models.paper_priors(found) if isinstance(prior, str) else prior
     return source, found.with_priors(given).labelled(source.data.columns)

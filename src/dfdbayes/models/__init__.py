@@ -8,6 +8,7 @@ from typing import Any
 
 import numpyro.distributions as dist
 
+from ..data.dataset import Dataset
 from ..errors import ModelError
 from . import kinds as column
 from .base import AbstractModel, Model
@@ -35,8 +36,8 @@ __all__ = [
     "PoissonMixture",
     "Potts",
     "by_name",
-    "for_data",
     "names",
+    "network_for",
     "paper_priors",
     "plain_options",
 ]
@@ -128,11 +129,22 @@ def by_name(name: str, d: int, options: Options | None = None, prior: Any = None
     _, make, takes = _BY_NAME[name]
     if isinstance(prior, str) and prior == "paper" and "prior" in takes:
         options = dict(options or {}) | {"prior": "squared"}
-    for key, value in (options or {}).items():
+    _require_options(name, options or {})
+    return make(d, options or {})
+
+
+def _require_options(name: str, options: Options) -> None:
+    takes = _BY_NAME[name][2]
+    for key, value in options.items():
         if value is not None and key not in takes:
             known = f"takes {', '.join(takes)}" if takes else "takes no options"
             raise ModelError(f"'{name}' has no {key}: it {known}. Leave out {key} (--{key}), or choose another model.")
-    return make(d, options or {})
+
+
+def network_for(data: Dataset, options: Options) -> AbstractModel:
+    """A `Network` of the data's columns; their kinds are guessed where options do not give them."""
+    _require_options("network", options)
+    return for_data(data, None if options.get("graph") is None else _graph(options), options.get("kinds"))
 
 
 def paper_priors(model: AbstractModel) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class AbstractModel(ABC):
     space: Space
     start: Callable[[Dataset], dict[str, Any]] | None
     derived: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None
-    interactions: Callable[[dict[str, np.ndarray]], Interactions] | None
+    interactions: Callable[[dict[str, np.ndarray]], Interactions | None] | None
     log_normaliser: Callable[[dict[str, Array]], Array] | None
     options: Mapping[str, Any]
 

@@ -57,15 +57,16 @@ def Network(domain: Domain, graph: Any = None, kinds: Any = None) -> Pairwise:
     return _made(nodes, found, options).labelled([str(j) for j in range(len(found))])
 
 
-def for_data(data: Dataset, graph: Any = None, kinds: Any = None, levels: Any = None) -> Pairwise:
+def for_data(data: Dataset, graph: Any = None, kinds: Any = None) -> Pairwise:
     """A `Network` of the data's columns, their kinds guessed where they are not given by name or number."""
-    words = _words(kinds, data.columns)
     seen = [tuple(map(int, np.unique(column))) for column in data.rows.T]
-    guessed = guess(seen, data.columns, words)
-    parts = [
-        _kinds.by_name(word, tuple(given) if given else own)
-        for word, own, given in zip(guessed, seen, levels or [None] * len(seen), strict=True)
-    ]
+    guessed = guess(seen, data.columns, {} if isinstance(kinds, str) else _words(kinds, data.columns))
+    if isinstance(kinds, str):
+        alike = [word for word in guessed if _kinds.family(word) == _kinds.family(kinds)]
+        if kinds not in NAMES or not alike:
+            raise ModelError(f"no column can be of kind '{kinds}'; kinds are {', '.join(NAMES)}")
+        guessed = [kinds if word in alike else word for word in guessed]
+    parts = [_kinds.by_name(word, own) for word, own in zip(guessed, seen, strict=True)]
     return Network(_kinds.domain_of(tuple(parts)), graph, guessed)
 
 

@@ -122,6 +122,11 @@ class Pairwise(AbstractModel):
         """Whether any node has a curve."""
         return any(kind.curve for kind in self.kinds)
 
+    @cached_property
+    def folds(self) -> bool:
+        """Whether neighbours see what intercepts multiply, so that an intercept is as good as one neighbour more."""
+        return all(kind.linear and not kind.root for kind in self.kinds)
+
     def own(self, values: Int[np.ndarray, "... d"]) -> Float[np.ndarray, "f d ..."]:
         """What the coefficients of nodes multiply at their values: the value, the curve, and whether it is a level."""
         found = np.zeros((1 + self.bent + self.longest, len(self.kinds), *values.shape[:-1]))
@@ -216,7 +221,7 @@ class Pairwise(AbstractModel):
         factor[:, own.shape[1] :] = self.sign
         return np.hstack([own, among]), factor
 
-    def interactions(self, theta: dict[str, np.ndarray]) -> Interactions | None:  # type: ignore[override]
+    def interactions(self, theta: dict[str, np.ndarray]) -> Interactions | None:
         if self.longest or any(kind.root or kind.curve == QUADRATIC for kind in self.kinds):
             return None
         node, edge, curve = self.parts(theta)

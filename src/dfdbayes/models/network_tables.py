@@ -87,10 +87,12 @@ class PairwiseTable(AbstractTable):
 
     def log_ratios(self, theta: Theta) -> tuple[Array, Array]:
         local, own = self.predictors(theta)
-        return (
-            self.down * local + jnp.sum(own * self.own_down, axis=0),
-            self.up * local + jnp.sum(own * self.own_up, axis=0),
-        )
+        folded = int(self.base.folds)
+        local = local + own[0] if folded else local
+        down, up = self.down * local, self.up * local
+        for each, by_down, by_up in zip(own[folded:], self.own_down[folded:], self.own_up[folded:], strict=True):
+            down, up = down + each * by_down, up + each * by_up
+        return down, up
 
     def total(self, minus: Array, plus: Array, weights: Any) -> Float[Array, ""]:
         return jnp.dot(weights, jnp.sum(self.minus * minus + self.plus * plus, axis=0))

@@ -4,9 +4,10 @@ The verdicts come from the calibrated posterior. They need a *region of practica
 must be to count as none.
 
 For binary variables an interaction is (a multiple of) a log odds ratio, and the region is a log odds ratio within
-+-0.18: odds that differ by less than a fifth, which is Cohen's d of 0.1 (Kruschke, 2018). For counts the interactions
-are not negative, and one is too small to matter if a standard deviation more of either column lowers the other's
-rate by less than 5 %.
++-0.18: odds that differ by less than a fifth, which is Cohen's d of 0.1 (Kruschke, 2018). For ordinal columns and
+counts the same holds of the odds between values two standard deviations apart, which is what the two values of an even
+binary column are. The paper's counts have interactions that are not negative, and one is too small to matter if a
+standard deviation more of either column lowers the other's rate by less than 5 %.
 
 present
     the 95 % interval excludes zero; for counts, at least 95 % of the posterior lies outside the region;
@@ -24,6 +25,8 @@ data; `dfdbayes.group_differences` tells the groups of a factor apart.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
@@ -34,7 +37,9 @@ from ..models.base import AbstractModel
 from ..models.network import Pairwise
 from ..models.parameters import Parameter, Space
 from ..models.regression import Regression
-from .fit_result import Fit
+
+if TYPE_CHECKING:
+    from .fit_result import Fit
 
 LEVEL = 0.95
 ODDS = 0.18  # log odds ratio
@@ -64,8 +69,8 @@ def network_of(fit: Fit) -> Pairwise:
     base = _base(fit)
     if base is None or not base.graph.pairs:
         raise ModelError(
-            f"'{fit.settings['model']}' has no parameter for each edge; networks are IsingNetwork, PoissonGraphical "
-            "and ConwayMaxwellPoissonGraphical"
+            f"'{fit.settings['model']}' has no parameter for each edge; networks are Network, IsingNetwork, "
+            "PoissonGraphical and ConwayMaxwellPoissonGraphical"
         )
     return base
 
@@ -85,11 +90,21 @@ def regions(fit: Fit) -> Float[np.ndarray, " e"]:
     """For every edge, how large an interaction may be and still count as none."""
     model = network_of(fit)
     if not model.lowers:
-        spins = min(model.domain.coordinate(0).levels) < 0  # x_i x_j then goes from -1 to 1
-        return np.full(len(model.graph.pairs), ODDS / 4 if spins else ODDS)
+        reach = _reaches(fit, model)
+        i, j = model.graph.edges.T
+        return ODDS / (reach[i] * reach[j])
     spread = np.sqrt(glance.columns(fit.data)["variance"].to_numpy())
     i, j = model.graph.edges.T
     return -np.log1p(-LOWERED) / np.maximum(np.maximum(spread[i], spread[j]), 1e-12)
+
+
+def _reaches(fit: Fit, model: Pairwise) -> Float[np.ndarray, " d"]:
+    """How far a column goes: from one value of a binary one to the other, elsewhere two standard deviations."""
+    scores = model.scores(fit.data.rows)
+    mean = np.average(scores, axis=1, weights=fit.data.counts)
+    spread = np.sqrt(np.average((scores - mean[:, None]) ** 2, axis=1, weights=fit.data.counts))
+    ranges = [np.ptp(kind.levels) if kind.name == "binary" else np.nan for kind in model.kinds]
+    return np.where(np.isnan(ranges), np.maximum(2.0 * spread, 1e-6), ranges)
 
 
 def edges(fit: Fit) -> pd.DataFrame:
@@ -172,9 +187,11 @@ def rule(fit: Fit) -> str:
         )
         there = f"at least {LEVEL:.0%} of the calibrated posterior lies above that"
     else:
+        size = f"±{region[0]:.3g}" if np.ptp(region) < 1e-12 else f"±{region.min():.3g} to ±{region.max():.3g}"
+        far = "" if model.domain.is_binary else " between values two standard deviations apart in both columns"
         none = (
-            f"An interaction counts as none if its log odds ratio lies within ±{ODDS} (interactions within "
-            f"±{region[0]:.3g}), which is odds that differ by less than a fifth."
+            f"An interaction counts as none if its log odds ratio{far} lies within ±{ODDS} (interactions within "
+            f"{size}), which is odds that differ by less than a fifth."
         )
         there = f"the calibrated {LEVEL:.0%} interval excludes zero, and the edge is not absent"
     where = ""

@@ -29,6 +29,7 @@ from ..models.regression import Regression
 from .checks import Checks
 from .predictive import Predictive, parameters_of, replicate
 from .regression import effects, predictions, residuals, second_opinion
+from .selection import evidence_table
 from .summary import summarised
 from .tree import LINE, tree_of
 
@@ -192,6 +193,15 @@ class Fit:
                 "the model's functions have changed since this fit (a global or an attribute that they use); fit again"
             )
         return replicate(model, self.joint_draws, self.data, draws, size, method, seed)
+
+    def evidence(self, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
+        """What the data say about every edge of a network: `dfdbayes.evidence.edges`, and two columns more.
+
+        ``bayes_factor``: how much the data raise the odds that the edge is there, all others being there.
+        ``inclusion``: the probability that it is there, all graphs considered, each edge having prior ``odds``. In
+        ``attrs``, ``expected_false_edges`` is how many of the edges called present are expected not to be there.
+        """
+        return evidence_table(self, odds, seed)
 
     def predict(self, newdata: Any = None, interval: float = 0.95) -> pd.DataFrame:
         """Expected values and new observations of a regression of one column, at given covariates.

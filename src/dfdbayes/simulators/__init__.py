@@ -11,12 +11,14 @@ from jaxtyping import Float, Int
 from .._util.process import require_seed, require_unforked
 from ..errors import ModelError, SettingError
 from ..models.base import AbstractModel
+from ..models.network import Pairwise
 from ..models.regression import Regression
 from .cluster import by_swendsen_wang
 from .exact import MOST_POINTS, by_enumeration, by_inversion, probabilities
 from .general import by_general_gibbs
 from .gibbs import by_gibbs
 from .given import by_listing, is_listable
+from .levels import by_levels
 from .metropolis import by_metropolis
 from .perfect import by_coupling_from_the_past
 
@@ -124,12 +126,15 @@ def draw(
         return by_inversion(model, thetas, per, rng), chosen, None
     usual = COUNT_SWEEPS if chosen == "gibbs" and not model.domain.is_finite else SWEEPS.get(chosen, 0)
     count = usual if sweeps is None else sweeps
-    if model.interactions is None:
+    interactions = None if model.interactions is None else model.interactions(model.space.unflatten(thetas))
+    if interactions is None:
         if chosen != "gibbs":
             raise ModelError(f"'{chosen}' needs a model with interactions; use method='gibbs'")
-        rows, trace = by_general_gibbs(model, thetas, per, rng, count)
+        if isinstance(model, Pairwise):
+            rows, trace = by_levels(model, thetas, per, rng, count)
+        else:
+            rows, trace = by_general_gibbs(model, thetas, per, rng, count)
         return rows, chosen, _mixing(trace)
-    interactions = model.interactions(model.space.unflatten(thetas))
     if chosen == "perfect":
         return by_coupling_from_the_past(interactions, model.domain, per, rng), chosen, None
     if chosen == "metropolis":

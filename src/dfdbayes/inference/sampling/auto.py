@@ -40,7 +40,7 @@ class Auto:
         quick = Independence(self.draws, chains=self.chains)
         around, share = quick.approximation(silent)
         if cells(task.inputs.table) > COSTLY and np.isfinite(self.enough) and share > 0.0:
-            wanted = int(np.ceil(2.0 * self.enough / (share * self.chains)))  # a chain is worth half its proposals
+            wanted = int(np.ceil(2.5 * self.enough / (share * self.chains)))  # a chain is worth half of them, or less
             quick = replace(quick, draws=min(self.draws, max(FEWEST, wanted)))
         found = quick.drawn(silent, around) if share * self.chains * self.draws > least else None
         if found is None or not _good(found, least):
