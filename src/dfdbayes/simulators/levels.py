@@ -41,7 +41,7 @@ def _sweeps(
             u = jax.random.uniform(jax.random.fold_in(key, colour), local.shape)[..., None]
             place = jnp.sum(u * cumulated[..., -1:] > cumulated, axis=-1)
             state = state.at[:, :, nodes].set(jnp.minimum(place, seen.shape[1] - 1))
-            tail = jnp.maximum(tail, jnp.max(endless[nodes] * mass[..., -1] / cumulated[..., -1]))
+            tail = jnp.maximum(tail, jnp.max(endless[nodes][None, None, :] * mass[..., -1] / cumulated[..., -1]))
         return (state, tail), jnp.sum(scores(state), axis=-1)
 
     (state, tail), trace = jax.lax.scan(sweep, (state, jnp.zeros(())), jax.random.split(key, count))
