@@ -214,3 +214,19 @@ def test_kinds_have_words():
         kinds.by_name("nominal")
     with pytest.raises(dfd.errors.ModelError, match="needs at least two levels"):
         kinds.by_name("ordinal", (3,))
+
+
+def test_what_a_network_cannot_use_is_named(answers):
+    with pytest.raises(dfd.errors.ModelError, match="column 'calm' has the same value, 3, in every row"):
+        mixed.for_data(dfd.Dataset.of(answers.assign(calm=3)))
+    with pytest.raises(dfd.errors.ModelError, match="no column can be of kind 'poisson'"):
+        mixed.for_data(dfd.Dataset.of(answers), kinds="poisson")
+    with pytest.raises(dfd.errors.ModelError, match="give the model itself"):
+        dfd.fit("network", answers.assign(group="a"), columns=list(answers), interaction="~ group")
+
+
+def test_the_command_line_takes_kinds():
+    from dfdbayes.cli.running import kinds_of
+
+    assert kinds_of("calm=blume-capel, visits=poisson") == {"calm": "blume-capel", "visits": "poisson"}
+    assert kinds_of("blume-capel") == "blume-capel"

@@ -70,8 +70,12 @@ def _count_of_states(options: Options) -> int:
 
 def _of_levels(d: int, options: Options) -> AbstractModel:
     """A network from what a saved fit knows of its columns."""
-    example = "data to guess them from: dfd.fit('network', data)"
-    levels, kinds = (_needs(options, key, example) for key in ("levels", "kinds"))
+    levels, kinds = options.get("levels"), options.get("kinds")
+    if levels is None or kinds is None:
+        raise ModelError(
+            "a network by name guesses the kinds of its columns from data, which a formula does not wait for. What to "
+            "do: give the model itself, such as dfd.models.Network(dfd.Ordinal(5, 7) * dfd.Binary(2))."
+        )
     found = [column.by_name(kind, tuple(own or ())) for kind, own in zip(kinds, levels, strict=True)]
     graph = None if options.get("graph") is None else _graph(options)
     return Network(column.domain_of(tuple(found)), graph, list(kinds))

@@ -66,6 +66,12 @@ def for_data(data: Dataset, graph: Any = None, kinds: Any = None) -> Pairwise:
         if kinds not in NAMES or not alike:
             raise ModelError(f"no column can be of kind '{kinds}'; kinds are {', '.join(NAMES)}")
         guessed = [kinds if word in alike else word for word in guessed]
+    for name, word, own in zip(data.columns, guessed, seen, strict=True):
+        if len(own) < 2 and _kinds.family(word) == "ordinal":
+            raise ModelError(
+                f"column '{name}' has the same value, {own[0]}, in every row: a network can say nothing about it. What "
+                "to do: leave it out (columns=[...])."
+            )
     parts = [_kinds.by_name(word, own) for word, own in zip(guessed, seen, strict=True)]
     return Network(_kinds.domain_of(tuple(parts)), graph, guessed)
 
