@@ -9,6 +9,7 @@ the others (penalty by five-fold cross-validation, an edge where both regression
 """
 
 import argparse
+import itertools
 import os
 import warnings
 from concurrent.futures import ProcessPoolExecutor
@@ -68,7 +69,7 @@ def main() -> None:
         "|---|---:|---:|---:|---:|",
     ]
     curves: dict[str, list[tuple[float, float, int]]] = {"calibrated": [], "plain": []}
-    for low, high in zip(BINS[:-1], BINS[1:], strict=True):
+    for low, high in itertools.pairwise(BINS):
         cells = [f"{low:.2f} to {high:.2f}"]
         for name, curve in curves.items():
             inside = (found[name] >= low) & ((found[name] < high) | (high == 1.0))
