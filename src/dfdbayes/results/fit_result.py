@@ -146,7 +146,7 @@ class Fit:
             "random-walk": "random-walk Metropolis",
             "laplace": "the normal approximation itself",
         }
-        k = "" if s.get("pareto_k") is None else f"; Pareto k {s['pareto_k']:.2f} (below 0.7 is sound)"
+        k = "" if s.get("pareto_k") is None else f"; Pareto k {s['pareto_k']:.2f} (below 0.5 is sound)"
         return f"{drawn} by {kinds.get(s['sampler'], s['sampler'])}{k}"
 
     def summary(self, interval: float = 0.95) -> pd.DataFrame:
