@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 HERE = Path(__file__).parent
-LONGEST = 300  # seconds that glmmTMB may take
+LONGEST = 60  # seconds that glmmTMB may take
 SIZES = (2000, 4000, 8000, 16_000, 32_000)
 TERMS = "age + income + distance + clinic"
 

@@ -37,7 +37,6 @@ __all__ = [
     "Potts",
     "by_name",
     "names",
-    "network_for",
     "paper_priors",
     "plain_options",
 ]
