@@ -17,12 +17,13 @@ ROAD = [
 
 INSIDE = {
     "_util": ["identity", "process", "resources", "files", "tables", "checkpoint", "timing", "progress"],
-    "data": ["domain", "reading", "distinct", "interpreting", "dataset", "sites", "describe", "builtin", "formulas"],
+    "data": ["domain", "reading", "distinct", "interpreting", "dataset", "completions", "sites", "describe", "builtin", "formulas"],
     "models": ["graphs", "priors", "parameters", "normaliser", "tables", "base", "exponential_tables", "exponential",
                "starts", "counts", "lattice", "mixture", "kinds", "network_tables", "network", "mixed", "mean_form",
                "families", "regression_tables", "pairwise_regression", "regression", "__init__", "from_file"],
     "losses": ["base", "kernels", "divergence", "local", "pseudo", "likelihood", "pairs", "stein", "__init__"],
-    "inference": ["objective", "newton", "minimise", "replicates", "resampling", "curvature", "edges", "calibration",
+    "inference": ["incomplete", "objective", "newton", "minimise", "imputation", "replicates", "resampling", "curvature",
+                  "edges", "calibration",
                   "posterior", "mixing", "pareto", "sampling", "diagnostics"],
     "results": ["evidence", "selection", "stein", "goodness_of_fit", "predictive", "regression", "checks", "intervals",
                 "uncalibrated", "summary", "tree", "fit_result", "loading", "groups"],

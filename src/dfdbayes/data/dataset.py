@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 from ..errors import DataError, SettingError
 from .distinct import Tallies, Tally, condense
 from .domain import Domain
-from .interpreting import Reading, listed, position, wrong_width
+from .interpreting import MISSING, Reading, listed, position, wrong_width
 from .reading import CHUNK, Table, table_of
 
 MANY_CELLS = 2**24  # beyond so many values distinct rows are kept in the smallest integers that hold them
@@ -106,8 +106,10 @@ class Dataset:
             The column that holds the weights, or the weights themselves. Whole numbers are frequencies: how often a
             row occurs. If any is fractional they are observation weights: each row is one observation that counts so
             much, as in a survey, and a bootstrap draws rows with their weights.
-        missing : {"refuse", "drop"}
-            What to do with rows that have a missing value.
+        missing : {"refuse", "drop", "impute"}
+            What to do with rows that have a missing value: stop; leave them out, which is right where values are
+            missing completely at random; or keep them for a fit that weighs what they may be (fractional imputation),
+            which is right where what is missing depends on observed values only (missing at random).
         given : sequence of str, optional
             Columns of covariates, which must be numbers.
         cluster : str, optional
@@ -144,7 +146,8 @@ class Dataset:
     def digest(self) -> str:
         """A fingerprint of the rows, their weights and the columns' names."""
         found = sha256("\n".join(self.columns).encode())
-        for part in (self.rows.astype(np.int64), self.counts, self.observations, self.given, self.cluster):
+        parts = (self.rows.astype(np.int64), self.counts, self.observations, self.given, self.cluster, self.observed)
+        for part in parts:
             found.update(b"" if part is None else np.ascontiguousarray(part).tobytes())
         return found.hexdigest()
 
@@ -204,18 +207,20 @@ class Dataset:
         early = np.argsort(self.first, kind="stable")  # so that of equal rows the first one is kept
         each = None if self.repeats is None else (self.counts / self.repeats)[early]
         part = [self.rows[early, j] for j in order]
+        if self.observed is not None:
+            part = [np.where(self.observed[early, j], codes, MISSING) for j, codes in zip(order, part, strict=True)]
         lines = [*([] if self.given is None else self.given.T), *([] if self.cluster is None else [self.cluster])]
         extra = np.stack(lines)[:, early] if lines else None
         found = condense(part, self.first[early], self.observations[early], each, extra=extra)
         counts = found.repeats if found.weights is None else found.repeats * found.weights
         repeats = None if found.weights is None else found.repeats
-        rows = found.columns.T.astype(self.rows.dtype)
+        rows, observed = _filled(np.ascontiguousarray(found.columns.T))
         q = 0 if self.given is None else self.given.shape[1]
         given = None if found.extra is None or not q else np.ascontiguousarray(found.extra[:q].T)
         cluster = None if found.extra is None or self.cluster is None else found.extra[-1].astype(np.int64)
         return replace(
-            self, rows=rows, counts=counts, columns=tuple(columns), first=found.first, repeats=repeats, given=given,
-            cluster=cluster,
+            self, rows=rows.astype(self.rows.dtype), counts=counts, columns=tuple(columns), first=found.first,
+            repeats=repeats, given=given, cluster=cluster, observed=observed,
         )  # fmt: skip
 
     def in_order(self, names: Sequence[str]) -> Dataset:
@@ -247,7 +252,9 @@ def of_tally(tally: Tally | None, source: str, reading: Reading) -> Dataset:
     weights, dropped = tally.weights, tally.dropped
     if weights is not None and (weights == np.round(weights)).all():  # frequencies
         tally, weights = tally.without_weights(), None
-    rows = np.ascontiguousarray(tally.columns.T)
+    rows, observed = _filled(np.ascontiguousarray(tally.columns.T))
+    if observed is not None:
+        _require_seen(observed, reading.columns)
     if rows.size <= MANY_CELLS:
         rows = rows.astype(np.int64)
     counts = tally.repeats if weights is None else tally.repeats * weights
@@ -256,5 +263,19 @@ def of_tally(tally: Tally | None, source: str, reading: Reading) -> Dataset:
     return Dataset(
         rows, counts, names, tally.first, dropped, source, repeats, reading.named, reading.notes,
         given=None if extra is None or not q else np.ascontiguousarray(extra[:q].T), given_columns=reading.given,
-        cluster=None if extra is None or reading.cluster is None else extra[-1].astype(np.int64),
+        cluster=None if extra is None or reading.cluster is None else extra[-1].astype(np.int64), observed=observed,
     )  # fmt: skip
+
+
+def _filled(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Rows with a value that occurs in the column in place of missing ones, and where values were observed."""
+    absent = rows == MISSING
+    if not absent.any():
+        return rows, None
+    lowest = np.where(absent, np.iinfo(np.int64).max, rows.astype(np.int64)).min(axis=0)
+    return np.where(absent, lowest, rows.astype(np.int64)), ~absent
+
+
+def _require_seen(observed: np.ndarray, columns: Sequence[str]) -> None:
+    for j in np.flatnonzero(~observed.any(axis=0))[:1]:
+        raise DataError(f"column '{columns[j]}' has no value in any row. What to do: leave it out (columns=[...]).")

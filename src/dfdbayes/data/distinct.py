@@ -75,7 +75,7 @@ def condense(
     """The distinct ones among rows given by column; ``first`` must be increasing among equal rows."""
     more = [*([] if extra is None else extra), *([] if weights is None else [weights])]
     codes = [*columns, *(np.unique(part, return_inverse=True)[1] for part in more)]
-    key, size = _keys(codes)
+    key, size = keys(codes)
     if size <= max(4 * len(key), 2**16):
         summed = np.bincount(key, weights=repeats, minlength=size)
         place = np.empty(size, dtype=np.int64)
@@ -132,7 +132,7 @@ class Tallies:
         return self._parts[0] if self._parts else None
 
 
-def _keys(columns: Sequence[np.ndarray]) -> tuple[Int[np.ndarray, " n"], int]:
+def keys(columns: Sequence[np.ndarray]) -> tuple[Int[np.ndarray, " n"], int]:
     """One integer a row, ordered as the rows are, and a bound above all of them."""
     key, size = np.zeros(len(columns[0]), dtype=np.int64), 1
     if not len(key):

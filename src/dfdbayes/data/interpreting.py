@@ -15,6 +15,9 @@ from .distinct import Tally, condense
 from .domain import Domain
 from .reading import CHUNK, Columns, Memory, Table, unmasked
 
+MISSING = np.iinfo(np.int32).min  # stands for a missing entry until rows are distinct
+HANDLED = ("refuse", "drop", "impute")
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -54,8 +57,8 @@ class Reading:
         given: Sequence[str] = (),
         cluster: str | None = None,
     ) -> Reading:
-        if missing not in ("refuse", "drop"):
-            raise SettingError(f"missing must be 'refuse' or 'drop', not {missing!r}")
+        if missing not in HANDLED:
+            raise SettingError(f"missing must be 'refuse', 'drop' or 'impute', not {missing!r}")
         if weights is not None and table.frequencies is not None:
             raise SettingError("the data are {value: count} and hold their own weights; leave out weights=")
         weights = table.frequencies if weights is None else weights
@@ -108,12 +111,7 @@ class Reading:
     def tally(self, chunk: Columns, start: int) -> Tally:
         """The distinct rows of a chunk whose first row is number ``start`` of the table (from 0)."""
         total = len(chunk[self.columns[0]])
-        kept = np.ones(total, bool)
-        for name in self._complete:
-            if not np.issubdtype(chunk[name].dtype, np.integer):
-                kept &= ~np.asarray(pd.isna(chunk[name]))
-        if not kept.all() and self.missing == "refuse":
-            self._refuse_missing(chunk, start, int(total - kept.sum()), total)
+        kept = self._usable(chunk, start, total)
         weights = self._weights_of(chunk, start, total)
         used = kept if weights is None else kept & (weights > 0)
         everything = used.all()
@@ -126,9 +124,24 @@ class Reading:
         extra = self._extra(chunk, where, start)
         return condense(codes, start + where, None, each, total, int(total - kept.sum()), extra)
 
+    def _usable(self, chunk: Columns, start: int, total: int) -> np.ndarray:
+        """Rows that are not left out for what they lack: those that have everything, or anything at all to go by."""
+        none, d = np.zeros(total, bool), len(self.columns)
+        columns = [chunk[name] for name in self._complete]
+        absent = [none if np.issubdtype(c.dtype, np.integer) else np.asarray(pd.isna(c)) for c in columns]
+        kept = ~np.any(absent, axis=0)
+        if self.missing == "impute":
+            beside = np.any([none, *absent[d:]], axis=0)
+            if beside.any():
+                self._refuse_missing(chunk, start, int(beside.sum()), total, self._complete[d:])
+            return ~np.all(absent[:d], axis=0)
+        if not kept.all() and self.missing == "refuse":
+            self._refuse_missing(chunk, start, int(total - kept.sum()), total, self._complete)
+        return kept
+
     @property
     def _complete(self) -> tuple[str, ...]:
-        """The columns in which nothing may be missing."""
+        """The columns in which nothing may be missing, unless entries are imputed."""
         return self.columns + self.given + (() if self.cluster is None else (self.cluster,))
 
     def _extra(self, chunk: Columns, where: np.ndarray, start: int) -> np.ndarray | None:
@@ -150,7 +163,13 @@ class Reading:
 
     def _codes(self, column: np.ndarray, name: str, j: int, where: np.ndarray) -> np.ndarray:
         coordinate = self.domain.coordinate(j) if self.domain is not None else None
-        return _as_integers(column, name, where, coordinate, "" if self.whole else "at least ")
+        least = "" if self.whole else "at least "
+        absent = np.asarray(pd.isna(column)) if self.missing == "impute" else np.zeros(len(column), bool)
+        if not absent.any():
+            return _as_integers(column, name, where, coordinate, least)
+        codes = np.full(len(column), MISSING, dtype=np.int64)
+        codes[~absent] = _as_integers(column[~absent], name, where[~absent], coordinate, least)
+        return codes
 
     def _weights_of(self, chunk: Columns, start: int, total: int) -> np.ndarray | None:
         if self.weights is None:
@@ -162,13 +181,22 @@ class Reading:
             raise DataError(f"there are {len(self.weights)} weights for more than {start + len(part)} rows")
         return _as_weights(part, "weights", start)
 
-    def _refuse_missing(self, chunk: Columns, start: int, dropped: int, total: int) -> None:
-        absent = np.stack([np.asarray(pd.isna(chunk[name])) for name in self._complete], axis=1)
+    def _refuse_missing(
+        self, chunk: Columns, start: int, affected: int, total: int, columns: tuple[str, ...]
+    ) -> None:
+        absent = np.stack([np.asarray(pd.isna(chunk[name])) for name in columns], axis=1)
         i, j = np.argwhere(absent)[0]
         of = f"of {total} rows" if self.whole else f"of the {total} rows from row {start + 1} on"
+        told = f"{affected} {of} have missing values (first: row {start + i + 1}, column '{columns[j]}')."
+        if self.missing == "impute":
+            raise DataError(
+                f"{told} Entries of the modelled columns are imputed, covariates and clusters are not. What to do: leave "
+                "those rows out of the data, or make the covariate a column of the model."
+            )
         raise DataError(
-            f"{dropped} {of} have missing values (first: row {start + i + 1}, column '{self._complete[j]}'). "
-            "Pass missing='drop' (on the command line: --missing drop) to leave them out."
+            f"{told} What to do: missing='impute' (--missing impute) weighs what the missing entries may be, which is "
+            "right where they are missing at random given the observed ones; missing='drop' (--missing drop) leaves "
+            "those rows out, which is right only where they are missing completely at random."
         )
 
 

@@ -26,7 +26,8 @@ from ..inference import sampling
 from ..inference.calibration import Calibration, calibrate
 from ..inference.diagnostics import bounds_of, require_finite, require_in_basin, warnings_of
 from ..inference.edges import beyond, clipped
-from ..inference.minimise import Minimum, Outcome, minimise, require
+from ..inference.imputation import begun, described, settled
+from ..inference.minimise import Minimum, Outcome, interior, minimise, require
 from ..inference.objective import Objective
 from ..inference.posterior import named_draws, posterior, where_taken
 from ..inference.resampling import Bootstrap
@@ -98,7 +99,9 @@ def fit(
     model : AbstractModel or str
         For example ``dfd.models.ConwayMaxwellPoisson()``, a `Model` of your own, or a short name such as ``"cmp"``.
     data
-        Anything `Dataset.of` reads; ``columns``, ``weights`` and ``missing`` are passed to it.
+        Anything `Dataset.of` reads; ``columns``, ``weights`` and ``missing`` are passed to it. Rows with missing values
+        are refused, or left out with ``missing="drop"``, or kept with ``missing="impute"``: what they may be is weighed
+        by how likely the model finds it (fractional imputation), which is right where values are missing at random.
     formula : str, optional
         A regression: ``"visits ~ age + C(clinic) + offset(log(days))"`` for the mean of counts, the probability of a
         binary column, or the first parameter of another model; ``"~ group"`` for the intercepts of a network, whose
@@ -193,6 +196,8 @@ def fit(
         found = Fit(
             made, objective.data, minimum, weight, groups, _settings(objective, minimum, weight, plan, drawn),
             tuple(map(str, told)), {"seconds": clock.seconds, "compiling": clock.compiling}, versions(), objective.loss,
+            imputation=described(objective, minimum.vector),
+            incomplete=None if objective.incomplete is None else objective.incomplete.observed,
         )  # fmt: skip
     if check:
         with clock.stage("check"):
@@ -210,7 +215,7 @@ def _inferred(
     with clock.stage("tabulate"):
         objective = _tabulate(source, made, plan, shown)
     with clock.stage("minimise"):
-        minimum = minimise(objective)
+        objective, minimum = _minimised(objective)
         if plan.needs_minimum:
             require(minimum, objective)
         if plan.inside and minimum.outcome is Outcome.BOUNDARY:
@@ -219,9 +224,22 @@ def _inferred(
     with keeping(checkpoint, lambda: _identity(objective, minimum, plan), resume) as kept:
         with clock.stage("calibrate"):
             weight = _calibrate(backend, wide, around, plan, kept, shown)
+            if weight.curvature is not None:
+                centre = np.asarray(wide.space.from_y(weight.curvature.centre))
+                objective, wide = objective.imputed_at(centre), wide.imputed_at(centre)
         with clock.stage("sample"):
             drawn, theta = _sample(wide, around, weight, plan, kept, shown)
     return objective, minimum, weight, drawn, theta
+
+
+def _minimised(objective: Objective) -> tuple[Objective, Minimum]:
+    """The minimum; where entries are missing, at shares of their completions that agree with it and the prior."""
+    minimum = minimise(objective)
+    if objective.incomplete is None:
+        return objective, minimum
+    space = objective.space
+    objective, at = settled(objective, 1.0, minimum, space.to_y(interior(space, minimum.vector)))
+    return objective, minimise(objective, np.asarray(space.from_y(at)))
 
 
 def _read(
@@ -276,7 +294,10 @@ def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress)
     units = None
     if plan.needs_units:
         units = resamplings.chosen(plan.resampling, model, source.data).units(model, source.data)
-    objective = source.objective(model, plan.loss, units)
+    if source.data.observed is None:
+        objective = source.objective(model, plan.loss, units)
+    else:
+        objective = begun(model, source.data, plan.loss, units, plan.seed)
     _ = objective.own_weights
     cells = min(sum(leaf.size for leaf in jax.tree.leaves(objective.table)), objective.data.rows.size)
     sampler, rows = plan.sampler, len(objective.data.rows)

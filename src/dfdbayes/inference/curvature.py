@@ -25,7 +25,8 @@ from scipy import linalg
 
 from ..errors import MinimiserError
 from ..models.parameters import Space
-from .minimise import Minimum, evaluate, interior, mode, prior_at_y
+from .imputation import settled
+from .minimise import Minimum, evaluate, interior, prior_at_y
 from .objective import Objective
 
 ROUNDS = 8  # of mode and weight in turn; three are enough as a rule
@@ -34,6 +35,7 @@ FLAT = 1e-3  # least curvature of the loss in a direction, as a share of the pos
 SHRINK = 2.0  # times parameters per unit: how far weights of directions move to their median
 MOST = 0.9  # of that, at most; from there on to their mean, which does not depend on how uneven they are by chance
 CAP = 1.5  # times the common weight, at most, that a direction may have; less where there are many
+KEPT = 0.02  # of the information in a direction, at least, that missing entries leave
 MANY = 20.0  # units for each parameter from which weights that may differ are trusted the more
 
 
@@ -111,7 +113,7 @@ def curvature(objective: Objective, minimum: Minimum) -> Curvature:
     space = objective.space
     beta, centre = 1.0, space.to_y(interior(space, minimum.vector))
     for _ in range(ROUNDS):
-        centre = mode(objective, beta, minimum, centre)
+        objective, centre = settled(objective, beta, minimum, centre)
         _, gradient, hessian, _ = evaluate(objective, centre)
         _, force, bend = prior_at_y(space, centre)
         slope, _ = space.slopes_of_y(centre)
@@ -123,6 +125,8 @@ def curvature(objective: Objective, minimum: Minimum) -> Curvature:
         size, total, squares = objective.moments(space.from_y(centre))
         about = (squares - np.outer(total, total) / size) * size / max(size - 1.0, 1.0)
         squares, apart = slope[:, None] * about * slope, space.size < size
+        if objective.incomplete is not None:
+            squares = _widened(squares, hessian, slope[:, None] * objective.moved(space.from_y(centre)) * slope)
         hessian, across, ratios = _directions(hessian, squares, beta, -bend, apart)
         shrink = min(MOST, SHRINK * space.size / size)
         ratios = (1.0 - shrink) * ratios + shrink * (np.mean(ratios) if shrink == MOST else np.median(ratios))
@@ -136,6 +140,19 @@ def curvature(objective: Objective, minimum: Minimum) -> Curvature:
     pull = (pushed * weights) @ (across.T @ gradient)
     tilt = pull - beta * stretch.T @ gradient
     return Curvature(beta, centre, stretch, tilt, information, -bend, pull, force, weights)
+
+
+def _widened(squares: np.ndarray, hessian: np.ndarray, moved: np.ndarray) -> np.ndarray:
+    """J as it would be if the loss were as curved as an estimating equation whose shares of completions move.
+
+    The estimator's covariance is A^-1 J A^-T with A = H + ``moved``, and this is H A^-1 J A^-T H.
+    """
+    root, inverse = _root(hessian, 1e-8)
+    kept = np.eye(len(hessian)) + inverse @ moved @ inverse.T
+    least = float(linalg.eigvalsh(0.5 * (kept + kept.T))[0])
+    kept += max(0.0, KEPT - least) * np.eye(len(hessian))
+    across = root @ linalg.solve(kept, inverse)
+    return across @ squares @ across.T
 
 
 def _directions(

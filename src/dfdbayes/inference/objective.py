@@ -22,6 +22,7 @@ from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
 from ..models.parameters import Space, Theta
 from ..models.tables import Prepared, SecondOrder
+from .incomplete import COMPLETED, Incomplete, scores
 
 OnHost = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -156,6 +157,8 @@ class Objective:
         What weights and resamples are of: the distinct rows by default.
     coordinates : Space, optional
         The parameters with supports and priors other than the model's own.
+    incomplete : Incomplete, optional
+        Where entries are missing: the observed rows that the data complete, each shared among its completions.
 
     Examples
     --------
@@ -170,6 +173,7 @@ class Objective:
     loss: AbstractLoss
     resampled: Units | None = None
     coordinates: Space | None = None
+    incomplete: Incomplete | None = None
 
     @property
     def space(self) -> Space:
@@ -180,6 +184,21 @@ class Objective:
         """The same loss with other supports and priors; nothing is prepared or compiled anew for it."""
         made = copy.copy(self)
         object.__setattr__(made, "coordinates", space)
+        return made
+
+    def imputed_at(self, theta: Any) -> Objective:
+        """The same loss with missing entries weighed as the model has them at ``theta``; nothing is prepared anew."""
+        if self.incomplete is None:
+            return self
+        _ = self._prepared
+        made, incomplete = copy.copy(self), self.incomplete.at(self.model, self.model.space.flatten(theta))
+        data = replace(self.data, counts=incomplete.counts)
+        units = Units(COMPLETED, data.counts, data.counts)
+        parts = {"incomplete": incomplete, "data": data, "resampled": units}
+        for name, value in (parts | {"sites": replace(self.sites, data=data, units=units)}).items():
+            object.__setattr__(made, name, value)
+        for name in ("units", "own_weights"):
+            made.__dict__.pop(name, None)
         return made
 
     @cached_property
@@ -350,9 +369,18 @@ class Objective:
         """Of the gradients of single observations: how many there are, their sum, and the sum of their squares."""
         if self._prepared.moments is not None:
             return self._prepared.moments(np.asarray(self.model.space.flatten(theta)))
+        if self.incomplete is not None:
+            return self.incomplete.moments(self.unit_gradients(theta))
         lines = self.unit_gradients(theta) * self.units.each[:, None]
         weighted = lines * self.units.observations[:, None]
         return float(self.units.observations.sum()), weighted.sum(axis=0), weighted.T @ lines
+
+    def moved(self, theta: Any) -> Float[np.ndarray, "p p"]:
+        """How the gradient changes because the shares of completions do; nothing where no entry is missing."""
+        if self.incomplete is None:
+            return np.zeros((self.model.space.size,) * 2)
+        flat = np.asarray(self.model.space.flatten(theta))
+        return self.incomplete.moved(self.unit_gradients(flat), scores(self.model, flat, self.data))
 
     def values(self, thetas: np.ndarray) -> Float[np.ndarray, " b"]:
         """D_n at many parameters, on the full data."""

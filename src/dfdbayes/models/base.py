@@ -59,6 +59,13 @@ class AbstractModel(ABC):
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
         """Log of the unnormalised mass of one row."""
 
+    def log_masses(
+        self, theta: Float[Array, " p"], rows: Float[Array, "u d"], given: Float[Array, "u q"] | None = None
+    ) -> Float[Array, " u"]:
+        """`log_mass_at` of many rows, at a flat vector of parameters; with covariates where the model has some."""
+        named = self.space.unflatten(theta)
+        return jax.vmap(lambda x: self.log_mass_at(named, x))(rows)
+
     @abstractmethod
     def with_space(self, space: Space) -> Self:
         """The same model with parameters of the same names and shapes."""

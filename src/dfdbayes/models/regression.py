@@ -22,7 +22,7 @@ from ..data.formulas import INTERCEPT, Design, Observed
 from ..data.sites import Sites
 from ..errors import ModelError
 from .base import AbstractModel, Row
-from .families import AbstractFamily, BinaryFamily, CountFamily, Linked, Rows, off_link, on_link
+from .families import AbstractFamily, BinaryFamily, CountFamily, Linked, Rows, off_link, on_link, over_rows
 from .graphs import Graph
 from .network import Pairwise
 from .pairwise_regression import PairwiseRegressionTable
@@ -131,6 +131,13 @@ class Regression(AbstractModel):
 
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
         raise ModelError("a regression has a mass function for each row of covariates, not one for all")
+
+    def log_masses(
+        self, theta: Float[Array, " p"], rows: Float[Array, "u d"], given: Float[Array, "u q"] | None = None
+    ) -> Float[Array, " u"]:
+        assert given is not None
+        parameters = self.of_rows(self.space.unflatten(theta), given)
+        return over_rows(self.family.log_mass_at, parameters, len(rows), self.family.ranks, rows)
 
     def start(self, data: Dataset) -> dict[str, Any]:
         return dict(self.begin)

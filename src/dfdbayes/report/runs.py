@@ -103,7 +103,8 @@ def again(earlier: Fit) -> dict[str, Any]:
     """The data of an earlier fit as `fit` takes them: columns, weights and clusters are part of a `Dataset` by now."""
     if isinstance(earlier.model, Regression):
         return {"data": earlier.model.observed.frame, "weights": earlier.model.observed.weights}
-    return {"data": earlier.data, "columns": None, "weights": None}
+    whole = earlier.data if earlier.incomplete is None else earlier.incomplete
+    return {"data": whole, "columns": None, "weights": None}
 
 
 def rerun_settings(folder: Path, about: Mapping[str, Any], model: str | None) -> tuple[Fit, dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -21,6 +21,7 @@ from ..errors import ModelError, SettingError
 from ..inference.calibration import Calibration
 from ..inference.curvature import Curvature
 from ..inference.edges import projected
+from ..inference.imputation import Imputation
 from ..inference.minimise import Minimum, Outcome
 from ..inference.mixing import entries_of
 from ..losses.base import AbstractLoss
@@ -31,7 +32,7 @@ from .predictive import Predictive, parameters_of, replicate
 from .regression import effects, predictions, residuals, second_opinion
 from .selection import evidence_table
 from .summary import summarised
-from .tree import LINE, tree_of
+from .tree import LINE, data_table, tree_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -78,6 +79,11 @@ class Fit:
         The 95 % intervals at beta = 1.
     missing : tuple of str
         What a loaded fit lacks, because a file cannot hold it: "model", "loss", "prior of rate".
+    imputation : Imputation or None
+        Where entries of the data were missing and imputed: how many, and what share of each parameter's information is
+        missing. ``data`` are then the completions with their shares.
+    incomplete : Dataset or None
+        The data as they were read, where entries are missing.
     """
 
     model: AbstractModel | None
@@ -93,6 +99,8 @@ class Fit:
     checks: Checks | None = None
     uncalibrated: pd.DataFrame | None = None
     missing: tuple[str, ...] = ()
+    imputation: Imputation | None = None
+    incomplete: Dataset | None = None
 
     @property
     def beta(self) -> float:
@@ -349,6 +357,8 @@ class Fit:
             axes = {0: (), 1: ("parameter",), 2: ("parameter", "other")}
             parts = {field.name: np.asarray(getattr(shape, field.name)) for field in fields(Curvature)}
             groups["curvature"] = Table.of({name: (axes[a.ndim], a) for name, a in parts.items()})
+        if self.incomplete is not None:
+            groups["incomplete_data"] = data_table(self.incomplete)
         observed: dict[str, Any] | None = None
         if isinstance(self.model, Regression):
             arrays, observed = self.model.observed.plain()
@@ -357,6 +367,7 @@ class Fit:
             "regression": observed,
             "checks": None if self.checks is None else self.checks.plain(),
             "uncalibrated": None if self.uncalibrated is None else self.uncalibrated.to_dict(orient="list"),
+            "imputation": None if self.imputation is None else asdict(self.imputation),
         }
         return netcdf(groups, dfdbayes=json.dumps(self._description() | kept))
 
@@ -413,6 +424,7 @@ class Fit:
             "parameters": {str(name): row.to_dict() for name, row in table.iterrows()},
             "calibration": about["calibration"] | {"outcomes": self.calibration.tally},
             "minimum": {k: about["minimum"][k] for k in ("theta", "value", "gradient_norm", "outcome")},
+            "imputation": None if self.imputation is None else asdict(self.imputation),
             "settings": self.settings,
             "warnings": list(self.warnings),
             "timings": self.timings,

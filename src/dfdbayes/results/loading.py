@@ -17,6 +17,7 @@ from ..data.formulas import Design, Observed, parse
 from ..errors import DataError, ModelError
 from ..inference.calibration import Calibration
 from ..inference.curvature import Curvature
+from ..inference.imputation import Imputation
 from ..inference.minimise import Minimum, Outcome
 from ..inference.mixing import entries_of
 from ..models import priors
@@ -86,24 +87,32 @@ def _curvature(tree: xr.DataTree) -> Curvature | None:
     return Curvature(**parts | {"beta": float(parts["beta"])})
 
 
+def _data(kept: xr.Dataset, about: dict[str, Any]) -> Dataset:
+    repeats = kept["observations"].values if "observations" in kept else kept["counts"].values
+    return Dataset(
+        rows=kept["rows"].values.astype(np.int64),
+        counts=kept["counts"].values,
+        columns=tuple(about["columns"]),
+        first=kept["first"].values,
+        dropped=about["dropped"],
+        source=about["source"],
+        named=about["named"],
+        notes=tuple(about["notes"]),
+        given=kept["given"].values if "given" in kept else None,
+        given_columns=tuple(about["given"]),
+        cluster=kept["cluster"].values.astype(np.int64) if "cluster" in kept else None,
+        repeats=None if np.array_equal(repeats, kept["counts"].values) else repeats,
+        observed=kept["observed"].values.astype(bool) if "observed" in kept else None,
+    )
+
+
 def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | None) -> Fit:
     settings = about["settings"]
-    observed = tree["observed_data"].to_dataset()
-    repeats = observed["observations"].values if "observations" in observed else observed["counts"].values
-    data = Dataset(
-        rows=observed["rows"].values.astype(np.int64),
-        counts=observed["counts"].values,
-        columns=tuple(about["data"]["columns"]),
-        first=observed["first"].values,
-        dropped=about["data"]["dropped"],
-        source=about["data"]["source"],
-        named=about["data"]["named"],
-        notes=tuple(about["data"]["notes"]),
-        given=observed["given"].values if "given" in observed else None,
-        given_columns=tuple(about["data"]["given"]),
-        cluster=observed["cluster"].values.astype(np.int64) if "cluster" in observed else None,
-        repeats=None if np.array_equal(repeats, observed["counts"].values) else repeats,
-    )
+    data = _data(tree["observed_data"].to_dataset(), about["data"])
+    incomplete = None
+    if "incomplete_data" in tree:
+        incomplete = _data(tree["incomplete_data"].to_dataset(), about["data"])
+        del tree["incomplete_data"]
     lost = [f"prior of {name}" for name, plain in settings["prior_arguments"].items() if plain is None]
     if model is None:
         try:
@@ -167,4 +176,6 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
         None if about["checks"] is None else Checks.of_plain(about["checks"]),
         None if about["uncalibrated"] is None else pd.DataFrame(about["uncalibrated"], index=names),
         tuple(lost),
+        None if about.get("imputation") is None else Imputation(**about["imputation"]),
+        incomplete,
     )

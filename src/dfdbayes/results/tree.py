@@ -28,7 +28,12 @@ def assemble(
     """Draws, those of the whole line if others, sampler statistics and the data, with the user's names."""
     groups = {"posterior": named, LINE: line or {}, "sample_stats": stats}
     found = {title: drawn(arrays, labels) for title, arrays in groups.items() if arrays}
-    found["observed_data"] = Table.of(
+    return found | {"observed_data": data_table(data)}
+
+
+def data_table(data: Dataset) -> Table:
+    """Distinct rows with all that belongs to them."""
+    return Table.of(
         {
             "rows": (("distinct", "column"), data.rows),
             "counts": (("distinct",), data.counts),
@@ -36,10 +41,10 @@ def assemble(
             "first": (("distinct",), data.first),
         }
         | ({} if data.given is None else {"given": (("distinct", "covariate"), data.given)})
-        | ({} if data.cluster is None else {"cluster": (("distinct",), data.cluster)}),
+        | ({} if data.cluster is None else {"cluster": (("distinct",), data.cluster)})
+        | ({} if data.observed is None else {"observed": (("distinct", "column"), data.observed.astype(np.int8))}),
         {"column": list(data.columns)},
     )
-    return found
 
 
 def drawn(arrays: Mapping[str, np.ndarray], entries: Mapping[str, tuple[str, ...]]) -> Table:

@@ -1,0 +1,240 @@
+"""Fits with missing entries: completions and parameters that agree with each other, and what was lost.
+
+Shares of completions follow from the parameters and the parameters from the shares. Both are settled together: by
+minimising at fixed shares in turn, as the EM algorithm does, and close to the solution by Newton's method on the
+estimating equation, whose derivative is the Hessian at fixed shares plus what the shares do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..data.completions import listable, listed, of_rows, values_of
+from ..data.dataset import Dataset
+from ..data.sites import Units
+from ..errors import DataError, MinimiserError, ModelError
+from ..losses.base import AbstractLoss
+from ..models.base import AbstractModel
+from . import newton
+from .incomplete import COMPLETED, Incomplete, log_masses, scores
+from .minimise import ENOUGH, Minimum, evaluate, first_guess, minimise, mode
+from .objective import Objective
+
+ALTERNATIONS = 3  # minimisations at fixed shares before Newton's method
+MOST_STEPS = 60
+DRAWN = 64  # completions of a row that lacks many entries,
+SWEEPS = 60  # and how many times its missing entries are drawn anew before they count
+
+
+@dataclass(frozen=True)
+class Imputation:
+    """What was missing, and what that cost.
+
+    Attributes
+    ----------
+    entries : int
+        Missing entries.
+    rows : int
+        Observations that lack any.
+    by_column : dict
+        The share of observations in which each column is missing.
+    drawn : int
+        Observations that lack so many entries that their completions were drawn rather than listed.
+    lost : dict
+        By parameter, the share of its information that is missing: one minus the variance that the estimate would have
+        had with complete data over the one it has.
+    """
+
+    entries: int
+    rows: int
+    by_column: dict[str, float]
+    drawn: int
+    lost: dict[str, float]
+
+    def __str__(self) -> str:
+        worst = max(self.lost, key=lambda name: self.lost[name])
+        least, most = min(self.lost.values()), max(self.lost.values())
+        return (
+            f"{self.entries} missing entries in {self.rows} observations were weighed by how likely the model finds each "
+            f"value (fractional imputation; right where values are missing at random); of what complete data would "
+            f"have told, {least:.0%} to {most:.0%} is missing, most for {worst}"
+        )
+
+
+def begun(model: AbstractModel, data: Dataset, loss: AbstractLoss, units: Units | None, seed: int) -> Objective:
+    """The loss on the completions of data with missing entries, shares settled for a first guess."""
+    assert data.observed is not None
+    if any(coordinate.kind == "integers" for coordinate, _ in model.domain.runs):
+        raise ModelError("missing values of a model on all integers cannot be imputed; use missing='drop'")
+    if not loss.separable:
+        raise ModelError(
+            f"missing values are imputed for losses that are sums over rows, which {loss.name} is not. What to do: use "
+            "loss='ratio', 'pseudo' or 'dfd', or missing='drop'."
+        )
+    whole = Units("rows", data.counts, data.observations) if units is None else units
+    inside = listable(data, model.domain)
+    rows, owner = listed(data, model.domain, np.flatnonzero(inside))
+    parts = [(rows, owner, np.zeros(len(owner)))]
+    rest = np.flatnonzero(~inside)
+    if not len(rest):
+        return _objective(model, data, loss, whole, parts)
+    if not inside.any():
+        raise DataError(
+            "every row lacks so many entries that its completions cannot be listed: too little was observed together. "
+            "What to do: fewer columns (columns=[...]), or rows that are more nearly complete."
+        )
+    some = _objective(model, data.at(np.flatnonzero(inside)), loss, None, [_renumbered(parts[0], inside)])
+    at = np.asarray(settled(some, 1.0, minimise(some), _first(some))[1])
+    parts.append(_drawn(model, np.asarray(some.space.from_y(at)), data, rest, seed))
+    return _objective(model, data, loss, whole, parts)
+
+
+def _renumbered(part: tuple[np.ndarray, ...], inside: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Completions of some rows, numbered among these."""
+    rows, owner, base = part
+    return rows, (np.cumsum(inside) - 1)[owner], base
+
+
+def _objective(
+    model: AbstractModel, data: Dataset, loss: AbstractLoss, units: Units | None, parts: list[Any]
+) -> Objective:
+    whole = Units("rows", data.counts, data.observations) if units is None else units
+    incomplete = Incomplete.of(data, whole, of_rows(data, parts))
+    complete = incomplete.completions.data
+    own = Units(COMPLETED, complete.counts, complete.counts)
+    made = Objective(model, complete, loss, own, incomplete=incomplete)
+    return made.imputed_at(_guess(made))
+
+
+def _guess(objective: Objective) -> np.ndarray:
+    return np.asarray(objective.space.flatten(first_guess(objective)))
+
+
+def _first(objective: Objective) -> np.ndarray:
+    return np.asarray(objective.space.to_y(_guess(objective)))
+
+
+def settled(objective: Objective, beta: float, around: Minimum, y: np.ndarray) -> tuple[Objective, np.ndarray]:
+    """The mode of beta D - log pi in the minimiser's coordinates, missing entries weighed as the model has them there.
+
+    Where nothing is missing, the mode alone.
+    """
+    if objective.incomplete is None:
+        return objective, mode(objective, beta, around, y)
+    space = objective.space
+    lower, upper = np.sort(space.to_y(np.stack([around.lower, around.upper])), axis=0)
+    for _ in range(ALTERNATIONS):
+        objective = objective.imputed_at(space.from_y(y))
+        y = mode(objective, beta, around, y)
+    aim, size = ENOUGH * objective.size, np.inf
+    for _ in range(MOST_STEPS):
+        objective = objective.imputed_at(space.from_y(y))
+        _, gradient, hessian, steep = evaluate(objective, y, beta)
+        free = np.flatnonzero(newton.free_of(y, gradient, lower, upper))
+        before, size = size, float(np.linalg.norm((gradient / steep)[free]))
+        if size <= aim:
+            return objective, y
+        if not size < before:  # too far for Newton's method
+            y, size = mode(objective, beta, around, y), np.inf
+            continue
+        slope = space.slopes_of_y(y)[0]
+        full = hessian + beta * slope[:, None] * objective.moved(space.from_y(y)) * slope
+        move = np.zeros_like(y)
+        move[free] = np.linalg.lstsq(full[np.ix_(free, free)], gradient[free], rcond=None)[0]
+        y = np.clip(y - move, lower, upper)
+    raise MinimiserError(
+        "parameters and missing entries do not settle: too little was observed for this model. What to do: leave out "
+        "columns that are mostly missing, use a simpler model or a tighter prior, or missing='drop'."
+    )
+
+
+def lost(objective: Objective, theta: Any) -> Float[np.ndarray, " p"]:
+    """By parameter, the share of its information that is missing, at parameters that agree with the shares."""
+    assert objective.incomplete is not None
+    flat = np.asarray(objective.model.space.flatten(theta))
+    hessian, lines = objective.hessian(flat), objective.unit_gradients(flat)
+    _, total, squares = objective.incomplete.moments(lines)
+    full = hessian + objective.incomplete.moved(lines, scores(objective.model, flat, objective.data))
+    has = _sandwich(full, squares)
+    had = _sandwich(hessian, objective.incomplete.complete_squares(lines))
+    return np.clip(1.0 - np.diag(had) / np.maximum(np.diag(has), 1e-300), 0.0, 1.0)
+
+
+def _sandwich(derivative: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    inverse = np.linalg.pinv(derivative, rcond=1e-12)
+    return inverse @ squares @ inverse.T
+
+
+def described(objective: Objective, theta: Any) -> Imputation | None:
+    """What was missing and what that cost; None where nothing was."""
+    if objective.incomplete is None:
+        return None
+    data, completions = objective.incomplete.observed, objective.incomplete.completions
+    assert data.observed is not None
+    number, absent = data.observations, ~data.observed
+    sampled = np.unique(completions.owner[completions.base != 0.0])
+    return Imputation(
+        round(float(number @ absent.sum(axis=1))),
+        round(float(number[absent.any(axis=1)].sum())),
+        dict(zip(data.columns, map(float, number @ absent / number.sum()), strict=True)),
+        round(float(number[sampled].sum())),
+        dict(zip(objective.space.names, map(float, lost(objective, theta)), strict=True)),
+    )
+
+
+# -- rows that lack many entries -----------------------------------------------------------------
+
+
+def _drawn(
+    model: AbstractModel, theta: np.ndarray, data: Dataset, which: np.ndarray, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Completions by Gibbs sampling at ``theta``; elsewhere they are weighed by the ratio of masses."""
+    assert data.observed is not None
+    values = values_of(data, model.domain)
+    longest = max(map(len, values))
+    listed_values = np.array([np.pad(v, (0, longest - len(v)), mode="edge") for v in values], float)
+    allowed = np.array([np.arange(longest) < len(v) for v in values])
+    owner = np.repeat(which, DRAWN)
+    rng = np.random.default_rng([seed, 13])
+    free = ~data.observed[owner]
+    start = np.array(data.rows[owner], float)
+    pick = rng.integers([len(v) for v in values], size=start.shape)
+    start = np.where(free, np.take_along_axis(listed_values.T, pick, axis=0), start)
+    given = None if data.given is None else jnp.asarray(data.given[owner])
+    key = jax.random.key(int(rng.integers(2**31)))
+    inputs = map(jnp.asarray, (start, free, listed_values, allowed))
+    rows = np.asarray(_gibbs(model, SWEEPS, key, jnp.asarray(theta), *inputs, given)).astype(np.int64)
+    chosen = data.at(owner)
+    base = -log_masses(model, theta, Dataset(rows, chosen.counts, data.columns, chosen.first, given=chosen.given))
+    return rows, owner, base
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _gibbs(
+    model: AbstractModel, sweeps: int, key: Array, theta: Array, x: Array, free: Array, values: Array, allowed: Array,
+    given: Array | None,
+) -> Array:  # fmt: skip
+    """Missing entries drawn in turn from their conditional distributions, all rows side by side."""
+
+    def site(carry: tuple[Array, Array], j: Array) -> tuple[tuple[Array, Array], None]:
+        x, key = carry
+
+        def at(value: Array) -> Array:
+            return model.log_masses(theta, x.at[:, j].set(value), given)
+
+        log = jnp.where(allowed[j][:, None], jax.lax.map(at, values[j]), -jnp.inf)
+        chosen = jax.random.categorical(jax.random.fold_in(key, j), log, axis=0)
+        return (x.at[:, j].set(jnp.where(free[:, j], values[j][chosen], x[:, j])), key), None
+
+    def sweep(x: Array, key: Array) -> tuple[Array, None]:
+        (x, _), _ = jax.lax.scan(site, (x, key), jnp.arange(x.shape[1]))
+        return x, None
+
+    return jax.lax.scan(sweep, x, jax.random.split(key, sweeps))[0]
