@@ -259,9 +259,11 @@ def of_tally(tally: Tally | None, source: str, reading: Reading) -> Dataset:
         rows = rows.astype(np.int64)
     counts = tally.repeats if weights is None else tally.repeats * weights
     repeats = None if weights is None else tally.repeats
-    names, extra, q = reading.columns, tally.extra, len(reading.given)
+    names, extra, q, notes = reading.columns, tally.extra, len(reading.given), reading.notes
+    if reading.missing == "impute" and dropped:
+        notes, dropped = (*notes, f"{dropped} row{'s' * (dropped > 1)} without any value left out: nothing is lost"), 0
     return Dataset(
-        rows, counts, names, tally.first, dropped, source, repeats, reading.named, reading.notes,
+        rows, counts, names, tally.first, dropped, source, repeats, reading.named, notes,
         given=None if extra is None or not q else np.ascontiguousarray(extra[:q].T), given_columns=reading.given,
         cluster=None if extra is None or reading.cluster is None else extra[-1].astype(np.int64), observed=observed,
     )  # fmt: skip

@@ -159,8 +159,8 @@ def lost(objective: Objective, theta: Any) -> Float[np.ndarray, " p"]:
     """By parameter, the share of its information that is missing, at parameters that agree with the shares."""
     assert objective.incomplete is not None
     flat = np.asarray(objective.model.space.flatten(theta))
-    hessian, lines = objective.hessian(flat), objective.unit_gradients(flat)
-    _, total, squares = objective.incomplete.moments(lines)
+    hessian, lines = objective.hessian(flat), objective.row_gradients(flat)
+    _, _, squares = objective.moments(flat)
     full = hessian + objective.incomplete.moved(lines, scores(objective.model, flat, objective.data))
     has = _sandwich(full, squares)
     had = _sandwich(hessian, objective.incomplete.complete_squares(lines))

@@ -59,22 +59,20 @@ class Incomplete:
         log = log_masses(model, theta, c.data)[c.row] + c.base
         return replace(self, shares=_shares(c, len(self.observed.rows), log))
 
-    @property
-    def counts(self) -> Float[np.ndarray, " u"]:
-        """How many observations each complete row stands for."""
-        return np.asarray(self.observed.counts @ self.shares)
+    def spread(self, weights: Float[np.ndarray, "*batch v"]) -> Float[np.ndarray, "*batch u"]:
+        """Weights of complete rows from weights of the units."""
+        owner = self.units.owner
+        rows = weights if owner is None else weights[..., owner] * self.observed.counts
+        return np.asarray(rows @ self.shares)
 
-    def moments(self, lines: Float[np.ndarray, "u p"]) -> tuple[float, np.ndarray, np.ndarray]:
-        """Number, sum and sum of squares of the units' gradients, from those of complete rows."""
+    def by_unit(self, lines: Float[np.ndarray, "u p"]) -> Float[np.ndarray, "v p"]:
+        """What each unit of weight 1 has of lines that belong to complete rows."""
         own = self.shares @ lines
         if self.units.owner is None:
-            own = own * self.units.each[:, None]
-        else:
-            whole = np.zeros((len(self.units.weights), own.shape[1]))
-            np.add.at(whole, self.units.owner, own * self.observed.counts[:, None])
-            own = whole
-        weighted = own * self.units.observations[:, None]
-        return float(self.units.observations.sum()), weighted.sum(axis=0), weighted.T @ own
+            return own
+        found = np.zeros((len(self.units.weights), own.shape[1]))
+        np.add.at(found, self.units.owner, own * self.observed.counts[:, None])
+        return found
 
     def moved(self, lines: Float[np.ndarray, "u p"], scores: Float[np.ndarray, "u p"]) -> Float[np.ndarray, "p p"]:
         """How the gradient changes because shares do: the rows' covariances of gradients and scores, summed.
@@ -82,12 +80,12 @@ class Incomplete:
         ``lines`` are the loss's gradients of complete rows, ``scores`` those of their log mass. Added to the Hessian
         at fixed shares it gives the estimating equation's derivative.
         """
-        together = (lines * self.counts[:, None]).T @ scores
+        together = (lines * self.spread(self.units.weights)[:, None]).T @ scores
         return together - ((self.shares @ lines) * self.observed.counts[:, None]).T @ (self.shares @ scores)
 
     def complete_squares(self, lines: Float[np.ndarray, "u p"]) -> Float[np.ndarray, "p p"]:
         """The sum of squared gradients that complete rows would have had."""
-        return (lines * self.counts[:, None]).T @ lines
+        return (lines * self.spread(self.units.weights)[:, None]).T @ lines
 
 
 def _shares(completions: Completions, rows: int, log: Float[np.ndarray, " c"]) -> sparse.csr_matrix:

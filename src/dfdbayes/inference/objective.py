@@ -22,7 +22,7 @@ from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
 from ..models.parameters import Space, Theta
 from ..models.tables import Prepared, SecondOrder
-from .incomplete import COMPLETED, Incomplete, scores
+from .incomplete import Incomplete, scores
 
 OnHost = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -192,13 +192,9 @@ class Objective:
             return self
         _ = self._prepared
         made, incomplete = copy.copy(self), self.incomplete.at(self.model, self.model.space.flatten(theta))
-        data = replace(self.data, counts=incomplete.counts)
-        units = Units(COMPLETED, data.counts, data.counts)
-        parts = {"incomplete": incomplete, "data": data, "resampled": units}
-        for name, value in (parts | {"sites": replace(self.sites, data=data, units=units)}).items():
-            object.__setattr__(made, name, value)
-        for name in ("units", "own_weights"):
-            made.__dict__.pop(name, None)
+        object.__setattr__(made, "incomplete", incomplete)
+        object.__setattr__(made, "data", replace(self.data, counts=incomplete.spread(incomplete.units.weights)))
+        made.__dict__.pop("own_weights", None)
         return made
 
     @cached_property
@@ -221,13 +217,15 @@ class Objective:
     @cached_property
     def units(self) -> Units:
         """What is resampled: distinct rows, classes of such, clusters, or blocks of sites."""
+        if self.incomplete is not None:
+            return self.incomplete.units
         own, classes = self.sites.units, self._prepared.units
         return own if classes is None else replace(own, weights=classes, observations=classes)
 
     @property
     def rowwise(self) -> bool:
         """Whether the units are the distinct rows."""
-        return self.units.kind == ROWS and self._prepared.units is None
+        return self.units.kind == ROWS and self._prepared.units is None and self.incomplete is None
 
     @property
     def elsewhere(self) -> bool:
@@ -253,7 +251,8 @@ class Objective:
 
     def weigh(self, weights: np.ndarray) -> Any:
         """Weights of the loss's terms from weights of the units (or a stack of such)."""
-        return self._prepared.weigh(np.asarray(weights, float))
+        weights = np.asarray(weights, float)
+        return self._prepared.weigh(weights if self.incomplete is None else self.incomplete.spread(weights))
 
     @cached_property
     def own_weights(self) -> Any:
@@ -335,12 +334,13 @@ class Objective:
                 "the gradient of every row was asked for, and the rows are on other machines. What to do: load the "
                 "data here, without a client."
             )
+        if self.incomplete is not None:
+            return self.incomplete.by_unit(self.row_gradients(theta))
         flat = self.model.space.flatten(theta)
         if self._prepared.one_more is not None:
             return self._prepared.one_more(np.asarray(flat))
-        gather = self._prepared.gather
-        if gather is not None and self.loss.separable:
-            return np.asarray(gather(self._lines(flat)))
+        if self._prepared.gather is not None and self.loss.separable:
+            return self.row_gradients(flat)
 
         def of(part: np.ndarray) -> tuple[Array]:
             plus_one = np.repeat(self.units.weights[None], len(part), axis=0)
@@ -348,6 +348,12 @@ class Objective:
             return (_gradients(self.problem, flat, self.table, self.weigh(plus_one)),)
 
         return in_batches(of, np.arange(len(self.units.weights)), self.batch)[0] - self.gradient(theta)
+
+    def row_gradients(self, theta: Any) -> Float[np.ndarray, "u p"]:
+        """The gradients of single rows, for a loss that is a sum over rows, each of which is a unit of its own."""
+        gather = self._prepared.gather
+        assert gather is not None and self.loss.separable
+        return np.asarray(gather(self._lines(self.model.space.flatten(theta))))
 
     def _lines(self, theta: Theta) -> Any:
         """The gradient of every term, in the shape of the weights."""
@@ -369,8 +375,6 @@ class Objective:
         """Of the gradients of single observations: how many there are, their sum, and the sum of their squares."""
         if self._prepared.moments is not None:
             return self._prepared.moments(np.asarray(self.model.space.flatten(theta)))
-        if self.incomplete is not None:
-            return self.incomplete.moments(self.unit_gradients(theta))
         lines = self.unit_gradients(theta) * self.units.each[:, None]
         weighted = lines * self.units.observations[:, None]
         return float(self.units.observations.sum()), weighted.sum(axis=0), weighted.T @ lines
@@ -380,7 +384,7 @@ class Objective:
         if self.incomplete is None:
             return np.zeros((self.model.space.size,) * 2)
         flat = np.asarray(self.model.space.flatten(theta))
-        return self.incomplete.moved(self.unit_gradients(flat), scores(self.model, flat, self.data))
+        return self.incomplete.moved(self.row_gradients(flat), scores(self.model, flat, self.data))
 
     def values(self, thetas: np.ndarray) -> Float[np.ndarray, " b"]:
         """D_n at many parameters, on the full data."""

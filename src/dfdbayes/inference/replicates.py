@@ -8,6 +8,7 @@ will not do for (rare answers, heavy tails, bounds, a loss that is not convex) s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,13 +17,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from ..data.sites import Units
 from ..models.parameters import Space
 from ..models.tables import SecondOrder
 from . import newton
+from .incomplete import COMPLETED
 from .minimise import AIM, ENOUGH, Ends, Minima, Minimum, evaluate, judged
 from .objective import Objective, Problem
 
 FEW = 16  # parameters up to which bootstrap replicates each have Hessians of their own,
+ALTERNATIONS, STILL = 40, 1e-5  # of shares and minimisers in turn, at most; relative changes at which they end
 MOST_HELD = 3  # and coordinates at a bound beyond which they have, too: hardly two replicates hold the same ones
 
 
@@ -41,12 +45,35 @@ def minimise_many(
     around: Minimum,
     advance: Callable[[int], None] = lambda done: None,
 ) -> Minima:
-    """Minimisers under each row of ``weights``, all started at the full data's minimum."""
+    """Minimisers under each row of ``weights``, all started at the full data's minimum.
+
+    Where entries are missing, each replicate weighs them by its own parameters.
+    """
+    if objective.incomplete is not None:
+        return _imputed_many(objective, weights, around, advance)
     space = objective.space
     lower, upper = (space.to_y(end) for end in (around.lower, around.upper))
     lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
     found = judged(objective, _search_each(objective, weights, around, lower, upper, advance), lower, upper)
     return Minima(found.vectors, found.values, found.gradient_norms, found.outcomes)
+
+
+def _imputed_many(
+    objective: Objective, weights: np.ndarray, around: Minimum, advance: Callable[[int], None]
+) -> Minima:
+    """Shares of completions and minimisers in turn, until no minimiser moves; those of the data to begin with."""
+    assert objective.incomplete is not None
+    of_rows = replace(objective, resampled=Units(COMPLETED, objective.data.counts, objective.data.counts), incomplete=None)
+    vectors = np.repeat(around.vector[None], len(weights), axis=0)
+    for _ in range(ALTERNATIONS):
+        each = [objective.imputed_at(theta).incomplete for theta in vectors]
+        spread = np.stack([own.spread(one) for own, one in zip(each, weights, strict=True) if own is not None])
+        found = minimise_many(of_rows, spread, around)
+        moved, vectors = np.abs(found.vectors - vectors), found.vectors
+        if np.max(moved / (1.0 + np.abs(vectors)), initial=0.0) < STILL:
+            break
+    advance(len(weights))
+    return found
 
 
 def _search_each(
