@@ -16,7 +16,7 @@ from .dataset import Dataset
 from .distinct import keys
 from .domain import Coordinate, Domain
 
-MOST_EACH = 2048  # completions of one row that are listed,
+MOST_EACH = 64  # completions of one row that are listed,
 MOST_ALL = 2**18  # and of all rows together
 BEYOND = 1.5  # times the largest count that was observed, up to which a missing one may be
 

@@ -1,13 +1,13 @@
 """Fits with missing entries: completions and parameters that agree with each other, and what was lost.
 
-Shares of completions follow from the parameters and the parameters from the shares. Both are settled together: by
-minimising at fixed shares in turn, as the EM algorithm does, and close to the solution by Newton's method on the
-estimating equation, whose derivative is the Hessian at fixed shares plus what the shares do.
+Shares of completions follow from the parameters and the parameters from the shares. Both are settled together, by
+Newton's method on the estimating equation, whose derivative is the Hessian at fixed shares plus what the shares do; and
+where that goes astray by minimising at fixed shares in turn, as the EM algorithm does.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,10 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .. import losses
 from ..data.completions import listable, listed, of_rows, values_of
 from ..data.dataset import Dataset
 from ..data.sites import Units
-from ..errors import DataError, MinimiserError, ModelError
+from ..errors import MinimiserError, ModelError
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
 from . import newton
@@ -27,7 +28,6 @@ from .incomplete import COMPLETED, Incomplete, log_masses, scores
 from .minimise import ENOUGH, Minimum, evaluate, first_guess, minimise, mode
 from .objective import Objective
 
-ALTERNATIONS = 3  # minimisations at fixed shares before Newton's method
 MOST_STEPS = 60
 DRAWN = 64  # completions of a row that lacks many entries,
 SWEEPS = 60  # and how many times its missing entries are drawn anew before they count
@@ -81,25 +81,27 @@ def begun(model: AbstractModel, data: Dataset, loss: AbstractLoss, units: Units 
     whole = Units("rows", data.counts, data.observations) if units is None else units
     inside = listable(data, model.domain)
     rows, owner = listed(data, model.domain, np.flatnonzero(inside))
-    parts = [(rows, owner, np.zeros(len(owner)))]
-    rest = np.flatnonzero(~inside)
+    parts, rest = [(rows, owner, np.zeros(len(owner)))], np.flatnonzero(~inside)
     if not len(rest):
         return _objective(model, data, loss, whole, parts)
-    if not inside.any():
-        raise DataError(
-            "every row lacks so many entries that its completions cannot be listed: too little was observed together. "
-            "What to do: fewer columns (columns=[...]), or rows that are more nearly complete."
-        )
-    some = _objective(model, data.at(np.flatnonzero(inside)), loss, None, [_renumbered(parts[0], inside)])
-    at = np.asarray(settled(some, 1.0, minimise(some), _first(some))[1])
-    parts.append(_drawn(model, np.asarray(some.space.from_y(at)), data, rest, seed))
-    return _objective(model, data, loss, whole, parts)
+    at = _margins(model, data)
+    for _ in range(2):  # drawn where each column is by itself, and then where these draws lead
+        made = _objective(model, data, loss, whole, [*parts, _drawn(model, at, data, rest, seed)])
+        minimum = minimise(made)
+        at = np.asarray(made.space.from_y(settled(made, 1.0, minimum, made.space.to_y(minimum.vector))[1]))
+    return made
 
 
-def _renumbered(part: tuple[np.ndarray, ...], inside: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Completions of some rows, numbered among these."""
-    rows, owner, base = part
-    return rows, (np.cumsum(inside) - 1)[owner], base
+def _margins(model: AbstractModel, data: Dataset) -> np.ndarray:
+    """A first guess from the values that were observed: each missing one is some observed value of its column."""
+    assert data.observed is not None
+    rng, rows = np.random.default_rng(0), data.rows.astype(np.int64)
+    for j in range(data.d):
+        seen = data.observed[:, j]
+        shares = data.counts[seen] / data.counts[seen].sum()
+        rows[~seen, j] = rng.choice(rows[seen, j], size=int((~seen).sum()), p=shares)
+    begin = Objective(model, replace(data, rows=rows, observed=None), losses.RATIO)
+    return np.asarray(begin.space.flatten(first_guess(begin)))
 
 
 def _objective(
@@ -110,15 +112,7 @@ def _objective(
     complete = incomplete.completions.data
     own = Units(COMPLETED, complete.counts, complete.counts)
     made = Objective(model, complete, loss, own, incomplete=incomplete)
-    return made.imputed_at(_guess(made))
-
-
-def _guess(objective: Objective) -> np.ndarray:
-    return np.asarray(objective.space.flatten(first_guess(objective)))
-
-
-def _first(objective: Objective) -> np.ndarray:
-    return np.asarray(objective.space.to_y(_guess(objective)))
+    return made.imputed_at(_margins(model, data))
 
 
 def settled(objective: Objective, beta: float, around: Minimum, y: np.ndarray) -> tuple[Objective, np.ndarray]:
@@ -130,25 +124,29 @@ def settled(objective: Objective, beta: float, around: Minimum, y: np.ndarray) -
         return objective, mode(objective, beta, around, y)
     space = objective.space
     lower, upper = np.sort(space.to_y(np.stack([around.lower, around.upper])), axis=0)
-    for _ in range(ALTERNATIONS):
-        objective = objective.imputed_at(space.from_y(y))
-        y = mode(objective, beta, around, y)
-    aim, size = ENOUGH * objective.size, np.inf
+    aim = ENOUGH * objective.size
+
+    def at(y: np.ndarray) -> tuple[Objective, np.ndarray, np.ndarray, np.ndarray, float]:
+        own = objective.imputed_at(space.from_y(y))
+        _, gradient, hessian, steep = evaluate(own, y, beta)
+        free = newton.free_of(y, gradient, lower, upper)
+        return own, gradient, hessian, np.flatnonzero(free), float(np.linalg.norm(np.where(free, gradient / steep, 0.0)))
+
+    y = mode(objective.imputed_at(space.from_y(y)), beta, around, y)
+    own, gradient, hessian, free, size = at(y)
     for _ in range(MOST_STEPS):
-        objective = objective.imputed_at(space.from_y(y))
-        _, gradient, hessian, steep = evaluate(objective, y, beta)
-        free = np.flatnonzero(newton.free_of(y, gradient, lower, upper))
-        before, size = size, float(np.linalg.norm((gradient / steep)[free]))
         if size <= aim:
-            return objective, y
-        if not size < before:  # too far for Newton's method
-            y, size = mode(objective, beta, around, y), np.inf
-            continue
+            return own, y
         slope = space.slopes_of_y(y)[0]
-        full = hessian + beta * slope[:, None] * objective.moved(space.from_y(y)) * slope
+        full = hessian + beta * slope[:, None] * own.moved(space.from_y(y)) * slope
         move = np.zeros_like(y)
         move[free] = np.linalg.lstsq(full[np.ix_(free, free)], gradient[free], rcond=None)[0]
-        y = np.clip(y - move, lower, upper)
+        ahead = np.clip(y - move, lower, upper)
+        found = at(ahead)
+        if not found[-1] < 0.5 * size:  # astray
+            ahead = mode(own, beta, around, y)
+            found = at(ahead)
+        y, (own, gradient, hessian, free, size) = ahead, found
     raise MinimiserError(
         "parameters and missing entries do not settle: too little was observed for this model. What to do: leave out "
         "columns that are mostly missing, use a simpler model or a tighter prior, or missing='drop'."
