@@ -23,7 +23,7 @@ INSIDE = {
                "families", "regression_tables", "pairwise_regression", "regression", "__init__", "from_file"],
     "losses": ["base", "kernels", "divergence", "local", "pseudo", "likelihood", "pairs", "stein", "__init__"],
     "inference": ["incomplete", "objective", "newton", "minimise", "imputation", "replicates", "resampling", "curvature",
-                  "edges", "calibration",
+                  "clusters", "edges", "calibration",
                   "posterior", "mixing", "pareto", "sampling", "diagnostics"],
     "results": ["evidence", "selection", "stein", "goodness_of_fit", "predictive", "regression", "checks", "intervals",
                 "uncalibrated", "summary", "tree", "fit_result", "loading", "groups"],

@@ -15,6 +15,7 @@ import typer
 
 from .arguments import (
     Bootstrap,
+    Cluster,
     Columns,
     Dask,
     Data,
@@ -30,6 +31,7 @@ from .arguments import (
     Seed,
     States,
     Timings,
+    Weighting,
     Weights,
 )
 from .running import (
@@ -95,7 +97,9 @@ def fit_command(
     seed: Seed = 0,
     columns: Columns = None,
     weights: Weights = None,
+    weighting: Weighting = "auto",
     missing: Missing = "refuse",
+    cluster: Cluster = None,
     graph: GraphName = None,
     states: States = None,
     rates: Rates = None,
@@ -112,7 +116,8 @@ def fit_command(
         data, out, timings, dask, resume, force, as_json, model=model, loss=loss, beta=beta, calibration=calibration,
         prior=prior, on_failure=on_failure, bootstrap=bootstrap, resampling=resampling, sampler=sampler, draws=draws,
         warmup=warmup, chains=chains, seed=seed, columns=columns.split(",") if columns else None, weights=weights,
-        missing=missing, options=options_of(graph, states, rates, kinds), formula=formula,
+        weighting=weighting, missing=missing, cluster=cluster, options=options_of(graph, states, rates, kinds),
+        formula=formula,
         **{name: text for name, text in {"nu": nu, "zeros": zeros, "interaction": interaction}.items() if text},
     )  # fmt: skip
 

@@ -16,7 +16,11 @@ ModelName = Annotated[
 Bootstrap = Annotated[int, typer.Option(help="Bootstrap replicates.")]
 Columns = Annotated[str | None, typer.Option(help="Columns to use, separated by commas.")]
 Weights = Annotated[str | None, typer.Option(help="The column that holds frequencies, or observation weights.")]
-Missing = Annotated[str, typer.Option(help="refuse or drop rows with missing values.")]
+Weighting = Annotated[
+    str, typer.Option(help="What weights are: frequency, or sampling (a survey's); auto: whole numbers are frequencies.")
+]
+Cluster = Annotated[str | None, typer.Option(help="Column that says which rows belong together, such as school.")]
+Missing = Annotated[str, typer.Option(help="Rows with missing values: refuse, drop, or impute.")]
 GraphName = Annotated[str | None, typer.Option(help="grid:6x6, torus:6x6 or complete:8, for models on graphs.")]
 States = Annotated[str | None, typer.Option(help="spins or binary; for potts, how many.")]
 Kinds = Annotated[

@@ -213,6 +213,9 @@ def show(result: Any, interval: float, as_json: bool = False) -> None:
     say(f"{settings['model']} fitted to {data.source}: {data.n} observations, {len(data.rows)} distinct rows")
     why = f" ({settings['loss_reason']})" if settings["loss_reason"] else ""
     say(f"loss {settings['loss']}{why}")
+    for about in (result.imputation, result.clusters):
+        if about is not None:
+            say(about)
     say(f"{result.calibration.message}")
     say(result.sampling)
     if settings.get("bounds"):

@@ -87,6 +87,7 @@ class Dataset:
         missing: str = "refuse",
         given: Sequence[str] = (),
         cluster: str | None = None,
+        weighting: str = "auto",
         advance: Callable[[int, int], None] = lambda done, total: None,
     ) -> Dataset:
         """Make a data set from what a user has.
@@ -114,6 +115,9 @@ class Dataset:
             Columns of covariates, which must be numbers.
         cluster : str, optional
             The column that says which rows belong together.
+        weighting : {"auto", "frequency", "sampling"}
+            What weights are: how often a row occurs, or how many people one observation stands for. Whole numbers are
+            taken for frequencies unless this says otherwise.
         advance : callable, optional
             Called after every chunk with how much was read, and how much there is.
         """
@@ -126,7 +130,7 @@ class Dataset:
             domain = domain(data.d) if callable(domain) else domain
         else:
             table = table_of(source)
-            reading = Reading.of(source, table, domain, columns, weights, missing, given, cluster)
+            reading = Reading.of(source, table, domain, columns, weights, missing, given, cluster, weighting)
             data, domain = _from_table(table, reading, advance), reading.domain
         if domain is not None:
             data.check(domain)
@@ -250,8 +254,12 @@ def of_tally(tally: Tally | None, source: str, reading: Reading) -> Dataset:
         named = reading.weights if isinstance(reading.weights, str) else "weights"
         raise DataError(f"all weights in '{named}' are zero: there are no observations")
     weights, dropped = tally.weights, tally.dropped
-    if weights is not None and (weights == np.round(weights)).all():  # frequencies
-        tally, weights = tally.without_weights(), None
+    if weights is not None and reading.weighting != "sampling":
+        whole = bool((weights == np.round(weights)).all())
+        if reading.weighting == "frequency" and not whole:
+            raise DataError("a frequency is a whole number, and some weights are not; say weighting='sampling'")
+        if whole:
+            tally, weights = tally.without_weights(), None
     rows, observed = _filled(np.ascontiguousarray(tally.columns.T))
     if observed is not None:
         _require_seen(observed, reading.columns)

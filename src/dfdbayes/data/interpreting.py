@@ -17,6 +17,7 @@ from .reading import CHUNK, Columns, Memory, Table, unmasked
 
 MISSING = np.iinfo(np.int32).min  # stands for a missing entry until rows are distinct
 HANDLED = ("refuse", "drop", "impute")
+WEIGHTINGS = ("auto", "frequency", "sampling")
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Reading:
     cluster: str | None = None
     numbers: dict[Any, int] = field(default_factory=dict)
     """Of the clusters, in the order in which they were met."""
+    weighting: str = "auto"
 
     @classmethod
     def of(
@@ -56,7 +58,10 @@ class Reading:
         missing: str = "refuse",
         given: Sequence[str] = (),
         cluster: str | None = None,
+        weighting: str = "auto",
     ) -> Reading:
+        if weighting not in WEIGHTINGS:
+            raise SettingError(f"weighting must be 'auto', 'frequency' or 'sampling', not {weighting!r}")
         if missing not in HANDLED:
             raise SettingError(f"missing must be 'refuse', 'drop' or 'impute', not {missing!r}")
         if weights is not None and table.frequencies is not None:
@@ -93,7 +98,10 @@ class Reading:
             raise DataError(wrong_width(names, domain.d))
         whole = len(table.parts) == 1 and table.size <= CHUNK
         covariates = besides[: len(given)]
-        return cls(table.name, names, weights, domain, missing, whole, table.named, notes, covariates, cluster)
+        return cls(
+            table.name, names, weights, domain, missing, whole, table.named, notes, covariates, cluster,
+            weighting=weighting,
+        )  # fmt: skip
 
     @property
     def words(self) -> dict[str, tuple[str, ...]]:

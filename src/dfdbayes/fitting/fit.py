@@ -24,6 +24,7 @@ from ..errors import EscapedError, MinimiserError, ModelError, SettingError
 from ..inference import resampling as resamplings
 from ..inference import sampling
 from ..inference.calibration import Calibration, calibrate
+from ..inference.clusters import summarised
 from ..inference.diagnostics import bounds_of, require_finite, require_in_basin, warnings_of
 from ..inference.edges import beyond, clipped
 from ..inference.imputation import begun, described, settled
@@ -82,6 +83,7 @@ def fit(
     seed: int = 0,
     columns: Any = None,
     weights: Any = None,
+    weighting: str = "auto",
     missing: str = "refuse",
     cluster: str | None = None,
     options: Mapping[str, Any] | None = None,
@@ -136,8 +138,13 @@ def fit(
         ``dfd.resampling.Blocks(side=5)``.
     seed : int
         The same seed gives the same draws.
+    weighting : {"auto", "frequency", "sampling"}
+        What weights are. Frequencies: how many observations each row stands for. Sampling weights: each row is one
+        observation that stands for so many people (a survey's weights, or known precisions), so that its weight adds
+        no information; widths then are those of linearisation. ``"auto"`` takes whole numbers for frequencies.
     cluster : str, optional
-        The column that says which rows belong together: these are resampled together.
+        The column that says which rows belong together (pupils of a school, shots of a patient): intervals allow for
+        that by variances between clusters, which takes at least ten of them; ``fit.clusters`` says what they are worth.
     options : mapping, optional
         With a model given by name, what its function takes: ``{"graph": dfd.graphs.grid(6, 6)}``.
     client : dask.distributed.Client, optional
@@ -169,7 +176,9 @@ def fit(
     plan = Plan.of(loss, calibration, beta, on_failure, sampler, draws, warmup, chains, bootstrap, resampling, seed)
     clock, shown, backend = Clock(), _progress(progress), by_client(client)
     with clock.stage("read"):
-        reading = {"columns": columns, "weights": weights, "missing": missing, "cluster": cluster}
+        reading = {
+            "columns": columns, "weights": weights, "weighting": weighting, "missing": missing, "cluster": cluster
+        }  # fmt: skip
         formulas = dict(getattr(model, "formulas", None) or {}) | formulas
         if formula is None and not formulas:
             source, made = _read(backend, model, data, options, prior, reading, plan, shown)
@@ -198,6 +207,7 @@ def fit(
             tuple(map(str, told)), {"seconds": clock.seconds, "compiling": clock.compiling}, versions(), objective.loss,
             imputation=described(objective, minimum.vector),
             incomplete=None if objective.incomplete is None else objective.incomplete.observed,
+            clusters=None if weight.curvature is None else summarised(objective, minimum.vector),
         )  # fmt: skip
     if check:
         with clock.stage("check"):

@@ -21,8 +21,9 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
-from scipy import linalg
+from scipy import linalg, special
 
+from ..data.sites import CLUSTERS
 from ..errors import MinimiserError
 from ..models.parameters import Space
 from .imputation import settled
@@ -48,6 +49,14 @@ def cap(parameters: int, units: float = 0.0) -> float:
     """
     most = 1.0 + (CAP - 1.0) * min(1.0, (36.0 / parameters) ** 0.25)
     return most * max(1.0, units / (MANY * parameters))
+
+
+def of_few(clusters: float) -> float:
+    """How much more than its estimate a variance between few clusters has to be, for 95 % intervals to hold.
+
+    Student's t with as many degrees of freedom as there are clusters, less one, in place of the normal distribution.
+    """
+    return float((special.stdtrit(max(clusters - 1.0, 1.0), 0.975) / special.ndtri(0.975)) ** 2)
 
 
 @dataclass(frozen=True)
@@ -124,6 +133,8 @@ def curvature(objective: Objective, minimum: Minimum) -> Curvature:
             )
         size, total, squares = objective.moments(space.from_y(centre))
         about = (squares - np.outer(total, total) / size) * size / max(size - 1.0, 1.0)
+        if objective.units.kind == CLUSTERS:
+            about = about * of_few(size)
         squares, apart = slope[:, None] * about * slope, space.size < size
         if objective.incomplete is not None:
             squares = _widened(squares, hessian, slope[:, None] * objective.moved(space.from_y(centre)) * slope)

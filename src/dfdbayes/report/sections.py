@@ -44,6 +44,8 @@ def data(fit: Fit) -> str:
         "distinct rows": str(len(observed.rows)),
         "rows left out": f"{observed.dropped} with missing values" if observed.dropped else "none",
         "columns": (f"{observed.d}: " if observed.d > 1 else "") + _listed(observed.columns),
+        "missing entries": "" if fit.imputation is None else str(fit.imputation),
+        "clusters": "" if fit.clusters is None else str(fit.clusters),
     }
     if shape is not None:
         about["lattice"] = f"{shape[0]} × {shape[1]} sites"
@@ -230,6 +232,12 @@ def calibration(fit: Fit) -> str:
         shown = influence.loc[order].map(lambda value: "–" if np.isnan(value) else f"{value:.2f}")
         shown.columns = ["moved by the prior (sd)", "known from the data"]
         parts.append(html.paragraph(f"{told} that the data gave{few}.", "quiet") + html.table(shown))
+    if fit.imputation is not None:
+        order = sorted(fit.imputation.lost.items(), key=lambda part: -part[1])[:8]
+        missing = pd.DataFrame({"missing information": [f"{share:.0%}" for _, share in order]}, index=[n for n, _ in order])
+        few = " (the eight with most)" if len(fit.imputation.lost) > 8 else ""
+        told = f"Share of each parameter's information that is missing with the missing entries{few}."
+        parts.append(html.paragraph(told, "quiet") + html.table(missing))
     cloud = plots.calibration(fit)
     if cloud is not None:
         caption = "Where the loss is smallest on bootstrap data, over draws of the posterior: calibrated means alike."

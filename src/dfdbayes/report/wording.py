@@ -37,6 +37,7 @@ REFERENCES = {
     "for intractable likelihoods. Journal of the Royal Statistical Society, Series B 84(3), 997–1022.",
     "rubin": "Rubin, D. B. (1981). The Bayesian bootstrap. The Annals of Statistics 9(1), 130–134.",
     "chandler": "Chandler, R. E. and Bate, S. (2007). Inference for clustered data using the independence "
+    "kim": "Kim, J. K. (2011). Parametric fractional imputation for missing data analysis. Biometrika 98(1), 119–132.",
     "loglikelihood. Biometrika 94(1), 167–183.",
     "ribatet": "Ribatet, M., Cooley, D. and Davison, A. C. (2012). Bayesian inference from composite likelihoods, "
     "with an application to spatial extremes. Statistica Sinica 22, 813–845.",
@@ -106,6 +107,9 @@ class Methods:
         what = f"the model '{name}'" if what == name else what
         size = f"{fit.data.n} observation{'s' if fit.data.n != 1 else ''} of {fit.data.d} variable"
         left_out = f" ({fit.data.dropped} with missing values left out)" if fit.data.dropped else ""
+        if fit.imputation is not None:
+            self._cite("kim")
+            left_out = f" ({fit.imputation.entries} missing entries by fractional imputation; Kim, 2011)"
         how = "Bayesian inference" if self._standard else "generalised Bayesian inference"
         if not self._standard:
             self._cite("bissiri", "matsubara")

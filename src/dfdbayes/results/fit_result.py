@@ -19,6 +19,7 @@ from .._util.tables import Table, netcdf
 from ..data.dataset import Dataset
 from ..errors import ModelError, SettingError
 from ..inference.calibration import Calibration
+from ..inference.clusters import ClusterSummary
 from ..inference.curvature import Curvature
 from ..inference.edges import projected
 from ..inference.imputation import Imputation
@@ -84,6 +85,8 @@ class Fit:
         missing. ``data`` are then the completions with their shares.
     incomplete : Dataset or None
         The data as they were read, where entries are missing.
+    clusters : ClusterSummary or None
+        Where rows come in clusters: how many, and what they are worth.
     """
 
     model: AbstractModel | None
@@ -101,6 +104,7 @@ class Fit:
     missing: tuple[str, ...] = ()
     imputation: Imputation | None = None
     incomplete: Dataset | None = None
+    clusters: ClusterSummary | None = None
 
     @property
     def beta(self) -> float:
@@ -368,6 +372,7 @@ class Fit:
             "checks": None if self.checks is None else self.checks.plain(),
             "uncalibrated": None if self.uncalibrated is None else self.uncalibrated.to_dict(orient="list"),
             "imputation": None if self.imputation is None else asdict(self.imputation),
+            "clusters": None if self.clusters is None else asdict(self.clusters),
         }
         return netcdf(groups, dfdbayes=json.dumps(self._description() | kept))
 
@@ -425,6 +430,7 @@ class Fit:
             "calibration": about["calibration"] | {"outcomes": self.calibration.tally},
             "minimum": {k: about["minimum"][k] for k in ("theta", "value", "gradient_norm", "outcome")},
             "imputation": None if self.imputation is None else asdict(self.imputation),
+            "clusters": None if self.clusters is None else asdict(self.clusters),
             "settings": self.settings,
             "warnings": list(self.warnings),
             "timings": self.timings,

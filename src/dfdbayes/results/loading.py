@@ -16,6 +16,7 @@ from ..data.dataset import Dataset
 from ..data.formulas import Design, Observed, parse
 from ..errors import DataError, ModelError
 from ..inference.calibration import Calibration
+from ..inference.clusters import ClusterSummary
 from ..inference.curvature import Curvature
 from ..inference.imputation import Imputation
 from ..inference.minimise import Minimum, Outcome
@@ -178,4 +179,5 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
         tuple(lost),
         None if about.get("imputation") is None else Imputation(**about["imputation"]),
         incomplete,
+        None if about.get("clusters") is None else ClusterSummary(**about["clusters"]),
     )

@@ -1,0 +1,70 @@
+"""Rows that belong together, and weights of surveys."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import dfdbayes as dfd
+from dfdbayes.inference.curvature import of_few
+
+
+@pytest.fixture(scope="module")
+def pupils():
+    rng = np.random.default_rng(4)
+    school = np.repeat(np.arange(40), 6)
+    rate = np.exp(0.6 + 0.6 * rng.standard_normal(40)[school])
+    return pd.DataFrame({"visits": rng.poisson(rate), "school": [f"school {s}" for s in school]})
+
+
+def fitted(frame, **settings):
+    return dfd.fit("poisson", frame, loss="likelihood", sampler="laplace", progress=False, **settings)
+
+
+def test_the_variance_is_that_between_clusters(pupils):
+    """For a Poisson mean the sandwich is the variance of the clusters' sums, written out."""
+    fit, rows = fitted(pupils, cluster="school"), fitted(pupils[["visits"]])
+    mean = pupils["visits"].mean()
+    sums = (pupils["visits"] - mean).groupby(pupils["school"]).sum()
+    sd = np.sqrt(np.sum(sums**2) * 40 / 39) / len(pupils) * np.sqrt(of_few(40))
+    # two parameters per hundred clusters' worth of shrinkage do nothing for a single one
+    assert fit.summary()["sd"]["rate"] == pytest.approx(sd, rel=0.05)
+    assert fit.summary()["sd"]["rate"] > 1.3 * rows.summary()["sd"]["rate"]
+
+
+def test_what_clusters_are_worth_is_said(pupils):
+    told = fitted(pupils, cluster="school").clusters
+    assert (told.number, told.smallest, told.median, told.largest) == (40, 6, 6, 6)
+    variance = ((pupils["visits"] - pupils["visits"].mean()) ** 2).sum()
+    sums = (pupils["visits"] - pupils["visits"].mean()).groupby(pupils["school"]).sum()
+    assert told.design_effect["rate"] == pytest.approx(np.sum(sums**2) / variance, rel=1e-3)
+    assert told.worth == pytest.approx(240 / told.design_effect["rate"])
+    assert "40 clusters of 6 to 6" in str(told)
+
+
+def test_few_clusters_are_refused_and_some_widened(pupils):
+    few = pupils[pupils["school"].isin([f"school {s}" for s in range(8)])]
+    with pytest.raises(dfd.errors.DataError, match="there are 8 clusters; at least 10"):
+        fitted(few, cluster="school")
+    assert of_few(12) == pytest.approx((stats.t.ppf(0.975, 11) / stats.norm.ppf(0.975)) ** 2)
+
+
+def test_sampling_weights_add_no_information(pupils):
+    """Doubling all weights doubles a frequency table's information, and leaves a survey as it is."""
+    frame = pupils[["visits"]].assign(w=np.random.default_rng(0).integers(1, 5, len(pupils)))
+    double = frame.assign(w=2 * frame["w"])
+    survey, twice = (fitted(f, weights="w", weighting="sampling") for f in (frame, double))
+    often, oftener = (fitted(f, weights="w") for f in (frame, double))
+    sd = [fit.summary()["sd"]["rate"] for fit in (survey, twice, often, oftener)]
+    assert sd[1] == pytest.approx(sd[0], rel=0.03) and sd[3] == pytest.approx(sd[2] / np.sqrt(2), rel=0.05)
+    mean = np.average(frame["visits"], weights=frame["w"])
+    linearised = np.sqrt(np.sum((frame["w"] * (frame["visits"] - mean)) ** 2)) / frame["w"].sum()
+    assert sd[0] == pytest.approx(linearised, rel=0.05)
+
+
+def test_what_weights_are_is_checked(pupils):
+    frame = pupils[["visits"]].assign(w=0.5)
+    with pytest.raises(dfd.errors.DataError, match="a frequency is a whole number"):
+        fitted(frame, weights="w", weighting="frequency")
+    with pytest.raises(dfd.errors.SettingError, match="weighting must be"):
+        fitted(frame, weights="w", weighting="survey")
