@@ -221,7 +221,7 @@ class Dask:
 
     def read(self, source: Any, domain: Domain | Callable[[int], Domain], *, advance: Reader, **reading: Any) -> Source:
         """The pass over a table, part by part on the workers."""
-        if isinstance(source, Dataset):
+        if isinstance(source, Dataset) or reading.get("missing") == "impute":  # completions are made here
             return InMemory(Dataset.of(source, domain, advance=advance, **reading))
         table = table_of(source)
         how = Reading.of(source, table, domain, **reading)
