@@ -3,8 +3,8 @@
     python docs/studies/field_coverage.py [--replicates R] [--minutes M] [CASE ...]
 
 Writes docs/tables/field-coverage.md. Finished replicates are kept in runs/field-coverage, so that a run that was
-interrupted, or ended after M minutes, goes on. Data set r of a case comes from seed 60000 + r, and so does its fit; these
-seeds served nothing else. Each case has the ways of dealing with the data that users have.
+interrupted, or ended after M minutes, goes on. Data set r of a case comes from seed 60000 + r, and so does its fit;
+these seeds served nothing else. Each case has the ways of dealing with the data that users have.
 """
 
 import argparse
@@ -102,7 +102,9 @@ def clusters() -> dict[str, Case]:
     apart = lambda frame, seed: _fit("poisson", formula="visits ~ x")(frame[["visits", "x"]], seed)  # noqa: E731
     ways = {"by cluster": together, "rows as independent": apart}
     return {
-        f"clusters-{k}": Case(f"Poisson regression, {k} clusters of 8 with a shared effect", partial(schools, k), truth, ways)
+        f"clusters-{k}": Case(
+            f"Poisson regression, {k} clusters of 8 with a shared effect", partial(schools, k), truth, ways
+        )
         for k in (50, 15)
     }
 

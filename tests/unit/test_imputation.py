@@ -24,7 +24,9 @@ POINTS = np.array(list(itertools.product([0, 1], repeat=3)))
 def population():
     """All eight answers with their probabilities; the third is missing more often where the first is 1."""
     pairs = [(0, 1), (0, 2), (1, 2)]
-    log = POINTS @ INTERCEPT + sum(w * POINTS[:, i] * POINTS[:, j] for w, (i, j) in zip(INTERACTION, pairs, strict=True))
+    log = POINTS @ INTERCEPT + sum(
+        w * POINTS[:, i] * POINTS[:, j] for w, (i, j) in zip(INTERACTION, pairs, strict=True)
+    )
     chance = np.exp(log) / np.exp(log).sum()
     gone = np.where(POINTS[:, 0] == 1, 0.8, 0.1)
     whole = pd.DataFrame(POINTS, columns=list("abc")).astype(float).assign(weight=chance * (1 - gone))
@@ -62,13 +64,17 @@ def of_the_margin(frame):
 
     def minus(theta):
         pairs = [(0, 1), (0, 2), (1, 2)]
-        log = POINTS @ theta[:3] + sum(w * POINTS[:, i] * POINTS[:, j] for w, (i, j) in zip(theta[3:], pairs, strict=True))
+        log = POINTS @ theta[:3] + sum(
+            w * POINTS[:, i] * POINTS[:, j] for w, (i, j) in zip(theta[3:], pairs, strict=True)
+        )
         mass = np.exp(log - log.max()).reshape(2, 2, 2)
         total = 0.0
         for a, b, c, weight in frame.itertuples(index=False):
             at = (int(a), int(b)) if np.isnan(c) else (int(a), int(b), int(c))
             table = mass.sum(axis=2) if np.isnan(c) else mass
-            total -= weight / 1e9 * sum(np.log(table[at] / table.sum(axis=j)[at[:j] + at[j + 1 :]]) for j in range(len(at)))
+            total -= (
+                weight / 1e9 * sum(np.log(table[at] / table.sum(axis=j)[at[:j] + at[j + 1 :]]) for j in range(len(at)))
+            )
         return total
 
     return optimize.minimize(minus, np.zeros(6), method="BFGS", options={"gtol": 1e-8}).x
@@ -111,13 +117,15 @@ def brute(objective, theta):
         lists = [[x] if s else v for v, s, x in zip(values, seen, row, strict=True)]
         every = np.array(list(itertools.product(*lists)))
         mass = np.exp([float(model.log_mass_at(named, jnp.asarray(x, float))) for x in every])
-        plain = Objective(model, dfd.Dataset(every, np.ones(len(every)), data.columns, np.arange(len(every))), objective.loss)
+        plain = Objective(
+            model, dfd.Dataset(every, np.ones(len(every)), data.columns, np.arange(len(every))), objective.loss
+        )
         total += count * (mass / mass.sum()) @ plain.unit_gradients(theta)
     return total
 
 
 def test_the_equations_derivative_is_that_of_finite_differences(answers):
-    model, objective = begin(answers[:20], "pseudo")
+    _, objective = begin(answers[:20], "pseudo")
     theta = np.asarray(dfd.minimise(objective).vector) + 0.1
 
     def gradient(theta):
@@ -145,7 +153,9 @@ def fitted(frame, most, monkeypatch):
 
 def test_nothing_missing_is_the_plain_fit(answers):
     frame = answers.fillna(0).astype(int)
-    plain, imputed = (dfd.fit("network", frame, missing=how, progress=False, sampler="laplace") for how in ("refuse", "impute"))
+    plain, imputed = (
+        dfd.fit("network", frame, missing=how, progress=False, sampler="laplace") for how in ("refuse", "impute")
+    )
     assert plain.summary().equals(imputed.summary()) and imputed.imputation is None
 
 
@@ -172,7 +182,7 @@ def test_a_bootstrap_imputes_anew(answers):
 
 
 def test_what_cannot_be_imputed_is_refused(answers):
-    with pytest.raises(dfd.errors.DataError, match="missing='impute'.*missing at random.*missing='drop'"):
+    with pytest.raises(dfd.errors.DataError, match=r"missing='impute'.*missing at random.*missing='drop'"):
         dfd.fit("network", answers, progress=False)
     with pytest.raises(dfd.errors.DataError, match="column 'a' has no value"):
         dfd.fit("network", answers.assign(a=np.nan), missing="impute", progress=False)

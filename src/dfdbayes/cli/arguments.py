@@ -17,7 +17,8 @@ Bootstrap = Annotated[int, typer.Option(help="Bootstrap replicates.")]
 Columns = Annotated[str | None, typer.Option(help="Columns to use, separated by commas.")]
 Weights = Annotated[str | None, typer.Option(help="The column that holds frequencies, or observation weights.")]
 Weighting = Annotated[
-    str, typer.Option(help="What weights are: frequency, or sampling (a survey's); auto: whole numbers are frequencies.")
+    str,
+    typer.Option(help="What weights are: frequency, or sampling (a survey's); auto: whole numbers are frequencies."),
 ]
 Cluster = Annotated[str | None, typer.Option(help="Column that says which rows belong together, such as school.")]
 Missing = Annotated[str, typer.Option(help="Rows with missing values: refuse, drop, or impute.")]

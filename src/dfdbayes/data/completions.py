@@ -93,10 +93,8 @@ def listed(data: Dataset, domain: Domain, chosen: Int[np.ndarray, " k"]) -> tupl
     return np.concatenate(rows), np.concatenate(owners)
 
 
-def of_rows(
-    data: Dataset, parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]
-) -> Completions:
-    """Completions from parts of complete rows, the observed rows that these belong to, and the logs of their factors."""
+def of_rows(data: Dataset, parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Completions:
+    """Completions from parts: complete rows, the observed rows that these belong to, and the logs of their factors."""
     rows, owner, base = (np.concatenate([part[i] for part in parts]) for i in range(3))
     given = None if data.given is None else data.given[owner]
     codes = [*rows.T, *(() if given is None else (np.unique(g, return_inverse=True)[1] for g in given.T))]

@@ -189,17 +189,15 @@ class Reading:
             raise DataError(f"there are {len(self.weights)} weights for more than {start + len(part)} rows")
         return _as_weights(part, "weights", start)
 
-    def _refuse_missing(
-        self, chunk: Columns, start: int, affected: int, total: int, columns: tuple[str, ...]
-    ) -> None:
+    def _refuse_missing(self, chunk: Columns, start: int, affected: int, total: int, columns: tuple[str, ...]) -> None:
         absent = np.stack([np.asarray(pd.isna(chunk[name])) for name in columns], axis=1)
         i, j = np.argwhere(absent)[0]
         of = f"of {total} rows" if self.whole else f"of the {total} rows from row {start + 1} on"
         told = f"{affected} {of} have missing values (first: row {start + i + 1}, column '{columns[j]}')."
         if self.missing == "impute":
             raise DataError(
-                f"{told} Entries of the modelled columns are imputed, covariates and clusters are not. What to do: leave "
-                "those rows out of the data, or make the covariate a column of the model."
+                f"{told} Entries of the modelled columns are imputed, covariates and clusters are not. What to do: "
+                "leave those rows out of the data, or make the covariate a column of the model."
             )
         raise DataError(
             f"{told} What to do: missing='impute' (--missing impute) weighs what the missing entries may be, which is "

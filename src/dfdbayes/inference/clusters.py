@@ -39,8 +39,8 @@ class ClusterSummary:
 
     def __str__(self) -> str:
         return (
-            f"{self.rows:.0f} observations in {self.number} clusters of {self.smallest:.0f} to {self.largest:.0f} (median "
-            f"{self.median:.0f}); they tell as much as {self.worth:.0f} independent ones would"
+            f"{self.rows:.0f} observations in {self.number} clusters of {self.smallest:.0f} to {self.largest:.0f} "
+            f"(median {self.median:.0f}); they tell as much as {self.worth:.0f} independent ones would"
         )
 
 

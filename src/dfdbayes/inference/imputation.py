@@ -62,8 +62,8 @@ class Imputation:
         worst = max(self.lost, key=lambda name: self.lost[name])
         least, most = min(self.lost.values()), max(self.lost.values())
         return (
-            f"{self.entries} missing entries in {self.rows} observations were weighed by how likely the model finds each "
-            f"value (fractional imputation; right where values are missing at random); of what complete data would "
+            f"{self.entries} missing entries in {self.rows} observations were weighed by how likely the model finds "
+            f"each value (fractional imputation; right where values are missing at random); of what complete data would "
             f"have told, {least:.0%} to {most:.0%} is missing, most for {worst}"
         )
 
@@ -130,7 +130,13 @@ def settled(objective: Objective, beta: float, around: Minimum, y: np.ndarray) -
         own = objective.imputed_at(space.from_y(y))
         _, gradient, hessian, steep = evaluate(own, y, beta)
         free = newton.free_of(y, gradient, lower, upper)
-        return own, gradient, hessian, np.flatnonzero(free), float(np.linalg.norm(np.where(free, gradient / steep, 0.0)))
+        return (
+            own,
+            gradient,
+            hessian,
+            np.flatnonzero(free),
+            float(np.linalg.norm(np.where(free, gradient / steep, 0.0))),
+        )
 
     y = mode(objective.imputed_at(space.from_y(y)), beta, around, y)
     own, gradient, hessian, free, size = at(y)

@@ -352,7 +352,7 @@ class Objective:
     def row_gradients(self, theta: Any) -> Float[np.ndarray, "u p"]:
         """The gradients of single rows, for a loss that is a sum over rows, each of which is a unit of its own."""
         gather = self._prepared.gather
-        assert gather is not None and self.loss.separable
+        assert gather is not None
         return np.asarray(gather(self._lines(self.model.space.flatten(theta))))
 
     def _lines(self, theta: Theta) -> Any:

@@ -58,12 +58,12 @@ def minimise_many(
     return Minima(found.vectors, found.values, found.gradient_norms, found.outcomes)
 
 
-def _imputed_many(
-    objective: Objective, weights: np.ndarray, around: Minimum, advance: Callable[[int], None]
-) -> Minima:
+def _imputed_many(objective: Objective, weights: np.ndarray, around: Minimum, advance: Callable[[int], None]) -> Minima:
     """Shares of completions and minimisers in turn, until no minimiser moves; those of the data to begin with."""
     assert objective.incomplete is not None
-    of_rows = replace(objective, resampled=Units(COMPLETED, objective.data.counts, objective.data.counts), incomplete=None)
+    of_rows = replace(
+        objective, resampled=Units(COMPLETED, objective.data.counts, objective.data.counts), incomplete=None
+    )
     vectors = np.repeat(around.vector[None], len(weights), axis=0)
     for _ in range(ALTERNATIONS):
         each = [objective.imputed_at(theta).incomplete for theta in vectors]

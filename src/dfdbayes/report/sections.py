@@ -233,11 +233,11 @@ def calibration(fit: Fit) -> str:
         shown.columns = ["moved by the prior (sd)", "known from the data"]
         parts.append(html.paragraph(f"{told} that the data gave{few}.", "quiet") + html.table(shown))
     if fit.imputation is not None:
-        order = sorted(fit.imputation.lost.items(), key=lambda part: -part[1])[:8]
-        missing = pd.DataFrame({"missing information": [f"{share:.0%}" for _, share in order]}, index=[n for n, _ in order])
-        few = " (the eight with most)" if len(fit.imputation.lost) > 8 else ""
+        lost = pd.Series(fit.imputation.lost).sort_values(ascending=False)
+        few = " (the eight with most)" if len(lost) > 8 else ""
         told = f"Share of each parameter's information that is missing with the missing entries{few}."
-        parts.append(html.paragraph(told, "quiet") + html.table(missing))
+        table = pd.DataFrame({"missing information": [f"{share:.0%}" for share in lost[:8]]}, index=lost.index[:8])
+        parts.append(html.paragraph(told, "quiet") + html.table(table))
     cloud = plots.calibration(fit)
     if cloud is not None:
         caption = "Where the loss is smallest on bootstrap data, over draws of the posterior: calibrated means alike."

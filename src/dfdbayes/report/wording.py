@@ -24,6 +24,7 @@ REFERENCES = {
     "Hamiltonian Monte Carlo. Journal of Machine Learning Research 15, 1593–1623.",
     "hyvarinen": "Hyvärinen, A. (2007). Some extensions of score matching. Computational Statistics & Data Analysis "
     "51(5), 2499–2512.",
+    "kim": "Kim, J. K. (2011). Parametric fractional imputation for missing data analysis. Biometrika 98(1), 119–132.",
     "kruschke": "Kruschke, J. K. (2018). Rejecting or accepting parameter values in Bayesian estimation. Advances in "
     "Methods and Practices in Psychological Science 1(2), 270–280.",
     "lyddon": "Lyddon, S. P., Holmes, C. C. and Walker, S. G. (2019). General Bayesian updating and the "
@@ -37,7 +38,6 @@ REFERENCES = {
     "for intractable likelihoods. Journal of the Royal Statistical Society, Series B 84(3), 997–1022.",
     "rubin": "Rubin, D. B. (1981). The Bayesian bootstrap. The Annals of Statistics 9(1), 130–134.",
     "chandler": "Chandler, R. E. and Bate, S. (2007). Inference for clustered data using the independence "
-    "kim": "Kim, J. K. (2011). Parametric fractional imputation for missing data analysis. Biometrika 98(1), 119–132.",
     "loglikelihood. Biometrika 94(1), 167–183.",
     "ribatet": "Ribatet, M., Cooley, D. and Davison, A. C. (2012). Bayesian inference from composite likelihoods, "
     "with an application to spatial extremes. Statistica Sinica 22, 813–845.",
