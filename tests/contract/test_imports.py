@@ -27,7 +27,7 @@ INSIDE = {
                   "curvature", "clusters", "edges", "calibration", "posterior", "mixing", "pareto", "sampling",
                   "diagnostics"],
     "results": ["evidence", "selection", "stein", "goodness_of_fit", "predictive", "regression", "checks", "intervals",
-                "uncalibrated", "summary", "tree", "fit_result", "loading", "groups"],
+                "uncalibrated", "summary", "tree", "saving", "fit_result", "loading", "groups"],
     "fitting": ["plan", "regressions", "fit", "comparison", "nested", "coverage"],
     "backends": ["local", "dask"],
 }  # fmt: skip

@@ -155,7 +155,7 @@ def test_constant_data_and_single_rows_are_refused():
         ({"draws": 0}, "draws is 0"),
         ({"chains": 0}, "chains is 0"),
         ({"sampler": "gibs"}, "no sampler 'gibs'"),
-        ({"missing": "ignore"}, "'refuse' or 'drop'"),
+        ({"missing": "ignore"}, "'refuse', 'drop' or 'impute'"),
     ],
 )
 def test_impossible_settings_are_refused(settings, match):

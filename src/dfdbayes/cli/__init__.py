@@ -241,7 +241,7 @@ def reproduce(
     from ..errors import SettingError
     from ..experiments import NAMES, Settings, run
     from ..experiments.page import write_finding, write_page
-    from ..results.fit_result import versions
+    from ..results.saving import versions
 
     for name in experiments or ():
         if name not in NAMES:

@@ -23,9 +23,9 @@ from ..errors import DataError, DfdbayesError, SettingError
 from ..inference.curvature import Curvature
 from ..models.base import AbstractModel
 from ..models.parameters import Space
-from ..results.fit_result import versions
 from ..results.intervals import interval
 from ..results.predictive import parameters_of
+from ..results.saving import versions
 from ..results.tree import LINE
 from ..simulators import simulate
 from .fit import Silent, fit

@@ -39,7 +39,8 @@ from ..models.graphs import of as graph_of
 from ..models.parameters import Space
 from ..models.priors import describe_prior
 from ..results.checks import Checks, check
-from ..results.fit_result import Fit, versions
+from ..results.fit_result import Fit
+from ..results.saving import versions
 from ..results.tree import assemble
 from ..results.uncalibrated import uncalibrated_intervals
 from .plan import Plan

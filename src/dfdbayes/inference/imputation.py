@@ -63,8 +63,8 @@ class Imputation:
         least, most = min(self.lost.values()), max(self.lost.values())
         return (
             f"{self.entries} missing entries in {self.rows} observations were weighed by how likely the model finds "
-            f"each value (fractional imputation; right where values are missing at random); of what complete data would "
-            f"have told, {least:.0%} to {most:.0%} is missing, most for {worst}"
+            f"each value (fractional imputation; right where values are missing at random); of what complete data "
+            f"would have told, {least:.0%} to {most:.0%} is missing, most for {worst}"
         )
 
 

@@ -17,8 +17,9 @@ from ..fitting.fit import fit
 from ..models.base import AbstractModel
 from ..models.from_file import is_code
 from ..models.regression import Regression
-from ..results.fit_result import Fit, versions
+from ..results.fit_result import Fit
 from ..results.loading import load
+from ..results.saving import versions
 from . import render
 
 POSTERIOR, RUN, CHECKPOINT = "posterior.nc", "run.json", "checkpoint"

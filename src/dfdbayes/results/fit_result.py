@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,41 +12,27 @@ import numpy as np
 import pandas as pd
 
 from .._util.files import write_atomically
-from .._util.tables import Table, netcdf
+from .._util.tables import Table
 from ..data.dataset import Dataset
 from ..errors import ModelError, SettingError
 from ..inference.calibration import Calibration
 from ..inference.clusters import ClusterSummary
-from ..inference.curvature import Curvature
 from ..inference.edges import projected
 from ..inference.imputation import Imputation
 from ..inference.minimise import Minimum, Outcome
 from ..inference.mixing import entries_of
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
-from ..models.regression import Regression
 from .checks import Checks
 from .predictive import Predictive, parameters_of, replicate
 from .regression import effects, predictions, residuals, second_opinion
+from .saving import plain, written
 from .selection import evidence_table
 from .summary import summarised
-from .tree import LINE, data_table, tree_of
+from .tree import LINE, tree_of
 
 if TYPE_CHECKING:
     import xarray as xr
-
-FORMAT = 2
-
-
-def versions() -> dict[str, str]:
-    """Versions of this package and of those its numbers come from."""
-    found = {"python": platform.python_version()}
-    for name in ("dfdbayes", "jax", "numpyro", "blackjax", "arviz-stats", "numpy"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
 
 
 @dataclass(frozen=True)
@@ -348,114 +331,14 @@ class Fit:
 
     def to_bytes(self) -> bytes:
         """What `save` writes."""
-        groups = dict(self.groups)
-        groups["calibration"] = Table.of(
-            {
-                "minimisers": (("replicate", "parameter"), self.calibration.minimisers),
-                "outcomes": (("replicate",), np.array(self.calibration.outcomes, dtype="U16")),
-            },
-            {"parameter": list(self.calibration.names)},
-        )
-        shape = self.calibration.curvature
-        if shape is not None:
-            axes = {0: (), 1: ("parameter",), 2: ("parameter", "other")}
-            parts = {field.name: np.asarray(getattr(shape, field.name)) for field in fields(Curvature)}
-            groups["curvature"] = Table.of({name: (axes[a.ndim], a) for name, a in parts.items()})
-        if self.incomplete is not None:
-            groups["incomplete_data"] = data_table(self.incomplete)
-        observed: dict[str, Any] | None = None
-        if isinstance(self.model, Regression):
-            arrays, observed = self.model.observed.plain()
-            groups["regression"] = Table.of({name: (("row",), a) for name, a in arrays.items()})
-        kept = {
-            "regression": observed,
-            "checks": None if self.checks is None else self.checks.plain(),
-            "uncalibrated": None if self.uncalibrated is None else self.uncalibrated.to_dict(orient="list"),
-            "imputation": None if self.imputation is None else asdict(self.imputation),
-            "clusters": None if self.clusters is None else asdict(self.clusters),
-        }
-        return netcdf(groups, dfdbayes=json.dumps(self._description() | kept))
-
-    def _description(self) -> dict[str, Any]:
-        """All but the arrays, as JSON can hold it."""
-        c, m = self.calibration, self.minimum
-        return {
-            "format": FORMAT,
-            "settings": self.settings,
-            "warnings": list(self.warnings),
-            "timings": self.timings,
-            "versions": self.versions,
-            "identity": None if self.model is None else structure_of(self.model),
-            "data": {
-                "columns": list(self.data.columns),
-                "dropped": self.data.dropped,
-                "source": self.data.source,
-                "named": self.data.named,
-                "notes": list(self.data.notes),
-                "given": list(self.data.given_columns),
-            },
-            "minimum": {
-                "theta": {name: np.asarray(value).tolist() for name, value in m.theta.items()},
-                "names": list(m.names),
-                "vector": m.vector.tolist(),
-                "value": m.value,
-                "gradient_norm": m.gradient_norm,
-                "outcome": str(m.outcome),
-                "iterations": m.iterations,
-                "edges": list(m.edges),
-                "lower": m.lower.tolist(),
-                "upper": m.upper.tolist(),
-            },
-            "calibration": {
-                key: getattr(c, key)
-                for key in (
-                    "method", "beta", "error", "condition", "numerator", "denominator", "from_prior", "from_data",
-                    "used", "resampling", "degenerate", "reached", "instead_of",
-                )
-            },
-        }  # fmt: skip
+        return written(self)
 
     def describe(self, interval: float = 0.95) -> dict[str, Any]:
         """The run in plain values, for JSON: estimates, weight, minimum, settings, warnings, versions."""
-        table = self.summary(interval)
-        about = self._description()
-        return _finite({
-            "model": self.settings["model"],
-            "loss": self.settings["loss"],
-            "n": self.data.n,
-            "distinct_rows": len(self.data.rows),
-            "dropped_rows": self.data.dropped,
-            "beta": self.beta,
-            "parameters": {str(name): row.to_dict() for name, row in table.iterrows()},
-            "calibration": about["calibration"] | {"outcomes": self.calibration.tally},
-            "minimum": {k: about["minimum"][k] for k in ("theta", "value", "gradient_norm", "outcome")},
-            "imputation": None if self.imputation is None else asdict(self.imputation),
-            "clusters": None if self.clusters is None else asdict(self.clusters),
-            "settings": self.settings,
-            "warnings": list(self.warnings),
-            "timings": self.timings,
-            "versions": self.versions,
-        })  # fmt: skip
+        return plain(self, interval)
 
     def __repr__(self) -> str:
         return (
             f"Fit of {self.settings['model']} to {self.data.n} observations by {self.settings['loss']}; "
             f"{self.calibration.message}"
         )
-
-
-def structure_of(model: AbstractModel) -> dict[str, Any]:
-    """What makes two models the same but for their priors, in values JSON can hold."""
-    about = {name: part for name, part in model.identity.items() if name not in ("priors", "parameters")}
-    return json.loads(json.dumps(about | {"parameters": [p.name for p in model.space.parameters]}))
-
-
-def _finite(value: Any) -> Any:
-    """The same in values that JSON can hold: numbers that are not finite become None."""
-    if isinstance(value, Mapping):
-        return {str(key): _finite(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(part) for part in value]
-    if isinstance(value, (float, np.floating)):
-        return float(value) if np.isfinite(value) else None
-    return value

@@ -25,7 +25,8 @@ from ..models import priors
 from ..models.base import AbstractModel
 from ..models.regression import family_of, regression
 from .checks import Checks
-from .fit_result import FORMAT, Fit, structure_of
+from .fit_result import Fit
+from .saving import FORMAT, structure_of
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -1,0 +1,145 @@
+"""A fit in one file, and in plain values."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._util.tables import Table, netcdf
+from ..inference.curvature import Curvature
+from ..models.base import AbstractModel
+from ..models.regression import Regression
+from .tree import data_table
+
+if TYPE_CHECKING:
+    from .fit_result import Fit
+
+FORMAT = 2
+
+
+def versions() -> dict[str, str]:
+    """Versions of this package and of those its numbers come from."""
+    found = {"python": platform.python_version()}
+    for name in ("dfdbayes", "jax", "numpyro", "blackjax", "arviz-stats", "numpy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+def written(fit: Fit) -> bytes:
+    """A fit as one netCDF file."""
+    groups = dict(fit.groups)
+    groups["calibration"] = Table.of(
+        {
+            "minimisers": (("replicate", "parameter"), fit.calibration.minimisers),
+            "outcomes": (("replicate",), np.array(fit.calibration.outcomes, dtype="U16")),
+        },
+        {"parameter": list(fit.calibration.names)},
+    )
+    shape = fit.calibration.curvature
+    if shape is not None:
+        axes = {0: (), 1: ("parameter",), 2: ("parameter", "other")}
+        parts = {field.name: np.asarray(getattr(shape, field.name)) for field in fields(Curvature)}
+        groups["curvature"] = Table.of({name: (axes[a.ndim], a) for name, a in parts.items()})
+    if fit.incomplete is not None:
+        groups["incomplete_data"] = data_table(fit.incomplete)
+    observed: dict[str, Any] | None = None
+    if isinstance(fit.model, Regression):
+        arrays, observed = fit.model.observed.plain()
+        groups["regression"] = Table.of({name: (("row",), a) for name, a in arrays.items()})
+    kept = {
+        "regression": observed,
+        "checks": None if fit.checks is None else fit.checks.plain(),
+        "uncalibrated": None if fit.uncalibrated is None else fit.uncalibrated.to_dict(orient="list"),
+        "imputation": None if fit.imputation is None else asdict(fit.imputation),
+        "clusters": None if fit.clusters is None else asdict(fit.clusters),
+    }
+    return netcdf(groups, dfdbayes=json.dumps(_description(fit) | kept))
+
+
+def _description(fit: Fit) -> dict[str, Any]:
+    """All but the arrays, as JSON can hold it."""
+    c, m = fit.calibration, fit.minimum
+    return {
+        "format": FORMAT,
+        "settings": fit.settings,
+        "warnings": list(fit.warnings),
+        "timings": fit.timings,
+        "versions": fit.versions,
+        "identity": None if fit.model is None else structure_of(fit.model),
+        "data": {
+            "columns": list(fit.data.columns),
+            "dropped": fit.data.dropped,
+            "source": fit.data.source,
+            "named": fit.data.named,
+            "notes": list(fit.data.notes),
+            "given": list(fit.data.given_columns),
+        },
+        "minimum": {
+            "theta": {name: np.asarray(value).tolist() for name, value in m.theta.items()},
+            "names": list(m.names),
+            "vector": m.vector.tolist(),
+            "value": m.value,
+            "gradient_norm": m.gradient_norm,
+            "outcome": str(m.outcome),
+            "iterations": m.iterations,
+            "edges": list(m.edges),
+            "lower": m.lower.tolist(),
+            "upper": m.upper.tolist(),
+        },
+        "calibration": {
+            key: getattr(c, key)
+            for key in (
+                "method", "beta", "error", "condition", "numerator", "denominator", "from_prior", "from_data",
+                "used", "resampling", "degenerate", "reached", "instead_of",
+            )
+        },
+    }  # fmt: skip
+
+
+def plain(fit: Fit, interval: float = 0.95) -> dict[str, Any]:
+    """The run in plain values, for JSON: estimates, weight, minimum, settings, warnings, versions."""
+    table = fit.summary(interval)
+    about = _description(fit)
+    return _finite({
+        "model": fit.settings["model"],
+        "loss": fit.settings["loss"],
+        "n": fit.data.n,
+        "distinct_rows": len(fit.data.rows),
+        "dropped_rows": fit.data.dropped,
+        "beta": fit.beta,
+        "parameters": {str(name): row.to_dict() for name, row in table.iterrows()},
+        "calibration": about["calibration"] | {"outcomes": fit.calibration.tally},
+        "minimum": {k: about["minimum"][k] for k in ("theta", "value", "gradient_norm", "outcome")},
+        "imputation": None if fit.imputation is None else asdict(fit.imputation),
+        "clusters": None if fit.clusters is None else asdict(fit.clusters),
+        "settings": fit.settings,
+        "warnings": list(fit.warnings),
+        "timings": fit.timings,
+        "versions": fit.versions,
+    })  # fmt: skip
+
+
+def structure_of(model: AbstractModel) -> dict[str, Any]:
+    """What makes two models the same but for their priors, in values JSON can hold."""
+    about = {name: part for name, part in model.identity.items() if name not in ("priors", "parameters")}
+    return json.loads(json.dumps(about | {"parameters": [p.name for p in model.space.parameters]}))
+
+
+def _finite(value: Any) -> Any:
+    """The same in values that JSON can hold: numbers that are not finite become None."""
+    if isinstance(value, Mapping):
+        return {str(key): _finite(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(part) for part in value]
+    if isinstance(value, (float, np.floating)):
+        return float(value) if np.isfinite(value) else None
+    return value
