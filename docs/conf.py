@@ -54,6 +54,7 @@ TITLES = {  # of the tables, which the studies write
     "tables/real-tables": "Table: real tables with no options",
     "tables/efficiency": "Table: efficiency of the losses",
     "tables/robustness": "Table: robustness of the losses",
+    "tables/categories": "Table: neighbours of unordered labels",
 }
 
 

@@ -32,6 +32,21 @@ def increment(coordinate, value):
     return levels[(levels.index(value) + 1) % len(levels)]
 
 
+def decrements(coordinate, value):
+    """Values that a decrement leads to: every other one where labels have no order, else one or none."""
+    if coordinate.neighbours == "pairs":
+        return [other for other in coordinate.levels if other != value]
+    before = decrement(coordinate, value)
+    return [] if before is STAR else [before]
+
+
+def increments(coordinate, value):
+    if coordinate.neighbours == "pairs":
+        return [other for other in coordinate.levels if other != value]
+    after = increment(coordinate, value)
+    return [] if after is STAR else [after]
+
+
 def moved(x, j, value):
     return (*x[:j], value, *x[j + 1 :])
 
@@ -42,14 +57,15 @@ def mass(p, x):
 
 
 def divergence(p, q, domain):
-    """Definition: E_q | grad^- p / p - grad^- q / q |^2."""
+    """Definition: E_q | grad^- p / p - grad^- q / q |^2, over all decrements; at star both gradients are one."""
     total = 0.0
     for x, weight in q.items():
         for j in range(domain.d):
-            before = moved(x, j, decrement(domain.coordinate(j), x[j]))
-            score_p = (p[x] - mass(p, before)) / p[x]
-            score_q = (q[x] - mass(q, before)) / q[x]
-            total += weight * (score_p - score_q) ** 2
+            for before in decrements(domain.coordinate(j), x[j]):
+                there = moved(x, j, before)
+                score_p = (p[x] - mass(p, there)) / p[x]
+                score_q = (q[x] - mass(q, there)) / q[x]
+                total += weight * (score_p - score_q) ** 2
     return total
 
 
@@ -58,41 +74,40 @@ def constant(q, domain):
     total = 0.0
     for x, weight in q.items():
         for j in range(domain.d):
-            before = moved(x, j, decrement(domain.coordinate(j), x[j]))
-            total += weight * (mass(q, before) / q[x]) ** 2
+            for before in decrements(domain.coordinate(j), x[j]):
+                total += weight * (mass(q, moved(x, j, before)) / q[x]) ** 2
     return total
 
 
 def fisher_loss(log_mass, rows, counts, domain):
-    """D_n: sum of (p(x^-)/p(x))^2 - 2 p(x)/p(x^+) over data and coordinates."""
+    """D_n: sum of (p(x^-)/p(x))^2 - 2 p(x)/p(x^+) over data, coordinates and their neighbours."""
     total = 0.0
     for row, count in zip(rows, counts, strict=True):
         x = tuple(int(v) for v in row)
         here = log_mass(x)
         for j in range(domain.d):
-            before = decrement(domain.coordinate(j), x[j])
-            after = increment(domain.coordinate(j), x[j])
-            if before is not STAR:
+            for before in decrements(domain.coordinate(j), x[j]):
                 total += count * math.exp(2 * (log_mass(moved(x, j, before)) - here))
-            if after is not STAR:
+            for after in increments(domain.coordinate(j), x[j]):
                 total -= count * 2 * math.exp(here - log_mass(moved(x, j, after)))
     return total
 
 
 def ratio_loss(log_mass, rows, counts, domain):
-    """Generalised ratio matching, t(u) = 1 / (1 + u): s(x)^2 + s(x^-)^2 - 2 s(x); nothing of pairs that are none."""
+    """Generalised ratio matching: of each pair (x, x^+) the chance s of x; x has s^2 - 2 s of it, and x^+ has s^2."""
 
-    def s(x, j):
-        after = increment(domain.coordinate(j), x[j])
-        return 0.0 if after is STAR else 1 / (1 + math.exp(log_mass(moved(x, j, after)) - log_mass(x)))
+    def s(x, after):
+        return 1 / (1 + math.exp(log_mass(after) - log_mass(x)))
 
     total = 0.0
     for row, count in zip(rows, counts, strict=True):
         x = tuple(int(v) for v in row)
         for j in range(domain.d):
-            before = decrement(domain.coordinate(j), x[j])
-            below = 0.0 if before is STAR else s(moved(x, j, before), j)
-            total += count * (s(x, j) ** 2 + below**2 - 2 * s(x, j))
+            for before in decrements(domain.coordinate(j), x[j]):
+                total += count * s(moved(x, j, before), x) ** 2
+            for after in increments(domain.coordinate(j), x[j]):
+                chance = s(x, moved(x, j, after))
+                total += count * (chance**2 - 2 * chance)
     return total
 
 

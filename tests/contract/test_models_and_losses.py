@@ -2,13 +2,22 @@
 
 import warnings
 
+import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 import pytest
 
 import dfdbayes as dfd
 import oracles
 from dfdbayes.inference.resampling import resample
 
+COLOURS = dfd.ExponentialFamily(
+    T=lambda x: jnp.stack([jnp.where(x[0] == x[1], 1.0, 0.0), jnp.where(x[0] == 1.0, 1.0, 0.0)]),
+    b=None,
+    eta=lambda theta: jnp.stack([theta["alike"], theta["red"]]),
+    domain=dfd.Categories(2, "012"),
+    parameters={"alike": dist.Normal(0.0, 1.0), "red": dist.Normal(0.0, 1.0)},
+)
 MODELS = {
     "bernoulli": (dfd.models.Bernoulli(), {"probability": 0.4}, 400),
     "poisson": (dfd.models.Poisson(), {"rate": 3.0}, 400),
@@ -36,6 +45,7 @@ MODELS = {
         1500,
     ),
     "poisson mixture": (dfd.models.PoissonMixture((3.0, 9.0)), {"proportion": 0.4}, 600),
+    "categories": (COLOURS, {"alike": 0.7, "red": -0.4}, 600),
 }
 LOSSES = ("dfd", "ratio", "ksd", "pseudo", "likelihood")
 NO_CONSTANT = {"poisson graphical", "cmp graphical"}
@@ -102,7 +112,7 @@ def test_minimise_calibrate_and_draw(pair):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_ratio_matching_stays_within_its_bounds(name):
-    """10^5 random parameters for each of ten models: every term lies in [-1, 1]."""
+    """10^5 random parameters for each of eleven models: every term lies in [-1, 1]."""
     model, _, _ = MODELS[name]
     theta = MODELS[name][1]
     rows = dfd.simulate(model, theta, 10, seed=1).rows
@@ -112,4 +122,4 @@ def test_ratio_matching_stays_within_its_bounds(name):
     thetas = np.clip(model.space.from_z(z), -1e6, 1e6)
     values = objective.values(thetas)
     assert np.isfinite(values).all()
-    assert (np.abs(values) <= 10 * model.domain.d + 1e-9).all()
+    assert (np.abs(values) <= 10 * len(model.domain.moves) + 1e-9).all()

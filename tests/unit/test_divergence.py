@@ -16,6 +16,9 @@ CASES = {
     "two by three": (dfd.Ordinal(1, 2) * dfd.Ordinal(1, 3), 0),
     "ordinal and counts": (dfd.Ordinal(1, 4) * dfd.Counts(1), 40),
     "categories": (dfd.Categories(1, "abcd"), 0),
+    "two categories": (dfd.Categories(2, "ab"), 0),
+    "categories among others": (dfd.Ordinal(1, 3) * dfd.Categories(2, "abc") * dfd.Categories(1, "abcd"), 0),
+    "categories and counts": (dfd.Categories(1, "abc") * dfd.Counts(1), 40),
     "binary": (dfd.Binary(3), 0),
     "spins": (dfd.Spins(2), 0),
     "counts": (dfd.Counts(1), 40),
@@ -76,6 +79,25 @@ def test_computable_formula_equals_the_definition(name, seed):
     assert computed == pytest.approx(oracles.divergence(p, q, domain), abs=1e-10, rel=1e-10)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_ratio_matching_is_a_squared_difference_of_chances(name):
+    """Of each pair (x, x^+), with s the chance of x: (q(x) + q(x^+)) (s_p - s_q)^2, up to a constant."""
+    domain, p, q = pair(name, 2)
+    model = table_model(domain, {x: np.log(v) for x, v in p.items()})
+    data = dfd.Dataset.of(np.array(list(q)), weights=np.array(list(q.values())))
+    slow = free = 0.0
+    for x in p:
+        for j in range(domain.d):
+            for after in oracles.increments(domain.coordinate(j), x[j]):
+                there = oracles.moved(x, j, after)
+                both = q.get(x, 0.0) + q.get(there, 0.0)
+                if both and there in p:
+                    chance = q.get(x, 0.0) / both
+                    slow += both * (p[x] / (p[x] + p[there]) - chance) ** 2
+                    free += both * chance**2
+    assert dfd.objective(model, data, "ratio")({"scale": 1.0}) + free == pytest.approx(slow, abs=1e-10, rel=1e-10)
+
+
 def as_arrays(domain, p, q):
     """Both mass functions on q's window, axes in each coordinate's own order."""
     axes = [sorted({x[j] for x in q}, reverse=domain.coordinate(j).kind == "below") for j in range(domain.d)]
@@ -106,13 +128,21 @@ def test_divergence_is_zero_only_for_equal_mass_functions(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_summation_by_parts(name):
-    """Sum of p(x) h(x^+) equals the sum of p(x^-) h(x): increments and decrements are inverse."""
+    """Sum of p(x) h(x^+) equals the sum of p(x^-) h(x): increments and decrements are inverse, all pairs their own."""
     domain, p, _ = pair(name, 7)
     h = {x: np.cos(sum((j + 1) * v for j, v in enumerate(x))) for x in p}
     for j in range(domain.d):
         coordinate = domain.coordinate(j)
-        left = sum(v * h.get(oracles.moved(x, j, oracles.increment(coordinate, x[j])), 0.0) for x, v in p.items())
-        right = sum(oracles.mass(p, oracles.moved(x, j, oracles.decrement(coordinate, x[j]))) * h[x] for x in p)
+        left = sum(
+            v * h.get(oracles.moved(x, j, after), 0.0)
+            for x, v in p.items()
+            for after in oracles.increments(coordinate, x[j])
+        )
+        right = sum(
+            oracles.mass(p, oracles.moved(x, j, before)) * h[x]
+            for x in p
+            for before in oracles.decrements(coordinate, x[j])
+        )
         assert left == pytest.approx(right, abs=1e-12)
 
 

@@ -1,5 +1,7 @@
 """Values, gradients and Hessians of the losses against their definitions."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -32,6 +34,37 @@ def pairs_family():
     )
 
 
+def colours_family(differences=None):
+    """Unordered columns of three and of four labels, and a yes/no column."""
+
+    def T(x):
+        alike = jnp.where(x[0] == x[1], 1.0, 0.0)
+        return jnp.stack([alike, x[2] * jnp.where(x[1] == 2.0, 1.0, 0.0), jnp.where(x[0] == 1.0, x[2] - 0.3, 0.0)])
+
+    return dfd.ExponentialFamily(
+        T=T,
+        b=lambda x: -0.2 * x[0] * x[1],
+        eta=lambda t: jnp.stack([t["alike"], t["blue"], jnp.exp(t["red"])]),
+        domain=dfd.Categories(1, "012") * dfd.Categories(1, "0123") * dfd.Binary(1),
+        parameters={name: dist.Normal(0.0, 1.0) for name in ("alike", "blue", "red")},
+        differences=differences,
+    )
+
+
+def slow_differences(rows, moved):
+    """What a family with a faster way gives: all coordinates moved at once."""
+    family = colours_family()
+    found = []
+    for row, values in zip(rows, moved, strict=True):
+        for j in range(len(row)):
+            x, there = row.astype(float), row.astype(float)
+            there[j] = values[j]
+            found.append([*(family.T(there) - family.T(x)), family.b(there) - family.b(x)])
+    found = np.array(found).reshape(*rows.shape, -1)
+    return found[..., :-1], found[..., -1]
+
+
+COLOURS = np.array([[0, 0, 1], [1, 3, 0], [2, 2, 1], [2, 0, 0], [0, 0, 1], [1, 2, 1], [0, 1, 0], [1, 1, 1]])
 CASES = {
     "bernoulli": (dfd.models.Bernoulli(), BITS, {"probability": 0.3}),
     "poisson": (dfd.models.Poisson(), COUNTS, {"rate": 2.7}),
@@ -40,6 +73,17 @@ CASES = {
         pairs_family(),
         np.stack([COUNTS, np.resize(BITS, len(COUNTS))], 1),
         {"rate": 1.4, "link": -0.3},
+    ),
+    "categories": (colours_family(), COLOURS, {"alike": 0.8, "blue": -0.4, "red": 0.2}),
+    "categories, all moved at once": (
+        colours_family(slow_differences),
+        COLOURS,
+        {"alike": 0.8, "blue": -0.4, "red": 0.2},
+    ),
+    "potts of categories": (
+        replace(dfd.models.Potts(dfd.graphs.grid(2, 2), states=3), domain=dfd.Categories(4, "012")),
+        np.random.default_rng(0).integers(0, 3, (20, 4)),
+        {"temperature": 1.3},
     ),
 }
 SLOW = {"dfd": oracles.fisher_loss, "ratio": oracles.ratio_loss}

@@ -36,7 +36,13 @@ MIXED = dfd.Model(
     dfd.Counts(1) * dfd.Binary(1),
     {"a": dist.Normal(0.0, 1.0), "b": dist.Normal(0.0, 1.0)},
 )
+CATEGORIES = dfd.Model(
+    lambda t, x: t["a"] * jnp.where(x[0] == x[1], x[2], 0.3) + t["b"] * x[0],
+    dfd.Categories(2, "012") * dfd.Binary(1),
+    {"a": dist.Normal(0.0, 1.0), "b": dist.Normal(0.0, 1.0)},
+)
 CASES = {
+    "categories": (CATEGORIES, {"a": 0.4, "b": -0.5}),
     "cmp": (CMP, {"rate": 2.0, "nu": 0.7}),
     "ising": (dfd.models.Ising(dfd.graphs.grid(2, 3)), {"temperature": 2.0}),
     "potts": (POTTS, {"temperature": 1.5}),
@@ -112,7 +118,7 @@ def test_weighted_ksd_is_that_of_the_resampled_data(name):
         assert objective(theta, weights=w) == pytest.approx(dfd.objective(model, copied, "ksd")(theta), rel=1e-10)
 
 
-@pytest.mark.parametrize("name", ["ising", "potts", "network"])
+@pytest.mark.parametrize("name", ["ising", "potts", "network", "categories"])
 def test_stein_identity(name):
     """E_p of the Stein kernel in one argument is zero for the other one fixed."""
     model, theta = CASES[name]

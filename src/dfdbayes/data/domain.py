@@ -1,22 +1,31 @@
 """Where discrete data live, and which values are neighbours.
 
-A domain is a product of coordinates. A coordinate is one of five kinds:
+A domain is a product of coordinates. The values of a coordinate are of one of four kinds, and those of a finite one
+have neighbours of three:
 
 ========== =============================== ==================================
-kind       values                          neighbours at the ends
+kind       values                          neighbours
 ========== =============================== ==================================
-integers   ..., -1, 0, 1, ...              there are no ends
+integers   ..., -1, 0, 1, ...              the next ones; there are no ends
 above      minimum, minimum + 1, ...       the decrement of the minimum is
                                            "star": it does not exist
 below      ..., maximum - 1, maximum       the mirror image of ``above``
-finite     a set of levels                 they wrap around
-ordered    a finite set with an order      there are none: the minimum has no
-                                           decrement, the maximum no increment
+finite     a set of levels                 of a *cycle*: they wrap around
+
+                                           along a *path* (ordered levels):
+                                           the minimum has no decrement, the
+                                           maximum no increment
+
+                                           all *pairs* (labels without order):
+                                           every other value, both ways
 ========== =============================== ==================================
 
-Two levels are each other's neighbours both ways, ordered or not.
+Two levels are each other's neighbours both ways, whatever the kind.
 
 The mirrored half-line reverses its order, so there the *decrement* of x is x + 1.
+
+A category has as many decrements as there are other ones. They are moves by 1, 2, ..., k - 1 places round the labels,
+and the increments undo them one by one, so each of these moves is that of a cycle. Together they know no order.
 """
 
 from __future__ import annotations
@@ -32,7 +41,10 @@ from jaxtyping import Bool, Int
 from ..errors import ModelError
 
 Rows = Int[np.ndarray, "n d"]
-Mask = Bool[np.ndarray, "n d"]
+Moved = Int[np.ndarray, "n m"]
+Mask = Bool[np.ndarray, "n m"]
+
+CYCLE, PATH, PAIRS = "cycle", "path", "pairs"
 
 
 @dataclass(frozen=True)
@@ -43,10 +55,22 @@ class Coordinate:
     end: int | None = None
     levels: tuple[int, ...] = ()
     labels: tuple[str, ...] = ()
-    ordered: bool = False
+    neighbours: str = CYCLE
+
+    @property
+    def ordered(self) -> bool:
+        """Whether it is a finite set with an order."""
+        return self.neighbours == PATH
+
+    @property
+    def moves(self) -> int:
+        """How many decrements a value has, and as many increments: one, but all other values of a category."""
+        return len(self.levels) - 1 if self.neighbours == PAIRS else 1
 
     def neighbour(self, x: np.ndarray, step: int) -> tuple[np.ndarray, np.ndarray]:
-        """Move ``x`` by one decrement (step -1) or increment (+1); also tell where the result exists.
+        """Move ``x`` by its first decrement (step -1) or increment (+1), or by the second (-2, +2) and so on.
+
+        Also tell where the result exists.
 
         Where it does not exist, the value returned is ``x`` itself, which is safe to evaluate.
         """
@@ -85,10 +109,8 @@ class Coordinate:
     @property
     def label(self) -> str:
         """The name of the kind, as a user writes it."""
-        if self.ordered:
-            return "Ordinal"
-        if self.labels:
-            return "Categories"
+        if self.neighbours != CYCLE:
+            return "Ordinal" if self.ordered else "Categories"
         if self.kind == "finite":
             return "Binary" if self.levels == (0, 1) else "Spins" if self.levels == (-1, 1) else "Finite"
         return {"integers": "Integers", "above": "Counts", "below": "CountsBelow"}[self.kind]
@@ -144,21 +166,48 @@ class Domain:
                 return coordinate
         raise IndexError(j)
 
-    def _moved(self, x: Rows, step: int) -> tuple[Rows, Mask]:
-        values, exists = np.empty_like(x), np.empty(x.shape, bool)
-        for coordinate, columns in self.slices():
-            values[:, columns], exists[:, columns] = coordinate.neighbour(x[:, columns], step)
+    def _rounds(self) -> Iterator[tuple[int, Coordinate, slice]]:
+        """The first move of every run of coordinates, then the second of those that have one, and so on."""
+        for step in range(1, 1 + max(coordinate.moves for coordinate, _ in self.runs)):
+            for coordinate, columns in self.slices():
+                if step <= coordinate.moves:
+                    yield step, coordinate, columns
+
+    @cached_property
+    def moves(self) -> Int[np.ndarray, " m"]:
+        """The coordinate that each column of `decrement` and `increment` moves: 0, 1, ..., d-1, then categories again.
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd
+        >>> dfd.Counts(2).moves
+        array([0, 1])
+        >>> (dfd.Categories(1, ["red", "green", "blue"]) * dfd.Counts(1)).moves
+        array([0, 1, 0])
+        """
+        return np.concatenate([np.arange(columns.start, columns.stop) for _, _, columns in self._rounds()])
+
+    def _moved(self, x: Rows, sign: int) -> tuple[Moved, Mask]:
+        shape, first = (len(x), len(self.moves)), 0
+        values, exists = np.empty(shape, x.dtype), np.empty(shape, bool)
+        for step, coordinate, columns in self._rounds():
+            put = slice(first, first + columns.stop - columns.start)
+            values[:, put], exists[:, put] = coordinate.neighbour(x[:, columns], sign * step)
+            first = put.stop
         return values, exists
 
-    def decrement(self, x: Rows) -> tuple[Rows, Mask]:
-        """Column j of the result is x_j^-; the mask says where that is not "star"."""
+    def decrement(self, x: Rows) -> tuple[Moved, Mask]:
+        """Column j of the result is x_j^-; the mask says where that is not "star".
+
+        Categories have more than one: a column stands for the coordinate that `moves` says.
+        """
         return self._moved(x, -1)
 
-    def increment(self, x: Rows) -> tuple[Rows, Mask]:
+    def increment(self, x: Rows) -> tuple[Moved, Mask]:
         """Column j of the result is x_j^+; the mask says where it exists: everywhere but at an ordered maximum."""
         return self._moved(x, +1)
 
-    def contains(self, x: np.ndarray) -> Mask:
+    def contains(self, x: np.ndarray) -> Bool[np.ndarray, "n d"]:
         inside = np.empty(x.shape, bool)
         for coordinate, columns in self.slices():
             inside[:, columns] = coordinate.contains(x[:, columns])
@@ -166,8 +215,13 @@ class Domain:
 
     @property
     def wrapped(self) -> Domain:
-        """The same points with ordered coordinates wrapped around: there sums by parts leave nothing at the ends."""
-        return Domain(tuple((replace(coordinate, ordered=False), length) for coordinate, length in self.runs))
+        """The same points with every finite coordinate a cycle, of one move whose sums by parts leave nothing."""
+        return Domain(tuple((replace(coordinate, neighbours=CYCLE), length) for coordinate, length in self.runs))
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether some coordinate has more than two labels without an order."""
+        return any(coordinate.moves > 1 for coordinate, _ in self.runs)
 
     @property
     def is_binary(self) -> bool:
@@ -231,7 +285,7 @@ def Ordinal(d: int, levels: int | Sequence[int]) -> Domain:
     ``levels`` are distinct integers, or a number k for 0..k-1.
     """
     ((coordinate, _),) = Finite(d, levels).runs
-    return _repeated(d, replace(coordinate, ordered=True))
+    return _repeated(d, replace(coordinate, neighbours=PATH))
 
 
 def Binary(d: int = 1) -> Domain:
@@ -245,8 +299,26 @@ def Spins(d: int = 1) -> Domain:
 
 
 def Categories(d: int, labels: Sequence[str]) -> Domain:
-    """Labelled levels in the given order; a model sees them as 0, 1, ..., k-1."""
+    """Labels without an order: every other one is a neighbour. A model sees them as 0, 1, ..., k-1, as they are given.
+
+    In what order the labels are given makes no difference to a fit by ``"dfd"``, ``"ratio"``, ``"pseudo"`` or
+    ``"likelihood"``; with ``"ksd"`` they are a cycle, as those of `Finite` are. For levels with an order there is
+    `Ordinal`.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd, numpyro.distributions as dist
+    >>> def loss(labels):
+    ...     red, green = labels.index("red"), labels.index("green")
+    ...     def log_mass(theta, x):
+    ...         return theta["red"] * (x[0] == red) + theta["green"] * (x[0] == green)
+    ...     priors = {"red": dist.Normal(0, 2), "green": dist.Normal(0, 2)}
+    ...     model = dfd.Model(log_mass, dfd.Categories(1, labels), priors)
+    ...     return dfd.objective(model, ["red"] * 5 + ["green"] * 3 + ["blue"] * 2)({"red": 1.0, "green": 0.5})
+    >>> round(loss(["red", "green", "blue"]), 6), round(loss(["green", "red", "blue"]), 6)
+    (-29.10995, -29.10995)
+    """
     names = tuple(str(label) for label in labels)
     if len(names) < 2 or len(set(names)) < len(names):
         raise ModelError(f"categories need at least two distinct labels, not {list(names)}")
-    return _repeated(d, Coordinate("finite", levels=tuple(range(len(names))), labels=names))
+    return _repeated(d, Coordinate("finite", levels=tuple(range(len(names))), labels=names, neighbours=PAIRS))

@@ -1,7 +1,8 @@
 """Sites: one entry per (row, coordinate), with where it can move, how much its terms count, and who owns it.
 
-Losses are sums over sites. A bootstrap replicate gives new weights to the *units* that own them: rows as a rule,
-clusters of rows where these belong together, blocks of sites where there is a single observation.
+A coordinate has one move either way, and a category one to every other (`Domain.moves`). Losses are sums over the moves
+of sites. A bootstrap replicate gives new weights to the *units* that own them: rows as a rule, clusters of rows where
+these belong together, blocks of sites where there is a single observation.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
+from ..errors import SettingError
 from .dataset import Dataset
 from .domain import Domain
 
@@ -89,7 +91,7 @@ class Sites:
         Says which values are neighbours.
     units : Units
     scales : callable
-        ``scales(rows, domain)`` gives how much the terms of the two ratios of every site count.
+        ``scales(rows, domain)`` gives how much the terms of the two ratios of every move count.
     """
 
     data: Dataset
@@ -115,24 +117,38 @@ class Sites:
         return self.domain.increment(self.rows)
 
     @property
-    def down(self) -> Int[np.ndarray, "u d"]:
+    def j(self) -> Int[np.ndarray, " m"]:
+        """The coordinate of each move."""
+        return self.domain.moves
+
+    @property
+    def down(self) -> Int[np.ndarray, "u m"]:
         """The coordinate's value after a decrement; its own where there is no such neighbour."""
         return self._down[0]
 
     @property
-    def up(self) -> Int[np.ndarray, "u d"]:
+    def up(self) -> Int[np.ndarray, "u m"]:
         """The same after an increment."""
         return self._up[0]
 
     @cached_property
-    def minus(self) -> Float[np.ndarray, "u d"]:
+    def minus(self) -> Float[np.ndarray, "u m"]:
         """How much the term of the ratio to the decrement counts; 0 where there is no decrement."""
-        return np.where(self._down[1], self.scales(self.rows, self.domain)[0], 0.0)
+        return self._scaled(0, self._down[1])
 
     @cached_property
-    def plus(self) -> Float[np.ndarray, "u d"]:
+    def plus(self) -> Float[np.ndarray, "u m"]:
         """The same for the increment."""
-        return np.where(self._up[1], self.scales(self.rows, self.domain)[1], 0.0)
+        return self._scaled(1, self._up[1])
+
+    def _scaled(self, which: int, exists: Bool[np.ndarray, "u m"]) -> Float[np.ndarray, "u m"]:
+        scale = self.scales(self.rows, self.domain)[which]
+        if np.ndim(scale) and np.shape(scale) != exists.shape:
+            raise SettingError(
+                f"the loss scales its terms by an array of shape {np.shape(scale)}; {self.domain!r} has {len(self.j)} "
+                f"moves for each of {len(exists)} rows. Give one number for each: columns are those of domain.moves."
+            )
+        return np.where(exists, scale, 0.0)
 
     def at(self, rows: Int[np.ndarray, " k"]) -> Sites:
         """The sites of some of the distinct rows."""

@@ -238,9 +238,14 @@ class Objective:
         return self._prepared.note
 
     @property
+    def _moves(self) -> int:
+        """How many ratios of neighbours the rows have either way."""
+        return len(self.data.rows) * len(self.model.domain.moves)
+
+    @property
     def batch(self) -> int:
         """How many parameters are evaluated at once: fewer where a table is so long that many would fill memory."""
-        cells = min(sum(leaf.size for leaf in jax.tree.leaves(self.table)), 6 * self.data.rows.size)
+        cells = min(sum(leaf.size for leaf in jax.tree.leaves(self.table)), 6 * self._moves)
         cells = max(cells, 8 * self.model.space.size**2)  # Hessians, and what their factorisation needs
         return max(1, min(BATCH, 2 ** (MOST_CELLS // max(cells, 1)).bit_length() // 2))
 
@@ -359,7 +364,7 @@ class Objective:
         """The gradient of every term, in the shape of the weights."""
         terms = sum(leaf.size for leaf in jax.tree.leaves(self.own_weights))
         if terms * len(theta) > FEW:
-            at_once = max(1, min(len(theta), MOST_CELLS // max(self.data.rows.size, 1)))
+            at_once = max(1, min(len(theta), MOST_CELLS // max(self._moves, 1)))
             return _lines(self.problem, at_once, theta, self.table, self.own_weights)
         leaves, structure = jax.tree.flatten(self.own_weights)
         ends = np.cumsum([leaf.size for leaf in leaves])[:-1]

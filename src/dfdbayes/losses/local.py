@@ -1,7 +1,8 @@
 """Losses that are sums of functions of single log-ratios.
 
 With u = log r^-(x) and v = log r^+(x) for row x and coordinate j, such a loss is the sum over rows and coordinates of
-f(u) + g(v), where f is dropped if x^{j-} does not exist, and g if x^{j+} does not.
+f(u) + g(v), where f is dropped if x^{j-} does not exist, and g if x^{j+} does not. A category is moved to every other
+one: for each of these, with w the log of its mass over that of x, the term is f(w) + g(-w).
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from ..models.parameters import Theta
 from ..models.tables import AbstractTable, Function, Prepared, SecondOrder
 from .base import AbstractLoss
 
-_NEIGHBOURS = "<br><small>x<sup>j−</sup> and x<sup>j+</sup> are x with coordinate j moved to its neighbours.</small>"
+_NEIGHBOURS = (
+    "<br><small>x<sup>j−</sup> and x<sup>j+</sup> are x with coordinate j moved to its neighbours; where these are all "
+    "other values (categories without an order), each has its term.</small>"
+)
 
 
 @dataclass(frozen=True)

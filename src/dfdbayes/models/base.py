@@ -117,6 +117,8 @@ class AbstractModel(ABC):
         """The loss that serves this model best on these data, by name, and why (docs/how-to/choose-a-loss.md)."""
         if self.domain.d == 1 and self.domain.is_binary:
             return "likelihood", "for one binary column all losses agree, and this one has the steadiest curvature"
+        if self.domain.has_categories:
+            return _of_categories(self.domain)
         extreme = _extreme(data) if self.domain.d == 1 and self.domain.coordinate(0).kind == "above" else ""
         if extreme:
             if self.log_normaliser is not None:
@@ -164,6 +166,15 @@ class Interactions:
     intercept: Float[np.ndarray, "*batch d"]
     interaction: Float[np.ndarray, "*batch e"]
     nu: Float[np.ndarray, "*batch d"] | None = None
+
+
+def _of_categories(domain: Domain) -> tuple[str, str]:
+    """A loss that squares no ratio to a rare category."""
+    if domain.d == 1:
+        return "likelihood", "for one column of categories the constant is a short sum"
+    if domain.is_finite:
+        return "pseudo", "each category given the other columns has a finite sum, which serves rare ones best"
+    return "ratio", "ratio matching is bounded, so that rare categories do not decide"
 
 
 def _extreme(data: Dataset) -> str:

@@ -32,7 +32,7 @@ from .tables import (
 )
 
 if TYPE_CHECKING:
-    from .exponential import ExponentialFamily
+    from .exponential import Differences, ExponentialFamily
 
 LARGE = 2**16  # distinct rows beyond which those with the same terms are one, and resamples are drawn in buckets
 
@@ -55,8 +55,8 @@ class DistinctTable(AbstractTable):
             units = np.bincount(classes, weights=sites.data.counts)
             sites = sites.at(first)
         minus, plus = neighbour_differences(model, sites)
-        minus_table, minus_map = owned(minus, sites, sites.minus)
-        plus_table, plus_map = owned(plus, sites, sites.plus)
+        minus_table, minus_map = owned(minus, sites, sites.minus, sites.j)
+        plus_table, plus_map = owned(plus, sites, sites.plus, sites.j)
 
         def weigh(weights: np.ndarray) -> tuple[Array, ...]:
             return tuple(
@@ -91,7 +91,7 @@ class DistinctDecrements:
     def of(model: ExponentialFamily, sites: Sites) -> tuple[DistinctDecrements, int, np.ndarray]:
         """The table, how many differences it holds, and which of them each site has (-1 where there is none)."""
         exists = sites.minus != 0
-        found, inverse = fold(all_differences(model, sites.rows, sites.down)[exists.reshape(-1)])
+        found, inverse = fold(all_differences(model, sites.rows, sites.down, sites.j)[exists.reshape(-1)])
         index = np.full(exists.shape, -1, dtype=np.int64)
         index[exists] = inverse
         return DistinctDecrements(model, *_padded(found)), len(found), index
@@ -110,10 +110,10 @@ class DistinctConditionals(AbstractConditionals):
 
     @staticmethod
     def of(model: ExponentialFamily, sites: Sites) -> Prepared:
-        levels = model.domain.coordinate(0).levels
-        parts = [all_differences(model, sites.rows, np.full_like(sites.rows, level)) for level in levels]
+        levels, j = model.domain.coordinate(0).levels, np.arange(model.domain.d)
+        parts = [all_differences(model, sites.rows, np.full_like(sites.rows, level), j) for level in levels]
         width = parts[0].shape[1]
-        found, incidence = owned(np.concatenate(parts, axis=1), sites, np.ones(sites.rows.shape))
+        found, incidence = owned(np.concatenate(parts, axis=1), sites, np.ones(sites.rows.shape), j)
         size = padded_size(len(found))
         full = pad(found, size).reshape(size, len(levels), width)
         made = DistinctConditionals(model, *jax.device_put((full[..., :-1], full[..., -1])))
@@ -187,20 +187,33 @@ def _differences(model: ExponentialFamily, rows: np.ndarray, moved: np.ndarray, 
     return np.column_stack([T1 - T0, b1 - b0])
 
 
-def all_differences(model: ExponentialFamily, rows: np.ndarray, moved: np.ndarray) -> np.ndarray:
-    """Differences of T and b, one line for each row and coordinate."""
-    if model.differences is not None:
-        T, b = model.differences(rows, moved)
-        return np.concatenate([T, b[..., None]], axis=-1).reshape(rows.size, -1)
-    parts = [_differences(model, rows, moved[:, j], j) for j in range(rows.shape[1])]
-    return np.stack(parts, axis=1).reshape(rows.size, -1)
+def all_differences(model: ExponentialFamily, rows: np.ndarray, moved: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """Differences of T and b, one line for each row and move; ``j`` has the coordinate of each move."""
+    if model.differences is None:
+        parts = [_differences(model, rows, values, i) for i, values in zip(j, moved.T, strict=True)]
+        return np.stack(parts, axis=1).reshape(moved.size, -1)
+    rounds = np.flatnonzero(np.diff(j) <= 0) + 1  # between them no coordinate is moved twice
+    pieces = zip(np.split(moved, rounds, axis=1), np.split(j, rounds), strict=True)
+    return np.concatenate([_at_once(model.differences, rows, *piece) for piece in pieces], axis=1).reshape(
+        moved.size, -1
+    )
+
+
+def _at_once(differences: Differences, rows: np.ndarray, moved: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """The model's own differences, of moves of different coordinates."""
+    if len(j) == rows.shape[1]:
+        T, b = differences(rows, moved)
+        return np.concatenate([T, b[..., None]], axis=-1)
+    all_moved = rows.copy()
+    all_moved[:, j] = moved
+    return _at_once(differences, rows, all_moved, np.arange(rows.shape[1]))[:, j]
 
 
 def neighbour_differences(model: ExponentialFamily, sites: Sites) -> tuple[np.ndarray, np.ndarray]:
-    """Differences to the decrement and from the increment, one line for each row and coordinate."""
-    minus = all_differences(model, sites.rows, sites.down)
+    """Differences to the decrement and from the increment, one line for each row and move."""
+    minus = all_differences(model, sites.rows, sites.down, sites.j)
     same = np.array_equal(sites.down, sites.up)
-    return minus, -minus if same else -all_differences(model, sites.rows, sites.up)
+    return minus, -minus if same else -all_differences(model, sites.rows, sites.up, sites.j)
 
 
 def _padded(lines: np.ndarray) -> tuple[Array, Array]:
@@ -222,16 +235,15 @@ def fold(lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return lines[first], inverse
 
 
-def owned(lines: np.ndarray, sites: Sites, scale: np.ndarray) -> tuple[np.ndarray, sparse.csr_matrix]:
-    """Distinct lines of a (rows x coordinates) table, and how much of each of them a unit of weight 1 owns."""
-    rows, d = sites.rows.shape
+def owned(lines: np.ndarray, sites: Sites, scale: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, sparse.csr_matrix]:
+    """Distinct lines of a (rows x moves) table, and how much of each of them a unit of weight 1 owns."""
     units, amount = sites.units, scale.reshape(-1)
     if units.owner is None:
-        owner = np.repeat(np.arange(rows), d)
+        owner = np.repeat(np.arange(len(sites.rows)), len(j))
     elif units.kind == BLOCKS:
-        owner = units.owner
+        owner = units.owner[j]
     else:
-        owner, amount = np.repeat(units.owner, d), amount * np.repeat(sites.data.counts, d)
+        owner, amount = np.repeat(units.owner, len(j)), amount * np.repeat(sites.data.counts, len(j))
     kept = scale.reshape(-1) != 0
     lines, owner, amount = lines[kept], owner[kept], amount[kept]
     if not len(lines):
@@ -253,8 +265,8 @@ def _interchangeable(model: ExponentialFamily, sites: Sites) -> tuple[np.ndarray
             np.where(scale.reshape(-1) != 0, _scrambled(lines, salt) ^ _bits(scale.reshape(-1)), np.uint64(0))
             for lines, scale, salt in ((minus, part.minus, 1), (plus, part.plus, 2))
         )
-        keys.append((down + up).reshape(part.rows.shape).sum(axis=1))
-        checks.append((_mixed(down) + _mixed(up)).reshape(part.rows.shape).sum(axis=1))
+        keys.append((down + up).reshape(part.down.shape).sum(axis=1))
+        checks.append((_mixed(down) + _mixed(up)).reshape(part.down.shape).sum(axis=1))
     _, first, classes = np.unique(np.concatenate(keys), return_index=True, return_inverse=True)
     check = np.concatenate(checks)
     if not np.array_equal(check[first][classes], check):  # once in 10^5 data sets of 10^7 distinct rows

@@ -135,6 +135,8 @@ def Ising(graph: Any, states: str = "spins", intercept: bool = False) -> Exponen
 def Potts(graph: Any, states: int = 3) -> ExponentialFamily:
     """p(x) proportional to exp(number of edges with equal ends / temperature), values 0 to k-1; chi-squared(3) prior.
 
+    The states are a cycle, as the paper's finite sets are.
+
     Parameters
     ----------
     graph

@@ -64,10 +64,10 @@ class RegressionTable(AbstractTable):
 
     model: Regression
     rows: Float[Array, "u d"]
-    down: Float[Array, "u d"]
-    up: Float[Array, "u d"]
-    minus: Float[Array, "u d"]
-    plus: Float[Array, "u d"]
+    down: Float[Array, "u m"]
+    up: Float[Array, "u m"]
+    minus: Float[Array, "u m"]
+    plus: Float[Array, "u m"]
     given: Float[Array, "u q"]
 
     @staticmethod
@@ -84,7 +84,7 @@ class RegressionTable(AbstractTable):
         def of_row(row: Rows, x: Array, down: Array, up: Array) -> Array:
             here = family.log_mass_at(row, x)
             there = jax.vmap(lambda j, value: family.log_mass_at(row, x.at[j].set(value)))
-            j = jnp.arange(x.shape[0])
+            j = self.model.domain.moves[: len(down)]  # on the domain wrapped around the first of every coordinate
             return jnp.stack([there(j, down) - here, here - there(j, up)])
 
         def of_block(given: Array, rows: Array, down: Array, up: Array) -> Array:

@@ -162,14 +162,14 @@ def refuse_blocks(sites: Sites) -> None:
 
 @table
 class NeighbourTable(AbstractTable):
-    """Distinct rows, and in column j the j-th coordinate's neighbours; ratios are differences of the log mass."""
+    """Distinct rows, and each coordinate's neighbours (`Domain.moves`); ratios are differences of the log mass."""
 
     model: AbstractModel
     rows: Float[Array, "u d"]
-    down: Float[Array, "u d"]
-    up: Float[Array, "u d"]
-    minus: Float[Array, "u d"]
-    plus: Float[Array, "u d"]
+    down: Float[Array, "u m"]
+    up: Float[Array, "u m"]
+    minus: Float[Array, "u m"]
+    plus: Float[Array, "u m"]
 
     @staticmethod
     def of(model: AbstractModel, sites: Sites) -> Prepared:
@@ -184,7 +184,7 @@ class NeighbourTable(AbstractTable):
         def of_row(x: Array, down: Array, up: Array) -> tuple[Array, Array]:
             here = self.model.log_mass_at(named, x)
             there = jax.vmap(lambda j, value: self.model.log_mass_at(named, x.at[j].set(value)), in_axes=(0, 0))
-            j = jnp.arange(x.shape[0])
+            j = self.model.domain.moves[: len(down)]  # on the domain wrapped around the first of every coordinate
             return there(j, down) - here, here - there(j, up)
 
         return jax.vmap(of_row)(self.rows, self.down, self.up)

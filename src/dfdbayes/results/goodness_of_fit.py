@@ -99,7 +99,9 @@ def _chi_squared(
     where = _places(model, points, data.rows)
     observed = np.bincount(where, weights=data.counts, minlength=len(points) + 1)
     chance = np.append(chance, 0.0)  # beyond all that is listed
-    if model.domain.d > 1:  # points have no order, so that rare ones are pooled with rare ones
+    if (
+        model.domain.d > 1 or model.domain.has_categories
+    ):  # points have no order, so that rare ones are pooled with rare ones
         order = np.argsort(-chance, kind="stable")
         chance, observed = chance[order], observed[order]
     cells = _pooled(n * chance)
