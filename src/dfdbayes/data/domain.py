@@ -1,31 +1,27 @@
 """Where discrete data live, and which values are neighbours.
 
-A domain is a product of coordinates. The values of a coordinate are of one of four kinds, and those of a finite one
-have neighbours of three:
+A domain is a product of coordinates. A coordinate is one of four kinds, and the values of a finite one have neighbours
+of one of three:
 
-========== =============================== ==================================
-kind       values                          neighbours
-========== =============================== ==================================
-integers   ..., -1, 0, 1, ...              the next ones; there are no ends
-above      minimum, minimum + 1, ...       the decrement of the minimum is
-                                           "star": it does not exist
-below      ..., maximum - 1, maximum       the mirror image of ``above``
-finite     a set of levels                 of a *cycle*: they wrap around
+============= =============================== ==================================
+kind          values                          neighbours
+============= =============================== ==================================
+integers      ..., -1, 0, 1, ...              the next ones: there are no ends
+above         minimum, minimum + 1, ...       the decrement of the minimum is
+                                              "star": it does not exist
+below         ..., maximum - 1, maximum       the mirror image of ``above``
+finite, cycle a set of levels                 they wrap around
+finite, path  levels with an order            the minimum has no decrement, the
+                                              maximum no increment
+finite, pairs labels without an order         every other label, both ways
+============= =============================== ==================================
 
-                                           along a *path* (ordered levels):
-                                           the minimum has no decrement, the
-                                           maximum no increment
-
-                                           all *pairs* (labels without order):
-                                           every other value, both ways
-========== =============================== ==================================
-
-Two levels are each other's neighbours both ways, whatever the kind.
+Two levels are each other's neighbours both ways, of whatever kind.
 
 The mirrored half-line reverses its order, so there the *decrement* of x is x + 1.
 
-A category has as many decrements as there are other ones. They are moves by 1, 2, ..., k - 1 places round the labels,
-and the increments undo them one by one, so each of these moves is that of a cycle. Together they know no order.
+A category has as many decrements as there are other ones: moves by 1, 2, ..., k - 1 places round the labels, which the
+increments undo one by one. So each of them is one to one, as a cycle's is, and together they know no order.
 """
 
 from __future__ import annotations
