@@ -21,7 +21,6 @@ from .._util.timing import Clock
 from ..backends.local import Backend, Source, by_client
 from ..data.domain import Integers
 from ..errors import EscapedError, MinimiserError, ModelError, SettingError
-from ..inference import resampling as resamplings
 from ..inference import sampling
 from ..inference.calibration import Calibration, calibrate
 from ..inference.clusters import summarised
@@ -30,6 +29,7 @@ from ..inference.edges import beyond, clipped
 from ..inference.imputation import begun, described, settled
 from ..inference.minimise import Minimum, Outcome, interior, minimise, require
 from ..inference.objective import Objective
+from ..inference.parametric import how_resampled
 from ..inference.posterior import named_draws, posterior, where_taken
 from ..inference.resampling import Bootstrap
 from ..inference.sampling import Draws
@@ -134,9 +134,10 @@ def fit(
         Lengths of the chains; each sampler has its own defaults.
     bootstrap : int
         Bootstrap replicates, for the calibrations that need them; the default one does not.
-    resampling : {"multinomial", "dirichlet"} or resampling
-        Whether a bootstrap draws observations with replacement or gives each a random share; or an object such as
-        ``dfd.resampling.Blocks(side=5)``.
+    resampling : {"multinomial", "dirichlet", "parametric"} or resampling
+        Whether a bootstrap draws observations with replacement or gives each a random share; or, ``"parametric"``,
+        whether data sets are simulated at the estimate and fitted again, which needs no independent observations and
+        believes the model; or an object such as ``dfd.resampling.Blocks(side=5)``.
     seed : int
         The same seed gives the same draws.
     weighting : {"auto", "frequency", "sampling"}
@@ -304,7 +305,7 @@ def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress)
     """The loss on the data, as long as the machine can hold what comes next."""
     units = None
     if plan.needs_units:
-        units = resamplings.chosen(plan.resampling, model, source.data).units(model, source.data)
+        units = how_resampled(plan.resampling, model, source.data).units(model, source.data)
     if source.data.observed is None:
         objective = source.objective(model, plan.loss, units)
     else:
@@ -326,7 +327,7 @@ def _calibrate(
     """The weight of the loss, from bootstrap fits where it needs them."""
     replicates: int | Bootstrap = plan.bootstrap
     if plan.resamples:
-        how = resamplings.chosen(plan.resampling, objective.model, objective.data)
+        how = how_resampled(plan.resampling, objective.model, objective.data)
         advance = shown.begin("bootstrap", plan.bootstrap)
         replicates = backend.bootstrap(
             how, objective, minimum, plan.bootstrap, seed=plan.seed, advance=advance, checkpoint=kept

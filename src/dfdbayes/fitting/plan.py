@@ -14,6 +14,7 @@ from ..errors import SettingError
 from ..inference import resampling as resamplings
 from ..inference import sampling
 from ..inference.calibration import RESAMPLING, require_positive
+from ..inference.parametric import Parametric
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
 
@@ -95,7 +96,12 @@ class Plan:
     @property
     def resamples(self) -> bool:
         """Whether bootstrap fits are needed."""
-        return self.method in RESAMPLING
+        return self.method in RESAMPLING or (self.method == "curvature" and self.simulates)
+
+    @property
+    def simulates(self) -> bool:
+        """Whether replicates are simulated."""
+        return self.resampling == "parametric" or isinstance(self.resampling, Parametric)
 
     @property
     def fits(self) -> int:

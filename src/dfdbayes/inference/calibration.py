@@ -33,6 +33,7 @@ from ..models.parameters import Space
 from .curvature import Curvature, curvature
 from .minimise import Minima, Minimum, Outcome, minimise, require
 from .objective import Objective, in_batches
+from .parametric import Parametric, spread
 from .resampling import Bootstrap
 from .resampling import bootstrap as run_bootstrap
 
@@ -88,6 +89,11 @@ class Calibration:
     curvature: Curvature | None = None
 
     @property
+    def simulated(self) -> bool:
+        """Whether replicates were simulated at the estimate."""
+        return self.resampling == Parametric.kind
+
+    @property
     def tally(self) -> dict[str, int]:
         """How many bootstrap minimisers ended in which way."""
         return {outcome: self.outcomes.count(outcome) for outcome in dict.fromkeys(self.outcomes)}
@@ -102,9 +108,10 @@ class Calibration:
             return f"beta = {self.beta:g}: the loss was not calibrated"
         if self.curvature is not None:
             least, most = self.curvature.weights.min(), self.curvature.weights.max()
+            found = f", found from {len(self.outcomes)} simulated data sets" if self.simulated else ""
             return (
-                f"the loss has the estimator's information in every direction (curvature adjustment): weights from "
-                f"{least:.3g} to {most:.3g}, the median beta = {self.beta:.4g}; the prior is not part of it"
+                f"the loss has the estimator's information in every direction (curvature adjustment{found}): weights "
+                f"from {least:.3g} to {most:.3g}, the median beta = {self.beta:.4g}; the prior is not part of it"
             )
         if self.method == "lyddon":
             return f"beta = {self.beta:.4g} by information matching (Lyddon et al., 2019), without a bootstrap"
@@ -206,7 +213,10 @@ def calibrate(
         return _with(given(1.0, space, method="none"), replicates)
     if method == "curvature":
         minimum = minimise(objective) if minimum is None else minimum
-        shape = curvature(objective, minimum)
+        simulated = None
+        if replicates is not None and replicates.truth is not None:
+            simulated = (*spread(objective, replicates), len(replicates.minima.values))
+        shape = curvature(objective, minimum, simulated)
         return _with(replace(_of_weight(shape.beta, space, "curvature"), curvature=shape), replicates)
     if minimum is None:
         minimum = require(minimise(objective), objective)

@@ -117,8 +117,14 @@ class Curvature:
         return (held - without) / np.sqrt(np.diag(self.covariance))
 
 
-def curvature(objective: Objective, minimum: Minimum) -> Curvature:
-    """Calibrate a loss on its data. ``minimum`` says where to begin; it need not be one."""
+def curvature(
+    objective: Objective, minimum: Minimum, simulated: tuple[np.ndarray, np.ndarray, int] | None = None
+) -> Curvature:
+    """Calibrate a loss on its data. ``minimum`` says where to begin; it need not be one.
+
+    ``simulated`` are the covariance and the median bias of estimates of simulated data, and how many there were: in
+    place of what the units say, where there are none to resample or the model is to say it.
+    """
     space = objective.space
     beta, centre = 1.0, space.to_y(interior(space, minimum.vector))
     for _ in range(ROUNDS):
@@ -131,12 +137,17 @@ def curvature(objective: Objective, minimum: Minimum) -> Curvature:
                 f"the loss or the prior is not finite at the posterior's mode ({_where(space, centre)}). What to do: "
                 "check the data for values that the model cannot have, or give a prior that is finite there."
             )
-        size, total, squares = objective.moments(space.from_y(centre))
-        about = (squares - np.outer(total, total) / size) * size / max(size - 1.0, 1.0)
-        if objective.units.kind == CLUSTERS:
-            about = about * of_few(size)
-        squares, apart = slope[:, None] * about * slope, space.size < size
-        if objective.incomplete is not None:
+        if simulated is not None:
+            size, held = float(simulated[2]), hessian - bend
+            squares = held @ simulated[0] @ held
+        else:
+            size, total, squares = objective.moments(space.from_y(centre))
+            about = (squares - np.outer(total, total) / size) * size / max(size - 1.0, 1.0)
+            if objective.units.kind == CLUSTERS:
+                about = about * of_few(size)
+            squares = slope[:, None] * about * slope
+        apart = space.size < size
+        if objective.incomplete is not None and simulated is None:
             squares = _widened(squares, hessian, slope[:, None] * objective.moved(space.from_y(centre)) * slope)
         hessian, across, ratios = _directions(hessian, squares, beta, -bend, apart)
         shrink = min(MOST, SHRINK * space.size / size)
@@ -149,6 +160,8 @@ def curvature(objective: Objective, minimum: Minimum) -> Curvature:
     information = (pushed * weights) @ pushed.T
     stretch = (across * np.sqrt(weights / beta)) @ pushed.T
     pull = (pushed * weights) @ (across.T @ gradient)
+    if simulated is not None:
+        pull = pull + information @ simulated[1]
     tilt = pull - beta * stretch.T @ gradient
     return Curvature(beta, centre, stretch, tilt, information, -bend, pull, force, weights)
 

@@ -86,7 +86,7 @@ def warnings_of(
                 "prior that you can defend, or use a simpler model."
             )
         )
-    p, n = objective.space.size, objective.size
+    p, n = objective.space.size, len(calibration.outcomes) if calibration.simulated else objective.size
     if calibration.curvature is not None and p >= n:
         found.append(
             CalibrationWarning(

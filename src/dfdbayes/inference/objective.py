@@ -159,6 +159,8 @@ class Objective:
         The parameters with supports and priors other than the model's own.
     incomplete : Incomplete, optional
         Where entries are missing: the observed rows that the data complete, each shared among its completions.
+    held : bool
+        Whether replicates are minimised together with the prior.
 
     Examples
     --------
@@ -174,6 +176,7 @@ class Objective:
     resampled: Units | None = None
     coordinates: Space | None = None
     incomplete: Incomplete | None = None
+    held: bool = False
 
     @property
     def space(self) -> Space:

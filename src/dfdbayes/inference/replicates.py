@@ -23,7 +23,7 @@ from ..models.tables import SecondOrder
 from . import newton
 from .incomplete import COMPLETED
 from .minimise import AIM, ENOUGH, Ends, Minima, Minimum, evaluate, judged
-from .objective import Objective, Problem
+from .objective import Objective, Problem, second_order
 
 FEW = 16  # parameters up to which bootstrap replicates each have Hessians of their own,
 ALTERNATIONS, STILL = 40, 1e-5  # of shares and minimisers in turn, at most; relative changes at which they end
@@ -86,7 +86,8 @@ def _search_each(
     """
     space = objective.space
     start = np.clip(space.to_y(around.vector), lower, upper)
-    shared = _shared(objective, around, start, lower, upper) if space.size > FEW else None
+    alike = space.size > FEW and not objective.held
+    shared = _shared(objective, around, start, lower, upper) if alike else None
     if shared is None:
         return _search(objective, weights, start, lower, upper, advance)
     ends = _search_shared(objective, weights, shared, lower, upper, advance)
@@ -185,6 +186,7 @@ def _descend(
             objective.table,
             wanted,
             term_weights,
+            objective.space.prior_values if objective.held else None,
         )
         *ends, hessians = map(np.array, found)
         y, values, norms, _, convex = ends
@@ -209,7 +211,7 @@ def _slope(space: Space, y: Array) -> Array:
 @partial(jax.jit, static_argnums=(0, 1, 2))
 def _minimise_batch(
     problem: Problem, space: Space, together: bool, y: Array, lower: Array, upper: Array, aim: Array, table: Any,
-    wanted: Array, weights: Any,
+    wanted: Array, weights: Any, priors: Any = None,
 ) -> tuple[Array, ...]:  # fmt: skip
     slope = partial(_slope, space)
 
@@ -217,7 +219,12 @@ def _minimise_batch(
         y, wanted, weights = each
 
         def evaluate(y: Array) -> SecondOrder:
-            return problem.second_order_along(space.from_y, y, table, weights)
+            found = problem.second_order_along(space.from_y, y, table, weights)
+            if priors is None:
+                return found
+            prior = second_order(lambda y: space.log_prior_at_y(y, priors, jnp.zeros_like(y)), y)
+            value, gradient, hessian = (a - b for a, b in zip(found, prior, strict=True))
+            return value, gradient, hessian
 
         end = newton.many(evaluate, y, lower, upper, slope, aim, wanted)
         free = newton.free_of(end.y, end.gradient, lower, upper)

@@ -48,12 +48,15 @@ class Bootstrap:
     minima : Minima
     degenerate : int
         In how many replicates a column that varies in the data is constant.
+    truth : (p,) floats, optional
+        The parameters that data were simulated at, in a parametric bootstrap.
     """
 
     kind: str
     weights: Float[np.ndarray, "b v"]
     minima: Minima
     degenerate: int
+    truth: Float[np.ndarray, " p"] | None = None
 
 
 class AbstractResampling(ABC):
@@ -167,8 +170,11 @@ def in_parts(
     many: Callable[..., Minima], checkpoint: Checkpoint, advance: Callable[[int], None] = lambda done: None
 ) -> Fits:
     """Fits of many weights: some at a time if they are kept, otherwise all at once."""
+    asked = 0
 
     def fits(objective: Objective, minimum: Minimum, weights: np.ndarray) -> Minima:
+        nonlocal asked
+        before, asked = asked, asked + len(weights)
         if checkpoint is NOTHING:
             return many(objective, weights, minimum, advance)
         parts, size = [], 200 if objective.elsewhere else 4 * objective.batch
@@ -181,7 +187,7 @@ def in_parts(
                 outcomes = np.array(list(map(str, found.outcomes)))
                 return {"v": found.vectors, "f": found.values, "g": found.gradient_norms, "outcomes": outcomes}
 
-            parts.append(checkpoint.part(f"bootstrap-{first}", of_part))
+            parts.append(checkpoint.part(f"bootstrap-{before + first}", of_part))
             if not computed:
                 advance(len(parts[-1]["v"]))
         whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

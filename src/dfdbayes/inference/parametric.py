@@ -1,0 +1,79 @@
+"""The parametric bootstrap: how estimates vary among data sets that the fitted model makes.
+
+Where there is one observation (a graph, a map) nothing can be resampled, and where there are few, resamples say little;
+a model that can be simulated says how its estimates vary all the same, as far as it is right. Every simulated data set
+is fitted with the prior, because some have no estimate without it (a graph without triangles). An estimate t of a set
+with gradient g at the parameters that it came from is about -(H + P)^-1 g away from them, P being the prior's
+precision; so the spread of gradients is (H + P) S (H + P), S the spread of estimates, and the prior is not counted
+twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..data.dataset import Dataset
+from ..data.sites import Units, rows_of
+from ..errors import CalibrationError
+from ..models.base import AbstractModel
+from ..simulators.replicas import replicas
+from .minimise import Minima, Minimum, interior, mode
+from .objective import Objective
+from .resampling import AbstractResampling, Bootstrap, Fits, chosen
+
+WINSOR = 3.0  # robust standard deviations beyond which an estimate counts as this far
+LEAST_USABLE = 0.8  # share of simulated data sets whose estimates must have been found
+
+
+@dataclass(frozen=True)
+class Parametric(AbstractResampling):
+    """Data sets simulated at the estimate, each fitted with the prior."""
+
+    kind: str = "parametric"
+
+    def units(self, model: AbstractModel, data: Dataset) -> Units:
+        return rows_of(data)
+
+    def __call__(self, objective: Objective, minimum: Minimum, size: int, seed: int, fits: Fits) -> Bootstrap:
+        space, model = objective.space, objective.model
+        start = space.to_y(interior(space, minimum.vector))
+        theta = np.asarray(space.from_y(mode(objective, 1.0, minimum, start)))
+        around = replace(minimum, vector=theta)
+        found = []
+        for data, weights in replicas(model, theta, objective.data, size, seed):
+            sets = replace(objective, data=data, resampled=None, held=True)
+            found.append(fits(sets, around, weights))
+        whole = Minima(
+            np.concatenate([part.vectors for part in found]),
+            np.concatenate([part.values for part in found]),
+            np.concatenate([part.gradient_norms for part in found]),
+            tuple(outcome for part in found for outcome in part.outcomes),
+        )
+        return Bootstrap(self.kind, np.empty((size, 0)), whole, 0, theta)
+
+
+def how_resampled(resampling: Any, model: AbstractModel, data: Dataset) -> AbstractResampling:
+    """The resampling that a word names for these data, or the given one."""
+    return Parametric() if resampling == Parametric.kind else chosen(resampling, model, data)
+
+
+def spread(objective: Objective, replicates: Bootstrap) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, " p"]]:
+    """The covariance of estimates in the minimiser's coordinates, and their median's distance from the truth.
+
+    Estimates far out are moved in: the covariance is that of what is within `WINSOR` robust standard deviations.
+    """
+    usable = replicates.minima.usable
+    if replicates.truth is None or usable.mean() < LEAST_USABLE:
+        raise CalibrationError(
+            f"only {int(usable.sum())} of {len(usable)} simulated data sets have an estimate: the model at its "
+            "estimate makes data that say too little. What to do: a simpler model, a tighter prior, or beta by hand."
+        )
+    y = objective.space.to_y(replicates.minima.vectors[usable])
+    low, middle, high = np.quantile(y, [0.25, 0.5, 0.75], axis=0)
+    scale = np.maximum((high - low) / 1.349, 1e-12)
+    held = np.clip(y, middle - WINSOR * scale, middle + WINSOR * scale)
+    return np.atleast_2d(np.cov(held.T)), middle - objective.space.to_y(replicates.truth)
