@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .data import builtin as datasets
     from .data.dataset import Dataset
     from .data.domain import Binary, Categories, Counts, CountsBelow, Domain, Finite, Integers, Ordinal, Spins
+    from .data.lags import lagged
     from .fitting.comparison import compare, compare_losses
     from .fitting.coverage import Coverage, coverage
     from .fitting.fit import fit, sample
@@ -83,6 +84,7 @@ __all__ = [
     "graphs",
     "group_differences",
     "kernels",
+    "lagged",
     "load",
     "losses",
     "minimise",
@@ -105,6 +107,7 @@ __version__ = VERSION
 _MODULES = {
     "data.builtin": "datasets",
     "data.dataset": "Dataset",
+    "data.lags": "lagged",
     "data.domain": "Binary Categories Counts CountsBelow Domain Finite Integers Ordinal Spins",
     "errors": "errors",
     "fitting.comparison": "compare compare_losses",

@@ -7,7 +7,7 @@ from .base import MOST
 from .draws import MOST_PAIRS, calibration, intervals, pairs, posterior, trace
 from .observed import correlations, data, lattice, predictive
 from .regression import coefficients, residuals
-from .structure import MOST_EDGES, group_networks, network
+from .structure import MOST_EDGES, group_networks, network, temporal
 from .studies import comparison, coverage
 
 __all__ = [
@@ -28,5 +28,6 @@ __all__ = [
     "posterior",
     "predictive",
     "residuals",
+    "temporal",
     "trace",
 ]

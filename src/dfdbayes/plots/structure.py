@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from ..results import evidence, groups
 from ..results.fit_result import Fit
 from ..results.groups import GroupDifferences
+from ..results.temporal import effects_over_time
 from .base import BLUE, GREY, INK, ORANGE, fitted
 
 MOST_EDGES = 300
@@ -105,13 +106,43 @@ def group_networks(fit: Fit, factor: str, found: GroupDifferences | None = None)
     return figure
 
 
-def _drawn(axes: Any, names: Sequence[str], lines: pd.DataFrame, small: bool = False) -> None:
+def temporal(fit: Fit) -> Figure:
+    """What earlier values do to later ones, and what goes together at one time, side by side.
+
+    Arrows point from the earlier value; one to itself is a ring. Width shows strength and colour the sign; a full line
+    is an effect whose 95 % interval excludes zero.
+
+    Parameters
+    ----------
+    fit : Fit
+        Of a network whose intercepts depend on earlier values, made by `dfdbayes.lagged`.
+    """
+    effects, edges = effects_over_time(fit), evidence.edges(fit)
+    figure = Figure(figsize=(10.4, 5.2), layout=ConstrainedLayoutEngine(h_pad=0.12, w_pad=0.1))
+    before, now = figure.subplots(1, 2)
+    strongest = max(float(effects["mean"].abs().max()), 1e-12)
+    arrows = effects.assign(
+        kind=effects["evidence"], size=effects["mean"].abs() / strongest, sign=np.sign(effects["mean"])
+    )
+    _drawn(before, fit.data.columns, arrows, small=True, directed=True)
+    largest = max(float(edges["mean"].abs().max()), 1e-12)
+    lines = edges.assign(kind=edges["evidence"], size=edges["mean"].abs() / largest)
+    _drawn(now, fit.data.columns, lines, small=True)
+    before.set_title("from one time to the next", fontsize=11, color=INK)
+    now.set_title("at one time, given the time before", fontsize=11, color=INK)
+    kinds = (evidence.PRESENT, evidence.INCONCLUSIVE, evidence.ABSENT)
+    key = _key(pd.concat([arrows, lines]), kinds)
+    figure.legend(handles=key, loc="outside lower center", ncols=len(key), frameon=False, fontsize=8)
+    return figure
+
+
+def _drawn(axes: Any, names: Sequence[str], lines: pd.DataFrame, small: bool = False, directed: bool = False) -> None:
     """Nodes on a circle, and lines with ``from``, ``to``, ``size`` (1 is the largest), ``sign`` and ``kind``."""
     few = len(names) <= CROWD
     angles = np.pi / 2 - 2 * np.pi * np.arange(len(names)) / len(names)
     places = dict(zip(names, np.stack([np.cos(angles), np.sin(angles)], axis=1), strict=True))
     for _, edge in lines.iloc[:MOST_EDGES].iloc[::-1].iterrows():  # the strongest on top
-        _edge(axes, places[edge["from"]], places[edge["to"]], edge)
+        (_arrow if directed else _edge)(axes, places[edge["from"]], places[edge["to"]], edge)
     for name, (x, y) in places.items():
         axes.plot(x, y, "o", ms=9 if few and not small else 6, color="white", mec=INK, mew=1.2, zorder=3)
         shown = textwrap.fill(fitted(name, 22), 12, break_long_words=False) if small else fitted(name, 18)
@@ -128,6 +159,19 @@ def _edge(axes: Any, start: np.ndarray, end: np.ndarray, edge: pd.Series) -> Non
     colour = GREY if gone else BLUE if edge["sign"] >= 0 else ORANGE
     look = LOOKS[edge["kind"]] if edge["kind"] else {"alpha": 0.25 + 0.7 * np.sqrt(edge["size"])}
     axes.plot([start[0], end[0]], [start[1], end[1]], color=colour, lw=width, **look)
+
+
+def _arrow(axes: Any, start: np.ndarray, end: np.ndarray, edge: pd.Series) -> None:
+    """A bent arrow, so that one back does not hide it; a ring outside the circle where it ends where it begins."""
+    colour, look = BLUE if edge["sign"] >= 0 else ORANGE, LOOKS[edge["kind"]]
+    style = {"color": colour, "lw": 0.7 + 4.0 * edge["size"], "alpha": look["alpha"], "ls": look["ls"]}
+    if np.allclose(start, end):
+        turn = np.linspace(0.0, 2.0 * np.pi, 60)
+        centre = 0.9 * start
+        axes.plot(centre[0] + 0.1 * np.cos(turn), centre[1] + 0.1 * np.sin(turn), **style)
+        return
+    how = {"arrowstyle": "-|>", "connectionstyle": "arc3,rad=0.15", "shrinkA": 6, "shrinkB": 7}
+    axes.annotate("", xy=end, xytext=start, arrowprops=how | style | {"mutation_scale": 9 + 6 * edge["size"]})
 
 
 def _name(axes: Any, name: str, x: float, y: float, size: float) -> None:

@@ -29,6 +29,7 @@ from .regression import effects, predictions, residuals, second_opinion
 from .saving import plain, written
 from .selection import evidence_table
 from .summary import summarised
+from .temporal import effects_over_time
 from .tree import LINE, tree_of
 
 if TYPE_CHECKING:
@@ -197,6 +198,14 @@ class Fit:
         ``attrs``, ``expected_false_edges`` is how many of the edges called present are expected not to be there.
         """
         return evidence_table(self, odds, seed)
+
+    def temporal(self) -> pd.DataFrame:
+        """What earlier values do to later ones, for a network whose intercepts depend on them; see `dfdbayes.lagged`.
+
+        A row for every effect: ``from``, ``to``, ``lag``, ``mean``, ``low`` and ``high`` (95 % interval), and whether
+        that excludes zero (``evidence``). The contemporaneous network is ``dfd.evidence.edges(fit)``.
+        """
+        return effects_over_time(self)
 
     def predict(self, newdata: Any = None, interval: float = 0.95) -> pd.DataFrame:
         """Expected values and new observations of a regression of one column, at given covariates.
