@@ -26,8 +26,8 @@ INSIDE = {
     "inference": ["incomplete", "objective", "newton", "minimise", "imputation", "replicates", "resampling",
                   "parametric", "curvature", "clusters", "edges", "calibration", "posterior", "mixing", "pareto",
                   "sampling", "diagnostics"],
-    "results": ["evidence", "selection", "stein", "goodness_of_fit", "predictive", "regression", "checks", "intervals",
-                "uncalibrated", "summary", "tree", "temporal", "saving", "fit_result", "loading", "groups"],
+    "results": ["evidence", "nodes", "selection", "stein", "goodness_of_fit", "predictive", "regression", "checks",
+                "intervals", "uncalibrated", "summary", "tree", "temporal", "saving", "fit_result", "loading", "groups"],
     "fitting": ["plan", "regressions", "fit", "comparison", "nested", "coverage"],
     "backends": ["local", "dask"],
 }  # fmt: skip

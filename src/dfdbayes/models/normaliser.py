@@ -91,6 +91,14 @@ X, WEIGHTS, ENDS, MAY_END = _nodes()
 LOG_FACTORIALS = special.gammaln(X + 1.0)
 
 
+def listing(reach: int) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+    """Counts up to ``reach`` or somewhat more, and how many each stands for: many, among the large ones of a list."""
+    if reach <= SUMMED // 2:
+        return np.arange(reach + 1.0), np.ones(reach + 1)
+    chunks = max(SUMMED // CHUNK + 1, 1 + int(np.searchsorted(ENDS, reach)))
+    return X[:chunks].reshape(-1), WEIGHTS[:chunks].reshape(-1)
+
+
 def _moments(eta: Array, nu: Array) -> tuple[Array, ...]:
     """Log Z, means of x and log x!, and their variances and covariance."""
     zero = jnp.zeros_like(eta)

@@ -24,6 +24,7 @@ from ..inference.mixing import entries_of
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
 from .checks import Checks
+from .nodes import node_table
 from .predictive import Predictive, parameters_of, replicate
 from .regression import effects, predictions, residuals, second_opinion
 from .saving import plain, written
@@ -206,6 +207,29 @@ class Fit:
         that excludes zero (``evidence``). The contemporaneous network is ``dfd.evidence.edges(fit)``.
         """
         return effects_over_time(self)
+
+    def nodes(self) -> pd.DataFrame:
+        """What each node of a network amounts to: strength, expected influence and predictability.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A line for each column of the data, the strongest first. ``strength`` is the sum of a node's absolute
+            interactions, ``influence`` that of the interactions with their signs, and ``predictability`` the share of
+            the column's variance that the others explain: posterior means, each with a calibrated 95 % interval
+            ``..._low`` to ``..._high``. Strength and predictability are never negative, so that uncertainty alone makes
+            them positive: ``strength_by_chance`` and ``predictability_by_chance`` say by how much on average, had the
+            node no edge (NaN where that is not known). See `dfdbayes.results.nodes`.
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd, pandas as pd
+        >>> frame = pd.DataFrame({"tea": [0, 0, 0, 1, 1, 1] * 90, "cake": [0, 0, 1, 0, 1, 1] * 90, "sun": [0, 1] * 270})
+        >>> fit = dfd.fit("ising-network", frame, sampler="laplace", check=False, progress=False)
+        >>> sorted(fit.nodes().index[:2]), bool(fit.nodes().loc["sun", "predictability"] < 0.1)
+        (['cake', 'tea'], True)
+        """
+        return node_table(self)
 
     def predict(self, newdata: Any = None, interval: float = 0.95) -> pd.DataFrame:
         """Expected values and new observations of a regression of one column, at given covariates.
