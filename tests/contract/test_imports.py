@@ -27,7 +27,8 @@ INSIDE = {
                   "parametric", "curvature", "clusters", "edges", "calibration", "posterior", "mixing", "pareto",
                   "sampling", "diagnostics"],
     "results": ["evidence", "nodes", "selection", "stein", "goodness_of_fit", "predictive", "regression", "checks",
-                "intervals", "uncalibrated", "summary", "tree", "temporal", "saving", "fit_result", "loading", "groups"],
+                "intervals", "uncalibrated", "summary", "tree", "temporal", "saving", "fit_result", "loading",
+                "groups"],
     "fitting": ["plan", "regressions", "fit", "comparison", "nested", "coverage"],
     "backends": ["local", "dask"],
 }  # fmt: skip

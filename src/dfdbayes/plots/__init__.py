@@ -7,14 +7,16 @@ from .base import MOST
 from .draws import MOST_PAIRS, calibration, intervals, pairs, posterior, trace
 from .observed import correlations, data, lattice, predictive
 from .regression import coefficients, residuals
-from .structure import MOST_EDGES, group_networks, network, temporal
+from .structure import MOST_EDGES, MOST_NODES, centrality, group_networks, network, temporal
 from .studies import comparison, coverage
 
 __all__ = [
     "MOST",
     "MOST_EDGES",
+    "MOST_NODES",
     "MOST_PAIRS",
     "calibration",
+    "centrality",
     "coefficients",
     "comparison",
     "correlations",

@@ -16,9 +16,10 @@ from ..results import evidence, groups
 from ..results.fit_result import Fit
 from ..results.groups import GroupDifferences
 from ..results.temporal import effects_over_time
-from .base import BLUE, GREY, INK, ORANGE, fitted
+from .base import BLUE, GREY, INK, ORANGE, clean, fitted
 
 MOST_EDGES = 300
+MOST_NODES = 60
 CROWD = 20  # nodes from which names are small
 THERE, UNKNOWN, NONE = {"ls": "-", "alpha": 0.95}, {"ls": (0, (4, 2)), "alpha": 0.45}, {"ls": ":", "alpha": 0.35}
 LOOKS: dict[str, dict[str, Any]] = {
@@ -133,6 +134,41 @@ def temporal(fit: Fit) -> Figure:
     kinds = (evidence.PRESENT, evidence.INCONCLUSIVE, evidence.ABSENT)
     key = _key(pd.concat([arrows, lines]), kinds)
     figure.legend(handles=key, loc="outside lower center", ncols=len(key), frameon=False, fontsize=8)
+    return figure
+
+
+def centrality(fit: Fit, table: pd.DataFrame | None = None) -> Figure:
+    """Strength, expected influence and predictability of the nodes of a network, the strongest on top.
+
+    Points are posterior means and lines calibrated 95 % intervals. A grey stroke is what a node without any edge would
+    show on average, by chance alone: strength and predictability are never negative. See `Fit.nodes`.
+
+    Parameters
+    ----------
+    fit : Fit
+        Of `Network`, `IsingNetwork`, `PoissonGraphical` or `ConwayMaxwellPoissonGraphical`.
+    table : DataFrame, optional
+        What ``fit.nodes()`` gave, if it was computed before.
+    """
+    shown = (fit.nodes() if table is None else table).iloc[:MOST_NODES]
+    figure = Figure(figsize=(8.2, max(2.2, 1.1 + 0.24 * len(shown))), layout="constrained")
+    place = np.arange(len(shown))[::-1]
+    every = figure.subplots(1, 3, sharey=True)
+    titles = {"strength": "strength", "influence": "expected influence", "predictability": "predictability"}
+    for axes, (name, title) in zip(every, titles.items(), strict=True):
+        axes.hlines(place, shown[f"{name}_low"], shown[f"{name}_high"], color=BLUE, lw=1.6)
+        axes.plot(shown[name], place, "o", ms=4.5, color=BLUE)
+        chance = shown.get(f"{name}_by_chance")
+        if chance is None:
+            axes.axvline(0.0, color=GREY, lw=0.8)
+        else:
+            axes.plot(chance, place, "|", ms=9, mew=1.6, color=GREY)
+            axes.set_xlim(left=0.0)
+        axes.set_title(title, fontsize=10, color=INK)
+        axes.grid(axis="y", color=GREY, alpha=0.25, lw=0.6)
+        clean(axes)
+    every[0].set_yticks(place, [fitted(name) for name in shown.index], fontsize=8)
+    every[0].set_ylim(-0.6, len(shown) - 0.4)
     return figure
 
 

@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from .fit_result import Fit
 
 DRAWS = 200  # that predictability is computed at
-CELLS = 4e8  # draws times rows times listed values, beyond which every so-many-th row is used
+CELLS = 2e8  # draws times rows times listed values, beyond which every so-many-th row is used
 LEAST_ROWS = 1000
 BLOCK = 2**17  # cells worked on at a time: what they need stays in the cache
-TAIL = 1e-9  # share of a count's conditional distribution that may be left out
+TAIL = 1e-5  # share of a count's variance that the last listed value may have
 FARTHEST = 2**20  # counts listed at most
 
 
@@ -57,12 +57,13 @@ def node_table(fit: Fit) -> pd.DataFrame:
     ends = np.zeros((len(model.graph.pairs), model.graph.size))
     ends[np.arange(len(ends))[:, None], model.graph.edges] = 1.0
     few = drawn[np.linspace(0, len(drawn) - 1, min(DRAWS, len(drawn))).astype(int)]
-    strength, predictability = by_chance(fit, edges, ends)
+    share = explained(fit.model, few, fit.data)
+    strength, predictability = by_chance(fit, edges, ends, share.mean(axis=0))
     columns = {
         **_summarised("strength", np.abs(edges) @ ends),
         "strength_by_chance": strength,
         **_summarised("influence", model.sign * edges @ ends),
-        **_summarised("predictability", explained(fit.model, few, fit.data)),
+        **_summarised("predictability", share),
         "predictability_by_chance": predictability,
     }
     table = pd.DataFrame(columns, index=pd.Index(fit.data.columns, name="node"))
@@ -75,13 +76,14 @@ def _summarised(name: str, draws: Float[np.ndarray, "s d"]) -> dict[str, np.ndar
 
 
 def by_chance(
-    fit: Fit, edges: Float[np.ndarray, "s e"], ends: Float[np.ndarray, "e d"]
+    fit: Fit, edges: Float[np.ndarray, "s e"], ends: Float[np.ndarray, "e d"], explained: Float[np.ndarray, " d"]
 ) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
     """Average strength and predictability of each node if it had no edge.
 
-    Then its interactions' estimates would vary about zero, and their draws about the estimates, each with the
-    posterior's covariance S: a draw is N(0, 2 S). Means of columns are, for interactions so small, linear in these. Not
-    known (NaN) with covariates, and where interactions cannot be negative.
+    Then its interactions' estimates would vary about zero, and their draws about the estimates: a draw is N(0, 2 S). S
+    is the posterior's covariance times the share that is not explained, because a column that varies more given the
+    others says as much more about its interactions. Means are, for interactions so small, linear in them. Not known
+    (NaN) with covariates, and where interactions cannot be negative.
     """
     model = network_of(fit)
     if isinstance(fit.model, Regression) or model.lowers:
@@ -93,9 +95,9 @@ def by_chance(
     covariance = np.pad(np.atleast_2d(np.cov(edges.T)), (0, 1))  # no edge is one past the last, and varies not
     spread = np.array([np.sum(covariance[np.ix_(own, own)] * among) for own in model.edge_of])
     slope, variance = (x * scores) @ weights, x**2 @ weights
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = 2.0 * spread * slope**2 / variance
-    return 2.0 / np.sqrt(np.pi) * edges.std(axis=0) @ ends, np.minimum(share, 1.0)
+    left = 1.0 - np.nan_to_num(explained)
+    share = 2.0 * left * spread * slope**2 / np.maximum(variance, 1e-300)
+    return np.sqrt(left) * (2.0 / np.sqrt(np.pi) * edges.std(axis=0) @ ends), np.minimum(share, 1.0)
 
 
 class Listed(NamedTuple):
@@ -113,12 +115,10 @@ class Listed(NamedTuple):
     def of(cls, model: Pairwise, reach: int) -> Listed:
         """All levels, and counts up to ``reach``."""
         counts = listing(reach)
-        found = [counts if kind.counts else (np.array(kind.levels, float), None) for kind in model.kinds]
+        found = [counts if k.counts else (np.array(k.levels, float), np.ones(len(k.levels))) for k in model.kinds]
         longest = max(len(values) for values, _ in found)
         values = np.array([np.pad(own, (0, longest - len(own)), mode="edge") for own, _ in found])
-        mass = np.array(
-            [np.pad(np.ones(len(v)) if m is None else m, (0, longest - len(v))) for v, m in found]
-        )  # fmt: skip
+        mass = np.array([np.pad(weights, (0, longest - len(weights))) for _, weights in found])
         last = np.array([len(counts[0]) - 1 if kind.counts else -1 for kind in model.kinds])
         return cls(values, mass, model.scores(values.T), model.own(values.T), last)
 
@@ -132,15 +132,15 @@ def explained(model: AbstractModel, thetas: Float[np.ndarray, "s p"], data: Data
     while True:
         listed = Listed.of(base, reach)
         share, tail = _explained(model, base, thetas, listed, data)
-        if tail.max() < TAIL or 8 * reach > FARTHEST:
+        if tail.max() < TAIL or 4 * reach > FARTHEST:
             return np.where((tail < TAIL).all(axis=0), share, np.nan)
-        reach *= 8  # in few steps: each is compiled anew
+        reach *= 4  # in few steps: each is compiled anew
 
 
 def _explained(
     model: AbstractModel, base: Pairwise, thetas: np.ndarray, listed: Listed, data: Dataset
 ) -> tuple[Float[np.ndarray, "s d"], Float[np.ndarray, "s d"]]:
-    """Predictability, and the largest share of a distribution that may lie beyond what is listed."""
+    """Predictability, and what share of the variance the last listed count has."""
     data = data.thinned(max(LEAST_ROWS, int(CELLS / (len(thetas) * listed.values.size))))
     width = min(len(data.rows), max(1, BLOCK // listed.values.size))
     blocks = -(-len(data.rows) // width)
@@ -153,33 +153,31 @@ def _explained(
     given = None if data.given is None or not isinstance(model, Regression) else cut(data.given)
     scores = cut(base.scores(data.rows).T).transpose(0, 2, 1)
     centred = listed._replace(values=listed.values - (weights.reshape(-1)[: len(data.rows)] @ data.rows)[:, None])
-    share, tail = _moments(model, base, thetas, centred, listed.values.max(axis=1), (scores, weights, given))
+    share, tail = _moments(model, base, thetas, centred, (scores, weights, given))
     return np.asarray(share), np.asarray(tail)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _moments(
-    model: AbstractModel, base: Pairwise, thetas: Array, listed: Listed, largest: Array, blocks: Any
-) -> tuple[Array, Array]:
+def _moments(model: AbstractModel, base: Pairwise, thetas: Array, listed: Listed, blocks: Any) -> tuple[Array, Array]:
     each = np.arange(base.graph.size)
+    powers = jnp.stack([listed.mass, listed.mass * listed.values, listed.mass * listed.values**2], axis=1)
 
     def of(theta: Array) -> tuple[Array, Array]:
-        def add(sums: Array, block: Any) -> tuple[Array, Array]:
+        def add(sums: Array, block: Any) -> tuple[Array, None]:
             scores, weights, given = block
             local, level = _predictors(model, base, theta, listed.own, scores, given)
+            level = jnp.where(listed.mass[:, :, None] > 0, level, -jnp.inf)
             log = level + listed.seen[:, :, None] * local[:, None, :]
-            log = jnp.where(listed.mass[:, :, None] > 0, log, -jnp.inf)
-            height = listed.mass[:, :, None] * jnp.exp(log - jnp.max(log, axis=1, keepdims=True))
-            total = jnp.sum(height, axis=1)
-            mean = jnp.einsum("dk,dkw->dw", listed.values, height) / total
-            spread = jnp.einsum("dk,dkw->dw", listed.values**2, height) / total - mean**2
-            beyond = height[each, listed.last] / total * (1.0 + largest[:, None])
-            new = jnp.stack([mean @ weights, mean**2 @ weights, spread @ weights])
-            return sums + new, jnp.max(jnp.where(weights[None, :] > 0, beyond, 0.0), axis=1)
+            height = jnp.exp(log - jnp.max(log, axis=1, keepdims=True))
+            total, mean, square = jnp.moveaxis(powers @ height, 1, 0)
+            mean, square = mean / total, square / total
+            new = [mean, mean**2, square - mean**2, height[each, listed.last] / total]
+            return sums + jnp.stack([part @ weights for part in new]), None
 
-        (mean, square, within), beyond = jax.lax.scan(add, jnp.zeros((3, len(each))), blocks)
+        (mean, square, within, end), _ = jax.lax.scan(add, jnp.zeros((4, len(each))), blocks)
         between = jnp.maximum(square - mean**2, 0.0)
-        return between / (between + within), jnp.where(listed.last >= 0, jnp.max(beyond, axis=0), 0.0)
+        whole = between + jnp.maximum(within, 0.0)
+        return between / whole, jnp.where(listed.last >= 0, powers[each, 2, listed.last] * end / whole, 0.0)
 
     return jax.lax.map(of, thetas)
 
