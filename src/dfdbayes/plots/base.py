@@ -18,12 +18,17 @@ MOST = 12  # parameters or columns drawn one by one
 LONGEST = 26  # characters of a name
 
 
+def shortened(name: Any, longest: int = LONGEST) -> str:
+    """A name on one line, and not too long; the middle goes, for names often differ at their ends."""
+    text = " ".join(str(name).split()) or " "
+    if len(text) > longest:
+        text = f"{text[: longest // 2]}…{text[-(longest - 1 - longest // 2) :]}"
+    return text
+
+
 def fitted(name: Any, longest: int = LONGEST) -> str:
     """A name as a picture can show it: on one line, not too long, and with dollar signs that mean dollars."""
-    text = " ".join(str(name).split()) or " "
-    if len(text) > longest:  # names often differ at their ends
-        text = f"{text[: longest // 2]}…{text[-(longest - 1 - longest // 2) :]}"
-    return text.replace("$", r"\$")
+    return shortened(name, longest).replace("$", r"\$")
 
 
 def in_legend(name: Any) -> str:

@@ -20,17 +20,24 @@ def write_report(fit: Fit, path: str | Path) -> Path:
 
 def render(fit: Fit) -> str:
     """The page as text."""
-    from . import html, sections, wording  # not before a page is wanted: pictures take a while to import
+    from . import (  # not before a page is wanted: pictures take a while to import
+        html,
+        interactive,
+        networks,
+        sections,
+        wording,
+    )
 
     name = fit.settings["model"]
     summary = fit.summary()
+    network = evidence.is_network(fit)
     parts = {
         "Warnings": sections.warnings(fit),
         "Data": sections.data(fit),
         "What was fitted and how": sections.model(fit),
         "Estimates": sections.estimates(fit, summary),
         "Coefficients and residuals": sections.regression(fit),
-        "Network": sections.network(fit) if evidence.is_network(fit) else "",
+        "Network": networks.network(fit) if network else "",
         "Groups": sections.groups(fit),
         "Posterior": sections.posterior(fit),
         "Calibration": sections.calibration(fit),
@@ -47,9 +54,9 @@ def render(fit: Fit) -> str:
         f"<section id='{_anchor(title)}'><h2>{title}</h2>\n{text}</section>" for title, text in parts.items()
     )
     heading = f"<h1>{escape(name)} fitted to {escape(fit.data.source)}</h1>"
-    return html.page(
-        f"{name}: {fit.data.source}", f"{heading}{html.paragraph(f'{intro}.', 'quiet')}<nav>{links}</nav>\n{body}"
-    )
+    whole = f"{heading}{html.paragraph(f'{intro}.', 'quiet')}<nav>{links}</nav>\n{body}"
+    more = (interactive.STYLE, interactive.script()) if network else ("", "")
+    return html.page(f"{name}: {fit.data.source}", whole, *more)
 
 
 def _anchor(title: str) -> str:

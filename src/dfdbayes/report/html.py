@@ -45,12 +45,13 @@ figure img{max-height:22cm}}
 RUNS = 3  # zlib's strategy for pictures of few colours: half the time for a tenth more bytes
 
 
-def page(title: str, body: str) -> str:
+def page(title: str, body: str, style: str = "", script: str = "") -> str:
     """A whole page that needs nothing else."""
+    runs = f"<script>{script}</script>" if script else ""
     return (
         f"<!doctype html>\n<html lang=en><head><meta charset=utf-8><title>{escape(title)}</title>"
-        f"<meta name=viewport content='width=device-width,initial-scale=1'><style>{STYLE}</style></head>"
-        f"<body>{body}</body></html>"
+        f"<meta name=viewport content='width=device-width,initial-scale=1'><style>{STYLE}{style}</style></head>"
+        f"<body>{body}{runs}</body></html>"
     )
 
 
@@ -59,10 +60,12 @@ def paragraph(text: str, kind: str = "") -> str:
     return f"<p class='{kind}'>{escape(text)}</p>" if kind else f"<p>{escape(text)}</p>"
 
 
-def table(frame: pd.DataFrame, kind: str = "wide", most: int = 150, rest: str = "in fit.summary()") -> str:
+def table(
+    frame: pd.DataFrame, kind: str = "wide", most: int = 150, rest: str = "in fit.summary()", corner: str = ""
+) -> str:
     """A table that scrolls if it is too wide; of a long one the first rows, and a note on where the rest is."""
     shown = frame.iloc[:most].map(cell)
-    text = shown.to_html(border=0, escape=True, index_names=False)
+    text = shown.to_html(border=0, escape=True, index_names=False).replace("<th></th>", f"<th>{corner}</th>", 1)
     text = re.sub("<th>[^<]*</th>", lambda name: re.sub(r",(?=\S)", ",<wbr>", name[0]), text)  # names may break there
     text = f"<div class='{kind}'>{text}</div>"
     more = len(frame) - len(shown)

@@ -11,7 +11,6 @@ from .. import plots
 from ..data import describe as glance
 from ..models.regression import Regression
 from ..plots.observed import grid_of
-from ..results import evidence
 from ..results import groups as group_differences
 from ..results.checks import Checks
 from ..results.fit_result import Fit
@@ -146,38 +145,6 @@ def regression(fit: Fit) -> str:
         )
         parts.append(html.figure(plots.residuals(fit), caption, large=True))
     return "\n".join(parts)
-
-
-def network(fit: Fit) -> str:
-    """The network with its edges judged."""
-    table = evidence.edges(fit)
-    count = table["evidence"].value_counts()
-    told = ", ".join(
-        f"{count.get(kind, 0)} {kind}" for kind in (evidence.PRESENT, evidence.ABSENT, evidence.INCONCLUSIVE)
-    )
-    shown = pd.DataFrame(
-        {
-            "estimate": table["mean"].to_numpy(),
-            "95 % interval": html.between(table["low"], table["high"]),
-            "none up to": table["region"].to_numpy(),
-            "P(none)": [f"{p:.1%}" for p in table["inside"]],
-            "prior P(none)": ["unknown" if np.isnan(p) else f"{p:.1%}" for p in table["prior_inside"]],
-            "evidence": table["evidence"].to_numpy(),
-        },
-        index=pd.Index([f"{a} – {b}" for a, b in zip(table["from"], table["to"], strict=True)], name="edge"),
-    )
-    weakens = bool((table["sign"] < 0).all())
-    way = " In this model all interactions are negative: much of one goes with little of the other." if weakens else ""
-    caption = (
-        "Width: strength. Colour: sign. Full line: present; dashed: inconclusive; dotted grey: absent."
-        + (f" Only the {plots.MOST_EDGES} strongest edges are drawn." if len(table) > plots.MOST_EDGES else "")
-    )  # fmt: skip
-    return (
-        html.paragraph(f"Of {len(table)} edges, {told}.{way}")
-        + html.figure(plots.network(fit, table), caption)
-        + html.paragraph(evidence.rule(fit), "quiet")
-        + html.table(shown, rest="in dfdbayes.evidence.edges(fit)")
-    )
 
 
 def groups(fit: Fit) -> str:

@@ -45,6 +45,12 @@ class Selection:
     present: Bool[np.ndarray, "s e"]
 
 
+def chooses(fit: Fit) -> bool:
+    """Whether graphs can be drawn for this fit; see `information_of_edges`."""
+    free = not isinstance(fit.model, Regression) and not network_of(fit).lowers
+    return free and fit.calibration.curvature is not None
+
+
 def information_of_edges(fit: Fit) -> tuple[Float[np.ndarray, " e"], Float[np.ndarray, "e e"]]:
     """(b, Q): what the calibrated loss says of the interactions, all else integrated out under its prior."""
     model = network_of(fit)

@@ -1,0 +1,100 @@
+"""The section of a report about a network: its edges, judged, and its nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from .. import plots
+from ..results import evidence, selection
+from ..results.fit_result import Fit
+from . import html, interactive
+
+MOST_CHOSEN = 120  # edges up to which graphs are drawn for a page; with more it takes a while
+CHOSEN = "Probability that the edge is there (inclusion, all graphs considered)"
+OUTSIDE = "Posterior probability that the interaction does not count as none"
+
+
+def network(fit: Fit) -> str:
+    """The network with its edges judged, and what its nodes amount to."""
+    chosen = selection.chooses(fit) and len(evidence.network_of(fit).graph.pairs) <= MOST_CHOSEN
+    table = fit.evidence() if chosen else evidence.edges(fit)
+    nodes = fit.nodes()
+    count = table["evidence"].value_counts()
+    told = ", ".join(
+        f"{count.get(kind, 0)} {kind}" for kind in (evidence.PRESENT, evidence.ABSENT, evidence.INCONCLUSIVE)
+    )
+    weakens = bool((table["sign"] < 0).all())
+    way = " In this model all interactions are negative: much of one goes with little of the other." if weakens else ""
+    few = f" Only the {plots.MOST_EDGES} strongest edges are drawn." if len(table) > plots.MOST_EDGES else ""
+    looks = "Width: strength. Colour: sign. Full line: present; dashed: inconclusive; dotted grey: absent."
+    shown = _edges(table)
+    facts = [dict(zip(shown.columns, map(html.cell, row), strict=True)) for row in shown.to_numpy(dtype=object)]
+    chance = (table["inclusion"] if chosen else 1.0 - table["inside"]).to_numpy()
+    meaning = CHOSEN if chosen else OUTSIDE
+    answers = interactive.network(fit.data.columns, table, chance, meaning, facts, _facts(nodes))
+    listed = html.table(shown, "wide sortable", plots.MOST_EDGES, "in dfdbayes.evidence.edges(fit)", "edge")
+    still = html.figure(plots.network(fit, table), looks + few)
+    return (
+        html.paragraph(f"Of {len(table)} edges, {told}.{way}")
+        + answers
+        + f"<details class=still open><summary>The network as a figure for a paper</summary>{still}</details>"
+        + html.paragraph(evidence.rule(fit) + (_chosen(table) if chosen else ""), "quiet")
+        + listed
+        + _nodes(fit, nodes)
+    )
+
+
+def _edges(table: pd.DataFrame) -> pd.DataFrame:
+    """The edges as a page shows them."""
+    shown = {"estimate": table["mean"].to_numpy(), "95 % interval": html.between(table["low"], table["high"])}
+    if "inclusion" in table:
+        shown["Bayes factor"] = [f"{factor:.3g}" for factor in table["bayes_factor"]]
+        shown["inclusion"] = [f"{p:.1%}" for p in table["inclusion"]]
+    shown |= {
+        "evidence": table["evidence"].to_numpy(),
+        "none up to": table["region"].to_numpy(),
+        "P(none)": [f"{p:.1%}" for p in table["inside"]],
+        "prior P(none)": ["unknown" if np.isnan(p) else f"{p:.1%}" for p in table["prior_inside"]],
+    }
+    return pd.DataFrame(shown, index=[f"{a} – {b}" for a, b in zip(table["from"], table["to"], strict=True)])
+
+
+def _chosen(table: pd.DataFrame) -> str:
+    """What Bayes factors and inclusion are."""
+    false = table.attrs["expected_false_edges"]
+    return (
+        " The Bayes factor says how much the data raise the odds that an edge is there, all others being there; "
+        "inclusion is the probability that it is there, all graphs considered together, each edge as likely there as "
+        f"not beforehand. Of the edges called present, {f'{false:.1f}' if false >= 0.05 else 'fewer than 0.1'} are "
+        "expected not to be there."
+    )
+
+
+def _facts(nodes: pd.DataFrame) -> dict[str, dict[str, str]]:
+    """What is told of each node."""
+    found = {}
+    for name, row in nodes.iterrows():
+        own = {}
+        for key, word in (("strength", "strength"), ("influence", "expected influence"), ("predictability",) * 2):
+            (between,) = html.between([row[f"{key}_low"]], [row[f"{key}_high"]])
+            chance = row.get(f"{key}_by_chance", np.nan)
+            also = "" if np.isnan(chance) else f" (by chance alone {chance:.3g})"
+            own[word] = "not known" if np.isnan(row[key]) else f"{row[key]:.3g}, 95 % {between}{also}"
+        found[str(name)] = own
+    return found
+
+
+def _nodes(fit: Fit, nodes: pd.DataFrame) -> str:
+    few = f" Only the {plots.MOST_NODES} strongest are shown." if len(nodes) > plots.MOST_NODES else ""
+    chance = not nodes["strength_by_chance"].isna().all()
+    grey = " Grey strokes: what a node without any edge would show on average, by chance alone." if chance else ""
+    covariates = " and the covariates" if fit.data.given is not None else ""
+    caption = f"Nodes, with calibrated 95 % intervals, the strongest on top.{grey}{few}"
+    text = (
+        "Strength is the sum of a node's absolute interactions; expected influence that of the interactions with their "
+        f"signs; predictability the share of the column's variance that the other columns{covariates} explain "
+        "(Bayesian R-squared). Strength and predictability are never negative, so that an interval above zero is no "
+        "evidence of an edge: compare with what chance alone would show. All are in fit.nodes()."
+    )
+    return html.figure(plots.centrality(fit, nodes), caption, large=True) + html.paragraph(text, "quiet")
