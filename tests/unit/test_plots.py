@@ -127,6 +127,25 @@ def test_a_network_with_its_evidence():
         plots.network(small_fits.counts())
 
 
+def test_nodes_with_intervals_and_what_chance_gives():
+    fit = small_fits.network()
+    table = fit.nodes()
+    figure = plots.centrality(fit, table)
+    seen = texts(figure).splitlines()
+    assert all(word in seen for word in ("strength", "expected influence", "predictability", "mood & <b>", "_hidden"))
+    for axes, name in zip(figure.axes, ("strength", "influence", "predictability"), strict=True):
+        np.testing.assert_allclose(axes.lines[0].get_xdata(), table[name])
+        ends = np.array([segment[:, 0] for segment in axes.collections[0].get_segments()])
+        np.testing.assert_allclose(ends, table[[f"{name}_low", f"{name}_high"]])
+        if name != "influence":
+            np.testing.assert_allclose(axes.lines[1].get_xdata(), table[f"{name}_by_chance"])
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert labels[0] == table.index[0] and list(figure.axes[0].lines[0].get_ydata()) == [3, 2, 1, 0]
+    assert len(plots.centrality(small_fits.count_network()).axes) == 3
+    with pytest.raises(dfd.errors.ModelError, match="no parameter for each edge"):
+        plots.centrality(small_fits.counts())
+
+
 def test_comparison_of_losses():
     fits = {"dfd": small_fits.counts(), "_ratio": small_fits.counts()}
     seen = texts(plots.comparison(dfd.compare(fits))).splitlines()

@@ -45,7 +45,8 @@ def test_every_section_is_there(kind):
         title for title in (*SECTIONS[:4], "Network" if "network" in kind else "", *SECTIONS[4:]) if title
     ]
     assert text.count("<img ") == text.count("data:image/png;base64,") >= 5
-    assert "<script" not in text and "http:" not in text and "https:" not in text
+    assert text.count("<script") == text.count("<figure class=live hidden>") == ("network" in kind)
+    assert "http:" not in text and "https:" not in text
     for words in ("share of zeros", "distinct rows", "uncalibrated, β = 1", "width ratio", "References", "seed"):
         assert words in text
 
@@ -200,7 +201,7 @@ def test_the_page_in_a_browser(kind, tmp_path):
     path = tmp_path / "report.html"
     path.write_text(page(kind), encoding="utf-8")
     for width in (400, 1200):
-        seen = opened(path, width)
+        seen = opened(path, width, framed=True)
         assert len(seen["images"]) == page(kind).count("<img ") and all(seen["images"])
         assert not seen["console"]
-        assert seen["wide"] <= seen["window"]
+        assert seen["wide"] <= seen["window"] == width

@@ -26,13 +26,13 @@ STYLE = """
 .live .inconclusive line{stroke-dasharray:9 7;opacity:.55} .live .absent line{stroke:#8a9aa5;stroke-dasharray:1 6}
 .live .edge .hit{stroke:transparent;stroke-width:16;stroke-dasharray:none} .live .faded line{opacity:.07}
 .live .faded .hit{pointer-events:none} .live .edge,.live .node{cursor:pointer;outline:none}
-.live .pointing .edge:not(.lit) line{opacity:.12} .live .lit line{opacity:1}
+.live .pointing .edge:not(.lit) line{opacity:.12} .live .lit:not(.faded) line{opacity:1}
 .live circle{fill:#fff;stroke:var(--ink);stroke-width:2}
 .live .lit circle,.live .node:focus-visible circle{fill:var(--ink)}
 .live text{font-size:16px;fill:var(--ink)} .live .crowd text{font-size:11px} .live .short{display:none}
 .live label{display:flex;flex-wrap:wrap;gap:.2rem .8rem;align-items:center} .live input{flex:1 1 12rem;max-width:24rem}
 .told{min-height:8.2rem;background:#f5f8fa;padding:.5rem .8rem;overflow-wrap:anywhere}
-.told dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(10.5rem,1fr));gap:.3rem 1rem;margin:.3rem 0 0}
+.told dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(9.5rem,1fr));gap:.3rem 1rem;margin:.3rem 0 0}
 .told dt{color:var(--quiet);font-size:.85rem} .told dd{margin:0;font-variant-numeric:tabular-nums}
 .sortable button{all:unset;cursor:pointer;font-weight:600} .sortable button:focus-visible{outline:2px solid var(--blue)}
 .sortable [aria-sort=ascending] button::after{content:" ▲"} .sortable [aria-sort=descending] button::after{content:" ▼"}
