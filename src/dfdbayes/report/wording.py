@@ -18,6 +18,8 @@ REFERENCES = {
     "dunn": "Dunn, P. K. and Smyth, G. K. (1996). Randomized quantile residuals. Journal of Computational and "
     "Graphical Statistics 5(3), 236–244.",
     "efron": "Efron, B. (1979). Bootstrap methods: another look at the jackknife. The Annals of Statistics 7(1), 1–26.",
+    "gelman": "Gelman, A., Goodrich, B., Gabry, J. and Vehtari, A. (2019). R-squared for Bayesian regression models. "
+    "The American Statistician 73(3), 307–309.",
     "shahbaba": "Shahbaba, B., Lan, S., Johnson, W. O. and Neal, R. M. (2014). Split Hamiltonian Monte Carlo. "
     "Statistics and Computing 24.",
     "hoffman": "Hoffman, M. D. and Gelman, A. (2014). The No-U-Turn sampler: adaptively setting path lengths in "
@@ -187,8 +189,9 @@ class Methods:
     def _network(self) -> str:
         if not evidence.is_network(self._fit):
             return ""
-        self._cite("kruschke")
-        return f"Edges were judged by a region of practical equivalence (Kruschke, 2018). {evidence.rule(self._fit)}"
+        self._cite("gelman", "kruschke")
+        judged = f"Edges were judged by a region of practical equivalence (Kruschke, 2018). {evidence.rule(self._fit)}"
+        return f"{judged} Predictability of nodes is the Bayesian R-squared (Gelman et al., 2019)."
 
     def _check(self, goodness: GoodnessOfFit | None) -> str:
         if goodness is None or goodness.test == NONE:

@@ -183,7 +183,7 @@ def _moments(model: AbstractModel, base: Pairwise, thetas: Array, listed: Listed
 
 
 def _predictors(
-    model: AbstractModel, base: Pairwise, theta: Array, own: Array, scores: Float[Array, "d w"], given: Array | None
+    model: AbstractModel, base: Pairwise, theta: Array, own: Any, scores: Float[Array, "d w"], given: Array | None
 ) -> tuple[Float[Array, "d w"], Float[Array, "d k w"]]:
     """What multiplies what neighbours see of each value, and what else its log probability given the others has."""
     named = model.space.unflatten(theta)
