@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from ..data.sites import Sites
 from ..models.base import AbstractModel
 from ..models.parameters import Theta
-from ..models.tables import AbstractLikelihood, Prepared
+from ..models.tables import AbstractLikelihood, Prepared, SecondOrder
 from .base import AbstractLoss
 
 
@@ -32,3 +32,9 @@ class Likelihood(AbstractLoss):
 
     def value(self, theta: Theta, table: AbstractLikelihood, weights: Any) -> Float[Array, ""]:
         return table.value(theta, weights)
+
+    def second_order(self, theta: Theta, table: AbstractLikelihood, weights: Any) -> SecondOrder | None:
+        return table.second_order(theta, weights)
+
+    def lines(self, theta: Theta, table: AbstractLikelihood) -> Any:
+        return table.lines(theta)

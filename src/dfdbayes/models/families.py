@@ -23,7 +23,7 @@ from ..data.dataset import Dataset
 from ..data.domain import Binary, Counts, Domain
 from ..errors import ModelError
 from .base import AbstractModel, Row
-from .mean_form import of_mean
+from .mean_form import held, of_mean
 from .parameters import Parameter, _backward, _forward
 from .starts import logarithmic, logistic
 from .tables import MOST_POINTS, softplus
@@ -239,10 +239,8 @@ class CountFamily(AbstractFamily):
         if not self.dispersed:
             rows = {"log_rate": log_mean, "nu": jnp.ones(()), "constant": jnp.exp(log_mean)}
         elif self.form == "mean":
-            nu = jnp.exp(predictors["nu"])
-            wide = log_mean if log_mean.ndim else log_mean[None]
-            rate, constant = of_mean(wide, nu)
-            rate, constant = (rate, constant) if log_mean.ndim or nu.ndim else (rate[0], constant[0])
+            nu = held(predictors["nu"])
+            rate, constant = of_mean(log_mean, nu)
             rows = {"log_rate": rate, "nu": nu, "constant": constant}
         else:
             from .normaliser import log_normaliser

@@ -1,14 +1,15 @@
 """Conway-Maxwell-Poisson distributions by their mean: the rate that gives a mean, and the constant there.
 
-The mean has no formula in rate and nu, so the rate is found by Newton's method inside a bracket. In a regression every
-row has a mean of its own, but both functions of it are smooth: where rows share nu they are computed at equidistant
-nodes and interpolated between them (Lagrange, eight nodes, nine digits or more where nu is about one), so that a row
-costs a few multiplications.
+The mean has no formula in rate and nu. Both follow from one smooth function of the mean and nu, psi of `mean_table`,
+and from a table of polynomials for it: a row costs some dozen multiplications, and nothing is solved or summed for it.
+Derivatives are those of the polynomials. Where rows share nu, the polynomials are taken at that nu first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from math import comb, factorial
 from typing import Any
 
 import jax
@@ -16,84 +17,163 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .normaliser import log_normaliser, moments_of
+from .mean_table import FINEST, LONGEST, ORDER, SPLITS, TO_POWERS, TOP, table
 
-NODES = 64  # at which functions of the mean are computed
-STENCIL = np.arange(-3, 5)  # nodes that a value is interpolated from, relative to the one below it
-# Row i: the coefficients of 1, a, a^2 ... of node i's Lagrange polynomial, a being how far past the node below.
-LAGRANGE = np.linalg.inv(np.vander(STENCIL.astype(float), increasing=True)).T
-TOLERANCE = 1e-12
-STEPS = 80
+LARGE = 0.8 * TOP  # nu from where it is held back
+
+
+def held(log_nu: Any) -> Float[Array, ...]:
+    """Nu as the mean form takes it: beyond `LARGE` it only tends to `TOP`, where hardly anything is left to vary."""
+    nu = jnp.exp(jnp.minimum(log_nu, 30.0))
+    return jnp.where(nu > LARGE, LARGE - (TOP - LARGE) * jnp.expm1((LARGE - nu) / (TOP - LARGE)), nu)
 
 
 @jax.custom_jvp
-def log_rate_of_mean(log_mean: Array, nu: Array) -> Array:
-    """The log rate of Conway-Maxwell-Poisson distributions with given means, entry by entry."""
-
-    def unfinished(state: Any) -> Array:
-        return (state[0] < STEPS) & jnp.any(jnp.abs(state[4]) > TOLERANCE * (1.0 + jnp.abs(log_mean)))
-
-    def step(state: Any) -> Any:
-        count, at, low, high, _ = state
-        mean, variance, _ = moments_of(at, nu)
-        usable = jnp.isfinite(mean) & (mean > 0.0) & (variance > 0.0)
-        short = jnp.where(usable, log_mean - jnp.log(jnp.where(usable, mean, 1.0)), -1.0)  # no mean: far too high
-        low, high = jnp.where(short > 0.0, at, low), jnp.where(short <= 0.0, at, high)
-        aim = at + short * jnp.where(usable, mean / jnp.where(usable, variance, 1.0), 1.0)
-        middle = jnp.where(jnp.isfinite(low), jnp.where(jnp.isfinite(high), 0.5 * (low + high), low + 1.0), high - 1.0)
-        aim = jnp.where(usable & (aim > low) & (aim < high), aim, middle)
-        done = jnp.abs(short) <= TOLERANCE * (1.0 + jnp.abs(log_mean))
-        return count + 1, jnp.where(done, at, aim), low, high, jnp.where(high - low < 1e-15, 0.0, short)
-
-    # Near zero a count is nearly binary; far from it the distribution is nearly normal about its mode.
-    mode = jnp.exp(log_mean) + (nu - 1.0) / (2.0 * jnp.maximum(nu, 1e-3))
-    start = jnp.where(mode > 0.5, nu * jnp.log(jnp.maximum(mode, 0.5)), log_mean)
-    below_one = log_mean - jnp.log1p(jnp.exp(log_mean))  # the rate of a geometric distribution
-    start = jnp.where(nu < 0.3, below_one + nu * jnp.maximum(log_mean, 0.0), start)
-    endless = jnp.full_like(start, jnp.inf)
-    begin = (jnp.asarray(0), start, -endless, endless, jnp.ones_like(start))
-    return jax.lax.while_loop(unfinished, step, begin)[1]
+def of_mean(log_mean: Float[Array, ...], nu: Float[Array, ...]) -> tuple[Array, Array]:
+    """Log rate and log constant of every mean; ``nu``, up to `TOP`, is one number for all or one for each."""
+    return _plain(log_mean, nu)
 
 
-@log_rate_of_mean.defjvp
-def _log_rate_of_mean_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Along a mean held fixed, more of nu is made up for by more of the rate: implicit differentiation."""
-    log_mean, nu = primals
-    found = log_rate_of_mean(log_mean, nu)
-    mean, variance, with_nu = moments_of(found, nu)
-    return found, (mean * tangents[0] + with_nu * tangents[1]) / variance
+@of_mean.defjvp
+def _of_mean_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Any, Any]:
+    rate, constant, mean, in_mean, in_nu, potential = _with_slopes(*primals)
+    moved = in_mean * tangents[0] + in_nu * tangents[1]
+    return (rate, constant), (moved, mean * moved - potential * tangents[1])
 
 
-def of_mean(log_mean: Float[Array, " u"], nu: Float[Array, ...]) -> tuple[Array, Array]:
-    """Log rate and log constant of every row; ``nu`` is one number for all rows or one for each."""
-    if nu.ndim or log_mean.size <= NODES:
-        every = jnp.broadcast_to(nu, log_mean.shape)
-        rate = log_rate_of_mean(log_mean, every)
-        return rate, log_normaliser(rate, every)
-
-    def at(nodes: Array) -> Array:
-        every = jnp.broadcast_to(nu, nodes.shape)
-        rate = log_rate_of_mean(nodes, every)
-        return jnp.stack([rate, log_normaliser(rate, every)], axis=1)
-
-    found = interpolated(at, log_mean)
-    return found[:, 0], found[:, 1]
+@jax.custom_jvp
+def _with_slopes(log_mean: Array, nu: Array) -> tuple[Array, ...]:
+    """Log rate, log constant, mean; the rate's slopes in log mean and nu, and the potential's in nu, E log x!."""
+    return _differentiated(1)(log_mean, nu)
 
 
-def interpolated(function: Callable[[Array], Array], at: Float[Array, " u"]) -> Float[Array, "u k"]:
-    """A smooth function with k values, computed at nodes that span ``at`` and interpolated to each of them."""
-    fixed = jax.lax.stop_gradient(at)
-    low, high = jnp.min(fixed), jnp.max(fixed)
-    step = jnp.maximum((high - low) / (NODES - 9), 1e-3)
-    begin = low - 4.0 * step
-    values = function(begin + step * jnp.arange(NODES))
-    place = (at - begin) / step
-    below = jnp.clip(jnp.floor(jax.lax.stop_gradient(place)), 3, NODES - 5).astype(int)
-    past = (place - below)[:, None]
-    stencils = values[np.arange(NODES - len(STENCIL) + 1)[:, None] + np.arange(len(STENCIL))[None, :]]
-    pieces = jnp.einsum("np,snk->spk", LAGRANGE, stencils)  # coefficients of a polynomial for each gap between nodes
-    own = pieces.reshape(len(pieces), -1)[below + int(STENCIL[0])].reshape(len(at), len(STENCIL), -1)
-    found = own[:, -1]
-    for power in range(len(STENCIL) - 2, -1, -1):
-        found = found * past + own[:, power]
-    return found
+@_with_slopes.defjvp
+def _with_slopes_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Any, Any]:
+    *here, twice_mean, mixed, twice_nu, potential = _differentiated(2)(*primals)
+    rate, constant, mean, in_mean, in_nu, expected = here
+    along, across = tangents
+    moved = in_mean * along + in_nu * across
+    slopes = (
+        twice_mean * along + mixed * across, mixed * along + twice_nu * across, mean * in_nu * along + potential * across
+    )  # fmt: skip
+    return tuple(here), (moved, mean * moved - expected * across, mean * along, *slopes)
+
+
+@jax.jit
+def _plain(log_mean: Array, nu: Array) -> tuple[Array, Array]:
+    """Without derivatives: one loop over rows that takes what it needs from the table itself."""
+    mean, s = _means(log_mean)
+    near = jnp.minimum(s, LONGEST - FINEST)
+    cell, place, more = _placed(near, nu)
+    coefficients = _polynomials(cell, nu, 0)
+    flat = coefficients.reshape(-1)
+    value = slope = jnp.zeros_like(place)
+    for power in range(ORDER - 1, -1, -1):
+        slope = slope * place + value
+        value = value * place + (coefficients[..., power] if nu.ndim else _taken(flat, ORDER * cell + power))
+    slope = near * (2.0 * value + near * slope * more)
+    share = 1.0 / (1.0 + mean)
+    rate = log_mean - s + nu * s + share * slope
+    return rate, s + nu * (mean - s) + (1.0 - share) * slope - near**2 * value
+
+
+@cache
+def _differentiated(order: int) -> Callable[[Array, Array], tuple[Array, ...]]:
+    """As `_with_slopes`; of the second order also the rate's second derivatives, and the potential's in nu."""
+
+    @jax.jit
+    def of(log_mean: Array, nu: Array) -> tuple[Array, ...]:
+        mean, s = _means(log_mean)
+        near = jnp.minimum(s, LONGEST - FINEST)
+        inside = s < LONGEST - FINEST
+        psi = _jet(near, nu, order)
+        # derivatives of s^2 psi, by order in s and in nu
+        f = [[near**2 * psi[0][j] for j in range(order + 1)]]
+        f.append([near * (2.0 * psi[0][j] + near * psi[1][j]) for j in range(order + 1)])
+        f.append([jnp.where(inside, 2.0 * psi[0][j] + near * (4.0 * psi[1][j] + near * psi[2][j]), 0.0) for j in range(order)])
+        share = 1.0 / (1.0 + mean)
+        rest = 1.0 - share
+        rate = log_mean - s + nu * s + share * f[1][0]
+        bent = share * (f[2][0] - f[1][0])
+        found = (
+            rate, s + nu * (mean - s) + rest * f[1][0] - f[0][0], mean, 1.0 + rest * (nu - 1.0 + bent),
+            s + share * f[1][1], s / share - mean + f[0][1],
+        )  # fmt: skip
+        if order == 1:
+            return found
+        third = 6.0 * psi[1][0] + near * (6.0 * psi[2][0] + near * psi[3][0])
+        third = jnp.where(inside, third, 0.0)
+        return (
+            *found, rest * share * (nu - 1.0 + bent) + rest**2 * share * (third - 2.0 * f[2][0] + f[1][0]),
+            rest * (1.0 + share * (f[2][1] - f[1][1])), share * f[1][2], f[0][2],
+        )  # fmt: skip
+
+    return of
+
+
+def _means(log_mean: Array) -> tuple[Array, Array]:
+    """The mean, finite however absurd, and log(1 + mean); `log1p` takes longer."""
+    mean = jnp.exp(jnp.minimum(log_mean, 690.0))
+    return mean, jnp.where(mean < 1e-4, mean * (1.0 - mean * (0.5 - mean / 3.0)), jnp.log(1.0 + mean))
+
+
+def _jet(s: Array, nu: Array, order: int) -> list[list[Array]]:
+    """Derivatives of psi up to ``order + 1`` in s and ``order`` in nu."""
+    orders = order + 2
+    # Coefficients of powers of the polynomials whose values are derivatives, each divided by its factorial
+    shifted = np.zeros((ORDER, orders, ORDER))
+    for i in range(orders):
+        for power in range(i, ORDER):
+            shifted[power, i, power - i] = comb(power, i)
+    factorials = np.tile([float(factorial(i)) for i in range(orders)], order + 1)
+    cell, place, more = _placed(s, nu)
+    parts = jnp.stack([_polynomials(cell, nu, j) for j in range(order + 1)], axis=-2)
+    parts = parts @ shifted.reshape(ORDER, -1)
+    parts = parts.reshape(*parts.shape[:-2], -1, ORDER)
+    own = parts if nu.ndim else _taken(parts, cell)
+    found = own[..., -1]
+    for power in range(ORDER - 2, -1, -1):
+        found = found * place[..., None] + own[..., power]
+    found = found @ np.diag(factorials)  # a product of matrices, which is not computed anew wherever it is used
+    return [[found[..., orders * j + i] * more**i for j in range(order + 1)] for i in range(orders)]
+
+
+def _placed(s: Array, nu: Array) -> tuple[Array, Array, Array]:
+    """The cell of every row, its place there, from -1 to 1, and how fast that moves with s."""
+    known = table()
+    sheet = sum((nu > split).astype(jnp.int32) for split in SPLITS)
+    step = (s / FINEST).astype(jnp.int32) + known.cells.shape[1] * sheet
+    cell = jnp.asarray(known.cells.reshape(-1)).at[step].get(mode="clip")
+    centre, more = (_taken(jnp.asarray(part), cell) for part in (known.centre, 1.0 / known.half))
+    return cell, (s - centre) * more, more
+
+
+def _polynomials(cell: Array, nu: Array, across: int) -> Float[Array, "*cells powers"]:
+    """Polynomials in s or their derivatives in nu: of all cells where rows share nu, or else of each row's."""
+    known = table()
+    of_cells = (known.first, known.number, known.scale, known.begin, known.width)
+    first, number, scale, begin, width = (
+        (_taken(jnp.asarray(part), cell) for part in of_cells) if nu.ndim else of_cells
+    )
+
+    def at(nu: Array) -> Array:
+        steps = (jnp.log1p(scale * nu) - begin) / width
+        patch = jnp.clip(jnp.floor(jax.lax.stop_gradient(steps)).astype(jnp.int32), 0, number - 1)
+        place = jnp.clip(2.0 * (steps - patch) - 1.0, -1.0, 1.0)[..., None]
+        own = _taken(jnp.asarray(known.patches), first + patch)
+        found = own[..., -1, :]
+        for power in range(ORDER - 2, -1, -1):
+            found = found * place + own[..., power, :]
+        return found
+
+    for _ in range(across):
+        at = _slope(at)
+    return at(nu) @ TO_POWERS.T
+
+
+def _slope(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    return lambda nu: jax.jvp(function, (nu,), (jnp.ones_like(nu),))[1]
+
+
+def _taken(values: Array, places: Array) -> Array:
+    return values.at[places].get(mode="promise_in_bounds")

@@ -115,8 +115,17 @@ class Regression(AbstractModel):
         """The formula of a parameter that has one."""
         return next(design for design in self.designs if design.parameter == name)
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether all that the distribution of a row depends on are numbers with a formula each."""
+        return all(p.name in self.varying and not p.shape for p in self.family.parameters)
+
     def of_rows(self, named: dict[str, Array], given: Float[Array, "u q"]) -> Rows:
         """What the family needs of every row, from coefficients by name and covariates."""
+        return self.family.of_rows(self.predictors(named, given))
+
+    def predictors(self, named: dict[str, Array], given: Float[Array, "u q"]) -> Rows:
+        """By parameter: one for each row, or one without a leading axis that all rows share."""
         predictors: Rows = {}
         known = {term.parameter: term for term in self.terms}
         for parameter in self.family.parameters:
@@ -127,7 +136,13 @@ class Regression(AbstractModel):
                 predictors[name] = named[name].reshape(parameter.shape)
             else:
                 predictors[name] = known[name].predictor(named[name], given)
-        return self.family.of_rows(predictors)
+        return predictors
+
+    def matrices(self, given: Float[Array, "u q"]) -> list[Float[Array, "u k"]]:
+        """By parameter, in the order of the coefficients: what they are multiplied with."""
+        known = {term.parameter: term for term in self.terms}
+        parts = [known[parameter.name] for parameter in self.family.parameters]
+        return [given[:, part.first : part.first + part.terms] for part in parts]
 
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
         raise ModelError("a regression has a mass function for each row of covariates, not one for all")
@@ -145,13 +160,6 @@ class Regression(AbstractModel):
     @property
     def derived(self) -> Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None:  # type: ignore[override]
         return _nu if "nu" in self.constant and isinstance(self.family, CountFamily) else None
-
-    @property
-    def solves_every_row(self) -> bool:
-        """Whether every row needs a search of its own for its rate, which takes a while."""
-        family = self.family
-        dispersed = isinstance(family, CountFamily) and family.dispersed and family.form == "mean"
-        return dispersed and "nu" not in self.constant
 
     def with_space(self, space: Space) -> Regression:
         return replace(self, space=space)

@@ -21,6 +21,7 @@ from .tables import (
     AbstractLikelihood,
     AbstractTable,
     Prepared,
+    SecondOrder,
     by_row,
     candidates,
     filled,
@@ -53,9 +54,12 @@ def _in_blocks(function: Callable[..., Array], parts: tuple[Array, ...]) -> Arra
     rows = parts[0].shape[0]
     if rows <= BLOCK:
         return function(*parts)
-    blocks = tuple(part.reshape(-1, BLOCK, *part.shape[1:]) for part in parts)
-    found = jax.lax.map(jax.checkpoint(lambda block: function(*block)), blocks)
+    found = jax.lax.map(jax.checkpoint(lambda block: function(*block)), _blocks(parts))
     return found.reshape(rows, *found.shape[2:])
+
+
+def _blocks(parts: tuple[Array, ...]) -> tuple[Array, ...]:
+    return tuple(part.reshape(-1, BLOCK, *part.shape[1:]) for part in parts)
 
 
 @table
@@ -127,16 +131,86 @@ class RegressionLikelihood(AbstractLikelihood):
         """How many parameters to evaluate side by side, where rows come in blocks."""
         return AT_ONCE if len(self.rows) > BLOCK else None
 
+    @property
+    def parts(self) -> tuple[Array, Array, Array]:
+        return self.given, self.rows, self.fixed
+
     def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
-        named, family = self.model.space.unflatten(theta), self.model.family
+        named = self.model.space.unflatten(theta)
 
         def of_block(given: Array, rows: Array, fixed: Array) -> Array:
-            parameters = self.model.of_rows(named, given)
-            constants = family.log_constants(parameters, len(given))
-            assert constants is not None
-            return constants - family.log_masses(parameters, rows, fixed)
+            return self._losses(self.model.predictors(named, given), rows, fixed)
 
-        return jnp.dot(weights, _in_blocks(of_block, (self.given, self.rows, self.fixed)))
+        return jnp.dot(weights, _in_blocks(of_block, self.parts))
+
+    def second_order(self, theta: Theta, weights: Any) -> SecondOrder | None:
+        """By derivatives in the predictors of each row, of which there are a few, however many the coefficients."""
+        if not self.model.is_linear:
+            return None
+        named = self.model.space.unflatten(theta)
+
+        def of_block(given: Array, rows: Array, fixed: Array, weights: Array) -> SecondOrder:
+            designs = self.model.matrices(given)
+            losses, at = self._at(named, given, rows, fixed)
+            several = range(len(at))
+            # of pairs of predictors: ((losses, slopes in the first), (slopes in the second, second derivatives))
+            twice = [[_along(_along(losses, i), j)(*at) for j in range(i + 1)] for i in several]
+            gradient = [designs[i].T @ (weights * twice[i][0][0][1]) for i in several]
+            lower = [
+                [designs[i].T @ ((weights * twice[i][j][1][1])[:, None] * designs[j]) for j in range(i + 1)]
+                for i in several
+            ]
+            hessian = [[lower[i][j] if j <= i else lower[j][i].T for j in several] for i in several]
+            return jnp.dot(weights, twice[0][0][0][0]), jnp.concatenate(gradient), jnp.block(hessian)
+
+        parts = (*self.parts, weights)
+        if len(self.rows) <= BLOCK:
+            return of_block(*parts)
+        found = jax.lax.map(lambda block: of_block(*block), _blocks(parts))
+        return jax.tree.map(lambda part: jnp.sum(part, axis=0), found)
+
+    def lines(self, theta: Theta) -> Float[Array, "u p"] | None:
+        if not self.model.is_linear:
+            return None
+        named = self.model.space.unflatten(theta)
+
+        def of_block(given: Array, rows: Array, fixed: Array) -> Array:
+            losses, at = self._at(named, given, rows, fixed)
+            slopes = [_along(losses, k)(*at)[1] for k in range(len(at))]
+            designs = self.model.matrices(given)
+            return jnp.concatenate([slope[:, None] * part for slope, part in zip(slopes, designs, strict=True)], axis=1)
+
+        return _in_blocks(of_block, self.parts)
+
+    def _losses(self, predictors: Rows, rows: Array, fixed: Array) -> Float[Array, " u"]:
+        family = self.model.family
+        parameters = family.of_rows(predictors)
+        constants = family.log_constants(parameters, len(rows))
+        assert constants is not None
+        found = constants - family.log_masses(parameters, rows, fixed)
+        # What is no number counts as far too much. The choice also keeps the sum that follows out of the loop over
+        # rows: compiled together with it that loop falls into dozens.
+        return jnp.where(jnp.isnan(found), jnp.inf, found)
+
+    def _at(
+        self, named: dict[str, Array], given: Array, rows: Array, fixed: Array
+    ) -> tuple[Callable[..., Array], tuple[Array, ...]]:
+        """Losses of rows as a function of their predictors, and these."""
+        predictors = self.model.predictors(named, given)
+
+        def of(*values: Array) -> Array:
+            return self._losses(dict(zip(predictors, values, strict=True)), rows, fixed)
+
+        return of, tuple(predictors.values())
+
+
+def _along(function: Callable[..., Any], k: int) -> Callable[..., tuple[Any, Any]]:
+    """A function of every row's own predictors, with its slopes in one of them."""
+
+    def both(*at: Array) -> tuple[Any, Any]:
+        return jax.jvp(lambda value: function(*at[:k], value, *at[k + 1 :]), (at[k],), (jnp.ones_like(at[k]),))
+
+    return both
 
 
 @table

@@ -114,6 +114,12 @@ class AbstractLikelihood(ABC):
     def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
         """Minus the weighted sum over rows of log p(x)."""
 
+    def second_order(self, theta: Theta, weights: Any) -> SecondOrder | None:
+        return None
+
+    def lines(self, theta: Theta) -> Any:
+        return None
+
 
 # -- sizes -------------------------------------------------------------------------------------
 
@@ -337,6 +343,12 @@ class LikelihoodConditionals(AbstractConditionals):
 
     def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
         return self.table.value(theta, weights)
+
+    def second_order(self, theta: Theta, weights: Any) -> SecondOrder | None:
+        return self.table.second_order(theta, weights)
+
+    def lines(self, theta: Theta) -> Any:
+        return self.table.lines(theta)
 
 
 def all_points(model: AbstractModel) -> np.ndarray:

@@ -201,7 +201,7 @@ def affordable(model: AbstractModel, data: Dataset) -> dict[str, Any]:
     if _is_quick(model):
         if not isinstance(model, Regression):
             return {"draws": 100}
-        few = 250 if model.solves_every_row else _most(model, 100, data)
+        few = _most(model, 100, data)
         return {"draws": 100 if few > 1000 else 40, "size": min(data.n, few)}
     size = int(min(data.n, np.clip(100_000 // (40 * data.d), 20, 100)))
     clusters = model.name in ("ising", "potts") and model.options.get("states") != "binary"
