@@ -35,9 +35,9 @@ def data_of(model, n=30, seed=0):
 def parameters_of(model, seed=1):
     rng = np.random.default_rng(seed)
     theta = 0.4 * rng.standard_normal(model.space.size)
-    first = model.space.first.get("nu")
+    first, free = model.space.first.get("nu"), sum(kind.name == "count" for kind in model.kinds)
     if first is not None:
-        theta[first:] = 0.7 + rng.random(len(theta) - first)
+        theta[first : first + free] = 0.7 + rng.random(free)
     return theta
 
 
@@ -221,8 +221,10 @@ def test_what_a_network_cannot_use_is_named(answers):
         mixed.for_data(dfd.Dataset.of(answers.assign(calm=3)))
     with pytest.raises(dfd.errors.ModelError, match="no column can be of kind 'poisson'"):
         mixed.for_data(dfd.Dataset.of(answers), kinds="poisson")
+    with pytest.raises(dfd.errors.ModelError, match="has the value 2, and cannot be of kind 'binary'"):
+        mixed.for_data(dfd.Dataset.of(answers), kinds={"calm": "binary"})
     with pytest.raises(dfd.errors.ModelError, match="give the model itself"):
-        dfd.fit("network", answers.assign(group="a"), columns=list(answers), interaction="~ group")
+        dfd.models.by_name("network", 3)
 
 
 def test_the_command_line_takes_kinds():

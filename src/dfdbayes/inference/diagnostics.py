@@ -50,6 +50,8 @@ def warnings_of(
     """Everything worth a warning, in the order of the road."""
     found: list[DfdbayesWarning] = [DataWarning(note) for note in objective.data.notes]
     found += _of_columns(objective.data)
+    if not objective.elsewhere:
+        found += [DataWarning(remark) for remark in objective.model.remarks(objective.data)]
     if objective.data.dropped:
         found.append(
             DroppedRowsWarning(
