@@ -11,7 +11,7 @@ import pytest
 
 import small_fits
 
-NARROWEST = 0.7  # of the exact interval's width
+NARROWEST = 0.75  # of the exact interval's width
 
 
 def binary_items(n=300):

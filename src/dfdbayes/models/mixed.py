@@ -190,7 +190,7 @@ def _made(graph: Graph, found: tuple[Kind, ...], options: Mapping[str, Any]) -> 
         (
             *of("intercept", dist.Normal(0.0, float(widths.max(initial=3.0))), len(linear)),
             *of("interaction", dist.Normal(0.0, 1.0), len(graph.pairs)),
-            *of(FACTORIAL, dist.HalfNormal(3.0), sum(kind.curve == FACTORIAL for kind in bent), lower=0.0),
+            *of(FACTORIAL, dist.HalfNormal(3.0), sum(kind.curve == FACTORIAL for kind in bent), lower=0.0, closed=True),
             *of(QUADRATIC, dist.Normal(0.0, 5.0), sum(kind.curve == QUADRATIC for kind in bent)),
             # Thresholds come last: they are many, and say how common levels are, which nobody asks of a network.
             *of("threshold", dist.Normal(0.0, 10.0), sum(len(k.levels) - 1 for k in found if k.thresholds)),
