@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import jax
 import numpy as np
+import numpyro.distributions as dist
 import pandas as pd
 import pytest
 from scipy import stats
@@ -121,6 +122,53 @@ def test_the_conditionals_of_levels_are_the_general_ones(model, kind, settings, 
 
     for own, other in zip(found(theta), wanted(theta), strict=True):
         np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def two_groups():
+    """Scales and a binary column whose thresholds, intercept and edges differ between two groups."""
+    model, parts = dfd.models.Network(dfd.Ordinal(2, 3) * dfd.Binary(1)), []
+    for level, shift, edges, size in (("x", 0.0, [0.5, 0.0, -0.3], 500), ("y", -0.6, [0.1, 0.4, -0.3], 400)):
+        theta = {"threshold": np.array([0.5, -0.3] * 2) + shift, "intercept": [-0.5 - shift], "interaction": edges}
+        found = dfd.simulate(model, theta, size, seed=len(parts)).rows
+        parts.append(pd.DataFrame(found, columns=ITEMS).assign(group=level))
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_a_network_of_groups_is_the_networks_of_the_groups(two_groups):
+    """With terms for every group, and priors that say nothing; kinds are guessed in both."""
+    flat = {name: dist.Normal(0.0, 100.0) for name in ("intercept", "interaction", "threshold")}
+    terms = {"formula": "~ 0 + group", "interaction": "~ 0 + group", "columns": ITEMS}
+    together = small_fits.quietly("network", two_groups, prior=flat, check=False, draws=2000, **terms)
+    assert together.settings["kinds"] == "kinds, as guessed: a, b ordinal (3 levels, 0 to 2); c binary"
+    for place, (level, frame) in enumerate(two_groups.groupby("group")):
+        alone = small_fits.quietly("network", frame[ITEMS], prior=flat, check=False, draws=2000)
+        for name, values in alone.minimum.theta.items():
+            np.testing.assert_allclose(together.minimum.theta[name].reshape(2, -1)[place], values, atol=1e-7)
+        own = alone.summary()
+        same = together.summary().loc[[f"{name[:-1]}:group={level}]" for name in own.index]]
+        # Weights of directions are shrunk to a common one, which the groups share or do not.
+        np.testing.assert_allclose(same["sd"], own["sd"], rtol=0.1)
+        assert (np.abs(same["mean"].to_numpy() - own["mean"].to_numpy()) < 0.15 * own["sd"].to_numpy()).all()
+    differences = dfd.group_differences(together, "group")
+    assert differences.levels == ("x", "y") and differences.p_value < 0.01
+
+
+def test_a_constant_alone_is_the_plain_network(two_groups):
+    constant = small_fits.quietly(
+        "network", two_groups, formula="~ 1", interaction="~ 1", columns=ITEMS, check=False, draws=2000
+    )
+    plain = small_fits.quietly("network", two_groups[ITEMS], check=False, draws=2000)
+    assert constant.summary().index.equals(plain.summary().index)
+    np.testing.assert_allclose(constant.minimum.vector, plain.minimum.vector, atol=1e-9)
+    np.testing.assert_allclose(constant.summary()["sd"], plain.summary()["sd"], rtol=0.01)
+
+
+def test_a_formula_is_about_all_that_nodes_own(two_groups):
+    made, _ = regression("network", two_groups, formula="~ group", threshold="~ 1")
+    assert made.formulas == {"intercept": "~ group", "threshold": "~ 1"}
+    with pytest.raises(SettingError, match="formula= is about intercept, which has a formula of its own"):
+        regression("network", two_groups, formula="~ group", threshold="~ 1", intercept="~ 1")
 
 
 def test_links_that_are_bent_have_the_general_table():

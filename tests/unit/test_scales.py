@@ -6,11 +6,13 @@ import pytest
 
 import dfdbayes as dfd
 import small_fits
-from dfdbayes.cli.running import levels_of
+from dfdbayes.cli.running import levels_of, show
 from dfdbayes.data.scales import domain_of
 from dfdbayes.errors import DataError, ModelError, SettingError
 from dfdbayes.models import mixed, needs_data
 from dfdbayes.models.remarks import told
+from dfdbayes.report import sections
+from dfdbayes.report.runs import again
 
 WORDS = ["never", "rarely", "often", "always"]
 READING = {"columns": None, "weights": None, "missing": "refuse", "cluster": None}
@@ -59,6 +61,28 @@ def test_kinds_are_said_by_name(labelled):
     )
     many = [f"q{i}" for i in range(25)]
     assert told([kinds[0]] * 25, many, ["kind"] * 25).endswith("q8, q9 and 15 more binary")
+
+
+def test_the_console_says_kinds_and_shows_interactions_first(labelled, capsys):
+    show(labelled, 0.95)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == f"{labelled.settings['kinds']}; override with --kinds NAME=KIND,..."
+    first, last = (
+        next(i for i, line in enumerate(lines) if line.startswith(name)) for name in ("interaction", "threshold")
+    )
+    assert first < last
+    assert "ordinal (4 levels, never to always)" in sections.model(labelled)
+
+
+def test_a_run_is_repeated_with_the_levels_that_were_declared(words):
+    """Its folder keeps codes; a level that nobody chose is part of the model all the same."""
+    frame = words[["calm", "tense"]].assign(calm=words["calm"].cat.add_categories(["beyond"]))
+    fit = small_fits.quietly("network", frame, check=False)
+    settings = again(fit, {"options": {"kinds": None}})
+    assert settings["options"] == {"kinds": None, "levels": {"calm": [*WORDS, "beyond"]}}
+    repeated = small_fits.quietly("network", settings["data"], options=settings["options"], check=False)
+    assert repeated.model == fit.model and repeated.settings["kinds"] == fit.settings["kinds"]
+    np.testing.assert_array_equal(repeated.summary(), fit.summary())
 
 
 def test_saved_labels_come_back(labelled, tmp_path):

@@ -283,14 +283,10 @@ def _read(
         (() if graph is None or isinstance(graph, str) else graph_of(graph).names) if named else of_width(0).node_names
     )
     reading = reading | {"columns": (names or None) if reading["columns"] is None else reading["columns"]}
-    guessed = models.needs_data(model, options or {})
-    scales = domain_of(data, reading, (options or {}).get("levels")) if guessed else None
+    scales = domain_of(data, reading, (options or {}).get("levels")) if models.needs_data(model, options) else None
     domain = scales or ((lambda d: of_width(d).domain) if named else of_width(0).domain)
     source = backend.read(data, domain, advance=_by_percent(shown.begin("reading", 100)), **reading)
-    if scales is not None:
-        found = models.network_for(source.data, options or {}, scales)
-    else:
-        found = of_width(source.data.d if named else 0)
+    found = models.network_for(source.data, options or {}, scales) if scales else of_width(source.data.d * named)
     source = source.arranged(found)
     given = models.paper_priors(found) if isinstance(prior, str) else prior
     return source, found.with_priors(given).labelled(source.data.columns)

@@ -51,7 +51,8 @@ def warnings_of(
     found: list[DfdbayesWarning] = [DataWarning(note) for note in objective.data.notes]
     found += _of_columns(objective.data)
     if not objective.elsewhere:
-        found += [DataWarning(remark) for remark in objective.model.remarks(objective.data)]
+        seen = objective.data if objective.incomplete is None else objective.incomplete.observed
+        found += [DataWarning(remark) for remark in objective.model.remarks(seen)]
     if objective.data.dropped:
         found.append(
             DroppedRowsWarning(

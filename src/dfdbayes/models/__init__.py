@@ -146,9 +146,9 @@ def _require_options(name: str, options: Options) -> None:
             raise ModelError(f"'{name}' has no {key}: it {known}. Leave out {key} (--{key}), or choose another model.")
 
 
-def needs_data(name: Any, options: Options) -> bool:
+def needs_data(name: Any, options: Options | None) -> bool:
     """Whether a model given by name is made from data: a network, unless all is known of its columns."""
-    levels, kinds = options.get("levels"), options.get("kinds")
+    levels, kinds = (options or {}).get("levels"), (options or {}).get("kinds")
     if name != "network" or not isinstance(levels, Sequence) or not isinstance(kinds, Sequence):
         return bool(name == "network")
     return isinstance(kinds, str) or any(isinstance(own, str) or np.ndim(own) == 0 for own in levels if own is not None)

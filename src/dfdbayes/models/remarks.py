@@ -42,14 +42,15 @@ def about_levels(kinds: Sequence[Kind], data: Dataset, origin: Sequence[str]) ->
     for j, (kind, name) in enumerate(zip(kinds, data.columns, strict=True)):
         if not kind.levels:
             continue
-        rows = {level: float(data.observations[data.rows[:, j] == level].sum()) for level in kind.levels}
+        number = data.observations if data.observed is None else data.observations * data.observed[:, j]
+        rows = {level: float(number[data.rows[:, j] == level].sum()) for level in kind.levels}
         called = dict(zip(kind.levels, kind.coordinate.names, strict=True))
         if kind.coordinate.ordered and origin and origin[j] != DECLARED:
             absent += [f"{name} = {v}" for v in range(kind.levels[0], kind.levels[-1]) if v not in kind.levels]
         if kind.thresholds:
-            held += [f"{name} = {called[level]}" for level, number in rows.items() if not number]
+            held += [f"{name} = {called[level]}" for level, n in rows.items() if not n]
         if kind.thresholds or kind.name == "binary":
-            few = [level for level, number in rows.items() if 0 < round(number) < RARE]
+            few = [level for level, n in rows.items() if 0 < round(n) < RARE]
             rare += [f"{name} = {called[level]} ({rows[level]:.0f})" for level in few]
     found = []
     if absent:

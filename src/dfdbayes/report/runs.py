@@ -113,7 +113,7 @@ def again(earlier: Fit, settings: Mapping[str, Any]) -> dict[str, Any]:
     if earlier.settings["model"] != "network":
         return found
     kept = earlier.settings["options"]
-    known = zip(earlier.data.columns, kept["kinds"], kept["levels"], earlier.data.rows.T, strict=True)
+    known = zip(whole.columns, kept["kinds"], kept["levels"], whole.rows.T, strict=True)
     levels = {
         name: own
         for name, kind, own, column in known
