@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import jax
 import numpy as np
+import numpyro.distributions as dist
 import pandas as pd
 import pytest
 from scipy import stats
@@ -15,8 +16,9 @@ from dfdbayes.data.formulas import Design
 from dfdbayes.data.sites import Sites, rows_of
 from dfdbayes.errors import ModelError, SettingError
 from dfdbayes.fitting.regressions import read_regression
-from dfdbayes.models.pairwise_regression import PairwiseRegressionTable
-from dfdbayes.models.regression_tables import RegressionTable
+from dfdbayes.models import network_tables
+from dfdbayes.models.pairwise_regression import LevelRegressionConditionals, PairwiseRegressionTable
+from dfdbayes.models.regression_tables import RegressionConditionals, RegressionTable
 from dfdbayes.report import render
 from dfdbayes.results import evidence, groups
 from dfdbayes.results.tree import assemble
@@ -35,8 +37,21 @@ def regression(model, frame, options=None, formula=None, **formulas):
 def rows(kind, size=30):
     rng = np.random.default_rng(3)
     values = rng.poisson(1.5, (size, 3)) if kind == "counts" else rng.integers(0, 2, (size, 3))
+    if kind in ("levels", "mixed"):
+        values = rng.choice([1, 2, 3, 5], (size, 3))
+    if kind == "mixed":
+        values[:, 1], values[:, 2] = rng.integers(0, 2, size), rng.poisson(1.5, size) + 20 * (np.arange(size) < 2)
     frame = pd.DataFrame(2 * values - 1 if kind == "spins" else values, columns=ITEMS)
     return frame.assign(group=rng.choice(["x", "y", "z"], size), age=rng.normal(0, 1, size))
+
+
+BLUME = {"options": {"kinds": {"a": "blume-capel"}}}
+NETWORKS = [
+    ("network", "levels", {"formula": "~ group + age + offset(age)", "interaction": "~ age + offset(age)"}),
+    ("network", "levels", BLUME | {"threshold": "~ 0 + group", "quadratic": "~ age", "interaction": "~ group"}),
+    ("network", "mixed", {"formula": "~ age", "interaction": "~ age", "threshold": "~ group"}),
+    ("network", "mixed", {"intercept": "~ group", "options": {"kinds": {"c": "poisson"}, "graph": [(0, 1), (1, 2)]}}),
+]
 
 
 @pytest.mark.parametrize(
@@ -47,6 +62,7 @@ def rows(kind, size=30):
         ("ising-network", "spins", {"interaction": "~ age", "options": {"graph": [(0, 1), (1, 2)], "states": "spins"}}),
         ("poisson-graphical", "counts", {"formula": "~ group"}),
         ("cmp-graphical", "counts", {"formula": "~ 0 + group"}),
+        *NETWORKS,
     ],
 )
 def test_the_table_of_a_network_is_the_general_one(model, kind, settings):
@@ -80,11 +96,87 @@ def test_the_table_of_a_network_is_the_general_one(model, kind, settings):
     np.testing.assert_allclose(loss.value(theta, quick, weights), found(theta)[0], rtol=1e-12)
 
 
+@pytest.mark.parametrize(("model", "kind", "settings"), NETWORKS)
+def test_the_conditionals_of_levels_are_the_general_ones(model, kind, settings, monkeypatch):
+    """The pseudo-likelihood with its derivatives, in several blocks of rows, against the log mass itself."""
+    monkeypatch.setattr(network_tables, "WIDTH", 8)
+    made, data = regression(model, rows(kind), **settings)
+    sites = Sites(data, made.domain, rows_of(data))
+    quick, slow = (prepared.table for prepared in (made.conditionals(sites), RegressionConditionals.of(made, sites)))
+    assert isinstance(quick, LevelRegressionConditionals) and len(quick.scores) > 1
+    rng = np.random.default_rng(1)
+    theta, weights = 0.1 + 0.4 * rng.random(made.space.size), rng.random(len(slow.rows))
+    weights[len(data.rows) :] = 0.0  # rows that only fill the last block
+
+    def total(theta):
+        return slow.value(theta, weights)
+
+    @jax.jit
+    def found(theta):
+        return *quick.second_order(theta, weights), weights @ quick.lines(theta), quick.value(theta, weights)
+
+    @jax.jit
+    def wanted(theta):
+        value, gradient = total(theta), jax.grad(total)(theta)
+        return value, gradient, jax.jacfwd(jax.grad(total))(theta), gradient, value
+
+    for own, other in zip(found(theta), wanted(theta), strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def two_groups():
+    """Scales and a binary column whose thresholds, intercept and edges differ between two groups."""
+    model, parts = dfd.models.Network(dfd.Ordinal(2, 3) * dfd.Binary(1)), []
+    for level, shift, edges, size in (("x", 0.0, [0.5, 0.0, -0.3], 500), ("y", -0.6, [0.1, 0.4, -0.3], 400)):
+        theta = {"threshold": np.array([0.5, -0.3] * 2) + shift, "intercept": [-0.5 - shift], "interaction": edges}
+        found = dfd.simulate(model, theta, size, seed=len(parts)).rows
+        parts.append(pd.DataFrame(found, columns=ITEMS).assign(group=level))
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_a_network_of_groups_is_the_networks_of_the_groups(two_groups):
+    """With terms for every group, and priors that say nothing; kinds are guessed in both."""
+    flat = {name: dist.Normal(0.0, 100.0) for name in ("intercept", "interaction", "threshold")}
+    terms = {"formula": "~ 0 + group", "interaction": "~ 0 + group", "columns": ITEMS}
+    together = small_fits.quietly("network", two_groups, prior=flat, check=False, draws=2000, **terms)
+    assert together.settings["kinds"] == "kinds, as guessed: a, b ordinal (3 levels, 0 to 2); c binary"
+    for place, (level, frame) in enumerate(two_groups.groupby("group")):
+        alone = small_fits.quietly("network", frame[ITEMS], prior=flat, check=False, draws=2000)
+        for name, values in alone.minimum.theta.items():
+            np.testing.assert_allclose(together.minimum.theta[name].reshape(2, -1)[place], values, atol=1e-7)
+        own = alone.summary()
+        same = together.summary().loc[[f"{name[:-1]}:group={level}]" for name in own.index]]
+        # Weights of directions are shrunk to a common one, which the groups share or do not.
+        np.testing.assert_allclose(same["sd"], own["sd"], rtol=0.1)
+        assert (np.abs(same["mean"].to_numpy() - own["mean"].to_numpy()) < 0.15 * own["sd"].to_numpy()).all()
+    differences = dfd.group_differences(together, "group")
+    assert differences.levels == ("x", "y") and differences.p_value < 0.01
+
+
+def test_a_constant_alone_is_the_plain_network(two_groups):
+    constant = small_fits.quietly(
+        "network", two_groups, formula="~ 1", interaction="~ 1", columns=ITEMS, check=False, draws=2000
+    )
+    plain = small_fits.quietly("network", two_groups[ITEMS], check=False, draws=2000)
+    assert constant.summary().index.equals(plain.summary().index)
+    np.testing.assert_allclose(constant.minimum.vector, plain.minimum.vector, atol=1e-9)
+    np.testing.assert_allclose(constant.summary()["sd"], plain.summary()["sd"], rtol=0.01)
+
+
+def test_a_formula_is_about_all_that_nodes_own(two_groups):
+    made, _ = regression("network", two_groups, formula="~ group", threshold="~ 1")
+    assert made.formulas == {"intercept": "~ group", "threshold": "~ 1"}
+    with pytest.raises(SettingError, match="formula= is about intercept, which has a formula of its own"):
+        regression("network", two_groups, formula="~ group", threshold="~ 1", intercept="~ 1")
+
+
 def test_links_that_are_bent_have_the_general_table():
     """Interactions of counts are not negative: with a formula they are exponentials, and no longer linear."""
     made, data = regression("poisson-graphical", rows("counts"), interaction="~ group")
     sites = Sites(data, made.domain, rows_of(data))
     assert isinstance(made.table(sites).table, RegressionTable)
+    assert isinstance(made.conditionals(sites).table, RegressionConditionals)
     coefficients, terms = np.random.default_rng(0).normal(0, 1, (4, 9)), np.array([1.0, 0.0, 0.5])
     wanted = np.exp(coefficients[:, :3] + 0.5 * coefficients[:, 6:] + 0.1)
     np.testing.assert_allclose(made.at("interaction", coefficients, terms, 0.1), wanted)

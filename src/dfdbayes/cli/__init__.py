@@ -23,6 +23,7 @@ from .arguments import (
     GraphName,
     Json,
     Kinds,
+    Levels,
     Missing,
     ModelName,
     Out,
@@ -104,6 +105,7 @@ def fit_command(
     states: States = None,
     rates: Rates = None,
     kinds: Kinds = None,
+    levels: Levels = None,
     dask: Dask = None,
     out: Out = None,
     resume: Resume = False,
@@ -116,7 +118,7 @@ def fit_command(
         data, out, timings, dask, resume, force, as_json, model=model, loss=loss, beta=beta, calibration=calibration,
         prior=prior, on_failure=on_failure, bootstrap=bootstrap, resampling=resampling, sampler=sampler, draws=draws,
         warmup=warmup, chains=chains, seed=seed, columns=columns.split(",") if columns else None, weights=weights,
-        weighting=weighting, missing=missing, cluster=cluster, options=options_of(graph, states, rates, kinds),
+        weighting=weighting, missing=missing, cluster=cluster, options=options_of(graph, states, rates, kinds, levels),
         formula=formula,
         **{name: text for name, text in {"nu": nu, "zeros": zeros, "interaction": interaction}.items() if text},
     )  # fmt: skip
@@ -142,6 +144,7 @@ def compare(
     states: States = None,
     rates: Rates = None,
     kinds: Kinds = None,
+    levels: Levels = None,
     out: Annotated[Path | None, typer.Option(help="Folder for comparison.csv and comparison.png.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -156,7 +159,7 @@ def compare(
     compared = compare_losses(
         model_of(model), data_of(data), [word.strip() for word in losses.split(",") if word.strip()], seed=seed,
         bootstrap=bootstrap, columns=columns.split(",") if columns else None, weights=weights, missing=missing,
-        options=options_of(graph, states, rates, kinds), check=False,
+        options=options_of(graph, states, rates, kinds, levels), check=False,
     )  # fmt: skip
     if as_json:
         warned = {word: list(result.warnings) for word, result in compared.fits.items()}
@@ -278,7 +281,7 @@ def rerun(
     about = read_about(folder)
     earlier, settings = rerun_settings(folder, about, model)
     tell(f"the data are those kept in {folder}; {about['data']} is not read again", as_json)
-    settings |= again(earlier)
+    settings |= again(earlier, settings)
     result = run_fit(settings.pop("data"), out, False, None, False, False, as_json, **settings)
     if same_draws(result, earlier):
         tell("the draws are the same as before", as_json)

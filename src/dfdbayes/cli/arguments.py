@@ -28,6 +28,10 @@ Kinds = Annotated[
     str | None,
     typer.Option(help="Kinds of columns of a network: ordinal, or visits=count,mood=blume-capel; guessed otherwise."),
 ]
+Levels = Annotated[
+    list[str] | None,
+    typer.Option(help="Levels of a scale in their order: mood=never,rarely,often; once for each, or for all columns."),
+]
 Rates = Annotated[str | None, typer.Option(help="Two known rates, such as 5,15, for poisson-mixture.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same draws.")]
 Out = Annotated[Path | None, typer.Option(help="Folder for posterior.nc, summary.csv, summary.json, report.html.")]

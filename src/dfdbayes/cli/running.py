@@ -163,9 +163,16 @@ def draw(path: Path, figure: Any) -> None:
     write_atomically(path, lambda scratch: figure.savefig(scratch, format="png", dpi=130))
 
 
-def options_of(graph: str | None, states: str | None, rates: str | None, kinds: str | None = None) -> dict[str, Any]:
+def options_of(
+    graph: str | None,
+    states: str | None,
+    rates: str | None,
+    kinds: str | None = None,
+    levels: Sequence[str] | None = None,
+) -> dict[str, Any]:
     """What a model given by name may take."""
-    return {"graph": graph, "states": states, "rates": numbers_of(rates), "kinds": kinds_of(kinds)}
+    own = {"kinds": kinds_of(kinds), "levels": levels_of(levels)}
+    return {"graph": graph, "states": states, "rates": numbers_of(rates)} | own
 
 
 def kinds_of(kinds: str | None) -> str | dict[str, str] | None:
@@ -174,6 +181,25 @@ def kinds_of(kinds: str | None) -> str | dict[str, str] | None:
         return kinds
     pairs = [part.partition("=") for part in kinds.split(",")]
     return {name.strip(): word.strip() for name, _, word in pairs}
+
+
+def levels_of(levels: Sequence[str] | None) -> dict[str, list[Any]] | list[Any] | None:
+    """Levels of scales in their order: ``name=never,often``, once for each, or ``never,often`` for all columns."""
+    from ..errors import SettingError
+
+    if not levels:
+        return None
+    pairs = [part.rpartition("=") for part in levels]
+    lists = [[_level(word.strip()) for word in words.split(",")] for _, _, words in pairs]
+    if len(pairs) == 1 and not pairs[0][1]:
+        return lists[0]
+    if not all(equals for _, equals, _ in pairs):
+        raise SettingError("--levels is either of all columns, or NAME=LOWEST,...,HIGHEST for each")
+    return {name.strip(): own for (name, _, _), own in zip(pairs, lists, strict=True)}
+
+
+def _level(word: str) -> int | str:
+    return int(word) if word.lstrip("-").isdigit() else word
 
 
 def data_of(source: Any) -> Any:
@@ -211,6 +237,10 @@ def show(result: Any, interval: float, as_json: bool = False) -> None:
         return
     data, settings = result.data, result.settings
     say(f"{settings['model']} fitted to {data.source}: {data.n} observations, {len(data.rows)} distinct rows")
+    if settings.get("kinds"):
+        say(
+            f"{settings['kinds']}" + ("; override with --kinds NAME=KIND,..." if "guessed" in settings["kinds"] else "")
+        )
     why = f" ({settings['loss_reason']})" if settings["loss_reason"] else ""
     say(f"loss {settings['loss']}{why}")
     for about in (result.imputation, result.clusters):

@@ -93,12 +93,17 @@ class Coordinate:
         return x >= self.end if self.kind == "above" else x <= self.end
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The levels as users call them."""
+        return self.labels or tuple(map(str, self.levels))
+
+    @property
     def needs(self) -> str:
         """What a value must be, in words for an error message."""
         if self.kind == "integers":
             return "integers"
         if self.kind == "finite":
-            shown = [str(v) for v in (self.labels or self.levels)]
+            shown = self.names
             return "one of " + (", ".join(shown) if len(shown) <= 12 else f"{shown[0]}, ..., {shown[-1]}")
         return f"integers {'>=' if self.kind == 'above' else '<='} {self.end}"
 
@@ -275,12 +280,16 @@ def Finite(d: int, levels: int | Sequence[int]) -> Domain:
     return _repeated(d, Coordinate("finite", levels=tuple(sorted(values))))
 
 
-def Ordinal(d: int, levels: int | Sequence[int]) -> Domain:
+def Ordinal(d: int, levels: int | Sequence[int] | Sequence[str]) -> Domain:
     """Ordered levels, such as the answers of a questionnaire: neighbours are one step apart, and the ends have one.
 
-    ``levels`` are distinct integers, or a number k for 0..k-1.
+    ``levels`` are distinct integers, a number k for 0..k-1, or labels from the lowest level to the highest, which a
+    model sees as 0, 1, ..., k-1.
     """
-    ((coordinate, _),) = Finite(d, levels).runs
+    texts = [] if isinstance(levels, int) else [level for level in levels if isinstance(level, str)]
+    if texts and len(texts) < len(levels):  # type: ignore[arg-type]
+        raise ModelError(f"levels are whole numbers or texts, not both: {levels!r}")
+    ((coordinate, _),) = (Categories(d, texts) if texts else Finite(d, levels)).runs  # type: ignore[arg-type]
     return _repeated(d, replace(coordinate, neighbours=PATH))
 
 

@@ -245,7 +245,7 @@ def _as_integers(column: np.ndarray, name: str, where: np.ndarray, coordinate: A
         if (codes < 0).any():
             i = int(np.argmax(codes < 0))
             raise DataError(
-                f"row {where[i] + 1}, column '{name}' is '{column[i]}'; Categories needs {coordinate.needs}. "
+                f"row {where[i] + 1}, column '{name}' is '{column[i]}'; {coordinate.label} needs {coordinate.needs}. "
                 "Correct the value or add it to the model's labels."
             )
         return codes.astype(np.int64)

@@ -11,7 +11,7 @@ import csv
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -29,6 +29,7 @@ PARQUET = (".parquet", ".pq")
 
 Columns = dict[str, np.ndarray]
 Words = Mapping[str, Sequence[str]]
+Scales = Mapping[str, tuple[Any, ...]]
 NO_WORDS: Words = MappingProxyType({})
 # Texts that stand for a missing value, as pandas has them.
 MISSING = frozenset(
@@ -54,7 +55,8 @@ class Table:
     """Named columns in parts; ``frequencies`` are there if the source holds its own.
 
     ``nameless`` are columns that a file does not name, as the row numbers that pandas writes; ``named`` says whether
-    the names are the source's own; ``notes`` are what a user should know about how it was read.
+    the names are the source's own; ``notes`` are what a user should know about how it was read; ``scales`` are the
+    levels of columns that the source says are ordered categories, from the lowest to the highest.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Table:
     nameless: tuple[str, ...] = ()
     named: bool = True
     notes: tuple[str, ...] = ()
+    scales: Scales = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -156,9 +159,13 @@ def table_of(source: Any) -> Table:
     if isinstance(source, pd.DataFrame):
         names = _unique(tuple(map(str, source.columns)))
         table = _in_memory("data frame", {name: source.iloc[:, j].to_numpy() for j, name in enumerate(names)})
-        return replace(table, nameless=tuple(name for name in names if name.startswith("Unnamed: ")))
+        nameless = tuple(name for name in names if name.startswith("Unnamed: "))
+        ordered = _ordered({name: source.iloc[:, j] for j, name in enumerate(names)})
+        return replace(table, nameless=nameless, scales=ordered)
     if isinstance(source, pd.Series):
-        return _in_memory("series", {str(source.name or "x"): source.to_numpy()}, named=source.name is not None)
+        name = str(source.name or "x")
+        table = _in_memory("series", {name: source.to_numpy()}, named=source.name is not None)
+        return replace(table, scales=_ordered({name: source}))
     if type(source).__module__.startswith("polars"):
         if hasattr(source, "collect"):
             source = source.collect()
@@ -195,13 +202,20 @@ def _of_mapping(source: Mapping[Any, Any]) -> Table:
         lengths = {name: len(array) for name, array in arrays.items()}
         if len(set(lengths.values())) > 1:
             raise DataError(f"the columns have different lengths: {', '.join(f'{k}: {v}' for k, v in lengths.items())}")
-        return _in_memory("mapping", arrays)
+        return replace(_in_memory("mapping", arrays), scales=_ordered({str(n): v for n, v in source.items()}))
     if any(np.ndim(value) != 0 for value in values):
         raise DataError("a mapping must be {name: values}, all of them vectors, or {value: count}")
     keys, counts = np.asarray(list(source)), np.asarray(values)
     if keys.ndim > 1:
         raise DataError("a mapping {value: count} is of one column; give several as rows, with weights=")
     return Table("frequency table", ("value",), (Memory({"value": keys}),), counts, named=False)
+
+
+def _ordered(columns: Mapping[str, Any]) -> Scales:
+    """The levels of pandas' ordered categories."""
+    known = {name: getattr(column, "dtype", None) for name, column in columns.items()}
+    ordered = {name: kind for name, kind in known.items() if isinstance(kind, pd.CategoricalDtype) and kind.ordered}
+    return {name: tuple(kind.categories) for name, kind in ordered.items()}
 
 
 def unmasked(array: np.ndarray) -> np.ndarray:
@@ -284,6 +298,9 @@ def _of_file(path: Path) -> Table:
         sizes = [about.row_group(g).num_rows for g in range(about.num_row_groups)]
         names = tuple(file.schema_arrow.names)
         kept = (file.schema_arrow.pandas_metadata or {}).get("index_columns", [])
+        ordered = [f.name for f in file.schema_arrow if pa.types.is_dictionary(f.type) and f.type.ordered]
+        first = next(file.iter_batches(1, columns=ordered), None) if ordered else None
+        scales = {} if first is None else {name: tuple(first.column(name).dictionary.to_pylist()) for name in ordered}
     names = tuple(name for name in names if name not in [k for k in kept if isinstance(k, str)])
     groups: list[list[int]] = []
     for g, size in enumerate(sizes):  # parts of about four chunks
@@ -294,7 +311,7 @@ def _of_file(path: Path) -> Table:
     parts = tuple(
         ParquetGroups(path, tuple(part), sum(sizes[g] for g in part), sum(sizes[: part[0]])) for part in groups
     )
-    return Table(shown_name(path), _unique(names), parts)
+    return Table(shown_name(path), _unique(names), parts, scales=scales)
 
 
 def _heading(path: Path, separator: str) -> tuple[tuple[str, ...], bool]:

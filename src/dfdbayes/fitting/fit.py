@@ -19,7 +19,7 @@ from .._util.process import require_unforked
 from .._util.resources import LONG, estimate, require_memory
 from .._util.timing import Clock
 from ..backends.local import Backend, Source, by_client
-from ..data.domain import Integers
+from ..data.scales import domain_of
 from ..errors import EscapedError, MinimiserError, ModelError, SettingError
 from ..inference import sampling
 from ..inference.calibration import Calibration, calibrate
@@ -283,10 +283,10 @@ def _read(
         (() if graph is None or isinstance(graph, str) else graph_of(graph).names) if named else of_width(0).node_names
     )
     reading = reading | {"columns": (names or None) if reading["columns"] is None else reading["columns"]}
-    guessed = model == "network" and not (options or {}).get("levels")
-    domain = Integers if guessed else (lambda d: of_width(d).domain) if named else of_width(0).domain
+    scales = domain_of(data, reading, (options or {}).get("levels")) if models.needs_data(model, options) else None
+    domain = scales or ((lambda d: of_width(d).domain) if named else of_width(0).domain)
     source = backend.read(data, domain, advance=_by_percent(shown.begin("reading", 100)), **reading)
-    found = models.network_for(source.data, options or {}) if guessed else of_width(source.data.d if named else 0)
+    found = models.network_for(source.data, options or {}, scales) if scales else of_width(source.data.d * named)
     source = source.arranged(found)
     given = models.paper_priors(found) if isinstance(prior, str) else prior
     return source, found.with_priors(given).labelled(source.data.columns)
@@ -403,6 +403,7 @@ def _settings(objective: Objective, minimum: Minimum, weight: Calibration, plan:
         "units": str(objective.units),
         "calibration": weight.method,
         "edges": _edges(objective.model.space),
+        "kinds": objective.model.columns_told(objective.data.columns) or None,
         "bounds": None if objective.loss.bounded else bounds_of(minimum),
         "bootstrap": plan.bootstrap if len(weight.outcomes) else 0,
     }

@@ -12,6 +12,8 @@ import pandas as pd
 
 from .. import models
 from ..backends.local import Backend, Source
+from ..data import scales
+from ..data.dataset import Dataset
 from ..data.formulas import Design, Observed, counted, frame_of, parse, require_full_rank, variables
 from ..data.interpreting import listed
 from ..errors import DataError, SettingError
@@ -33,10 +35,10 @@ def read_regression(
     frame = frame_of(data)
     covariates = tuple(dict.fromkeys(name for text in rights for name in variables(text, frame)))
     columns = _responses(frame, response, covariates, reading)
-    base = _base(model, len(columns), options)
+    kept, dropped, weights = _rows(frame, columns, covariates, reading, rights)
+    base = _base(model, columns, options, kept, reading | {"weights": weights})
     family = family_of(base, options or {}, HURDLE in asked)
     asked = _complete(family, asked, right)
-    kept, dropped, weights = _rows(frame, columns, covariates, reading, rights)
     designs, given = matrices(family, asked, kept)
     table = pd.concat([kept[list(_beside(columns, reading))].reset_index(drop=True), pd.DataFrame(given)], axis=1)
     settings = reading | {"columns": list(columns), "weights": weights, "given": list(given)}
@@ -99,11 +101,19 @@ def _responses(
     return tuple(name for name in map(str, frame.columns) if name not in aside)
 
 
-def _base(model: AbstractModel | str, d: int, options: Mapping[str, Any] | None) -> AbstractModel:
+def _base(
+    model: AbstractModel | str, columns: tuple[str, ...], options: Mapping[str, Any] | None, frame: pd.DataFrame,
+    reading: dict[str, Any],
+) -> AbstractModel:  # fmt: skip
+    """The model; a network given by name looks at its columns first, to see what they are."""
     if not isinstance(model, str):
         return model.current()
     own = {name: value for name, value in (options or {}).items() if name != "form" or model not in ("poisson", "cmp")}
-    return models.by_name(model, d, own)
+    if not models.needs_data(model, own):
+        return models.by_name(model, len(columns), own)
+    settings = reading | {"columns": list(columns)}
+    domain = scales.domain_of(frame, settings, own.get("levels"))
+    return models.network_for(Dataset.of(frame, domain, **settings), own, domain)
 
 
 def _complete(family: AbstractFamily, asked: dict[str, str], right: str | None) -> dict[str, str]:
@@ -117,9 +127,10 @@ def _complete(family: AbstractFamily, asked: dict[str, str], right: str | None) 
                 f"'{name}' is neither a setting nor a parameter of this model{hint} Its parameters: {', '.join(known)}."
             )
     if right is not None:
-        if family.main in asked:
+        about = [name for name in family.mains if name not in asked]
+        if not about:
             raise SettingError(f"formula= is about {family.main}, which has a formula of its own; give one of the two")
-        asked = {family.main: right} | asked
+        asked = dict.fromkeys(about, right) | asked
     if isinstance(family, (CountFamily, BinaryFamily)):
         asked = dict.fromkeys(known, "1") | asked
     return asked

@@ -50,6 +50,9 @@ def warnings_of(
     """Everything worth a warning, in the order of the road."""
     found: list[DfdbayesWarning] = [DataWarning(note) for note in objective.data.notes]
     found += _of_columns(objective.data)
+    if not objective.elsewhere:
+        seen = objective.data if objective.incomplete is None else objective.incomplete.observed
+        found += [DataWarning(remark) for remark in objective.model.remarks(seen)]
     if objective.data.dropped:
         found.append(
             DroppedRowsWarning(

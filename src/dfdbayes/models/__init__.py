@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import numpyro.distributions as dist
 
 from ..data.dataset import Dataset
+from ..data.domain import Domain
 from ..errors import ModelError
 from . import kinds as column
 from .base import AbstractModel, Model
@@ -70,10 +72,10 @@ def _count_of_states(options: Options) -> int:
 def _of_levels(d: int, options: Options) -> AbstractModel:
     """A network from what a saved fit knows of its columns."""
     levels, kinds = options.get("levels"), options.get("kinds")
-    if levels is None or kinds is None:
+    if levels is None or kinds is None or needs_data("network", options):
         raise ModelError(
-            "a network by name guesses the kinds of its columns from data, which a formula does not wait for. What to "
-            "do: give the model itself, such as dfd.models.Network(dfd.Ordinal(5, 7) * dfd.Binary(2))."
+            "a network by name guesses the kinds of its columns from data, and there are none here. What to do: give "
+            "the model itself, such as dfd.models.Network(dfd.Ordinal(5, 7) * dfd.Binary(2))."
         )
     found = [column.by_name(kind, tuple(own or ())) for kind, own in zip(kinds, levels, strict=True)]
     graph = None if options.get("graph") is None else _graph(options)
@@ -144,10 +146,19 @@ def _require_options(name: str, options: Options) -> None:
             raise ModelError(f"'{name}' has no {key}: it {known}. Leave out {key} (--{key}), or choose another model.")
 
 
-def network_for(data: Dataset, options: Options) -> AbstractModel:
-    """A `Network` of the data's columns; their kinds are guessed where options do not give them."""
+def needs_data(name: Any, options: Options | None) -> bool:
+    """Whether a model given by name is made from data: a network, unless all is known of its columns."""
+    levels, kinds = (options or {}).get("levels"), (options or {}).get("kinds")
+    if name != "network" or not isinstance(levels, Sequence) or not isinstance(kinds, Sequence):
+        return bool(name == "network")
+    return isinstance(kinds, str) or any(isinstance(own, str) or np.ndim(own) == 0 for own in levels if own is not None)
+
+
+def network_for(data: Dataset, options: Options, scales: Domain) -> AbstractModel:
+    """A `Network` of the data's columns; their kinds are guessed where neither options nor scales give them."""
     _require_options("network", options)
-    return for_data(data, None if options.get("graph") is None else _graph(options), options.get("kinds"))
+    graph = None if options.get("graph") is None else _graph(options)
+    return for_data(data, graph, options.get("kinds"), scales)
 
 
 def paper_priors(model: AbstractModel) -> dict[str, Any]:

@@ -127,6 +127,19 @@ class AbstractModel(ABC):
         return "dfd", "the discrete Fisher divergence needs no normalising constant and is sound here"
 
     @property
+    def main_parameters(self) -> tuple[str, ...]:
+        """The parameters that a formula without a name is about: the first one."""
+        return (self.space.parameters[0].name,)
+
+    def columns_told(self, columns: Sequence[str]) -> str:
+        """What the model took the data's columns for, as a sentence; empty where it had no choice."""
+        return ""
+
+    def remarks(self, data: Dataset) -> Sequence[str]:
+        """What a user should know about these data under this model, each with what to do."""
+        return ()
+
+    @property
     def graph(self) -> Graph | None:
         """The graph that the model is on, if it is on one."""
         return self.options.get("graph")

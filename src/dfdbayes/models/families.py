@@ -38,7 +38,12 @@ class AbstractFamily(ABC):
 
     domain: Domain
     main: str
-    """The parameter that a formula without a name is about."""
+    """The parameter that a formula without a name is about, the first one if there are several."""
+
+    @property
+    def mains(self) -> tuple[str, ...]:
+        """All parameters that a formula without a name is about."""
+        return (self.main,)
 
     @property
     @abstractmethod
@@ -99,7 +104,11 @@ class Linked(AbstractFamily):
 
     @property
     def main(self) -> str:  # type: ignore[override]
-        return self.base.space.parameters[0].name
+        return self.mains[0]
+
+    @property
+    def mains(self) -> tuple[str, ...]:
+        return self.base.main_parameters
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -126,7 +135,10 @@ class Linked(AbstractFamily):
 
     def spread(self, name: str) -> tuple[float, float]:
         own = next(p for p in self.parameters if p.name == name)
-        return (1.0, 1.0) if name == "interaction" and not own.closed else (3.0, 2.0)
+        if name == "interaction" and not own.closed:
+            return 1.0, 1.0
+        # Thresholds are many steps away from zero where levels are many, and from the margin where edges are strong.
+        return {"threshold": (10.0, 5.0), "quadratic": (5.0, 2.5)}.get(name, (3.0, 2.0))
 
     @property
     def supports_likelihood(self) -> bool:

@@ -19,15 +19,17 @@ thresholds are those of Marsman et al. (2025), two parameters for all of them ar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import gammaln
 
-from ..data.domain import Binary, Coordinate, Counts, Domain, Ordinal
+from ..data.domain import Binary, Coordinate, Counts, Domain, Finite, Ordinal
 from ..errors import ModelError
 
 FACTORIAL, QUADRATIC = "nu", "quadratic"
+Levels = int | Sequence[int] | Sequence[str] | Coordinate
 NAMES = ("binary", "ordinal", "blume-capel", "count", "poisson")
 
 
@@ -95,15 +97,19 @@ def binary(coordinate: Coordinate | None = None) -> Kind:
     return Kind("binary", Binary(1).coordinate(0) if coordinate is None else coordinate)
 
 
-def ordinal(levels: int | tuple[int, ...]) -> Kind:
+def scale(levels: Levels) -> Coordinate:
+    """Levels with an order."""
+    return levels if isinstance(levels, Coordinate) else Ordinal(1, levels).coordinate(0)
+
+
+def ordinal(levels: Levels) -> Kind:
     """Levels with an order, with a threshold for each but the lowest."""
-    coordinate = Ordinal(1, levels).coordinate(0)
-    return Kind("ordinal", coordinate, linear=False, thresholds=True)
+    return Kind("ordinal", scale(levels), linear=False, thresholds=True)
 
 
-def blume_capel(levels: int | tuple[int, ...]) -> Kind:
+def blume_capel(levels: Levels) -> Kind:
     """Levels with an order, with two parameters for all of them."""
-    return Kind("blume-capel", Ordinal(1, levels).coordinate(0), curve=QUADRATIC, free=True)
+    return Kind("blume-capel", scale(levels), curve=QUADRATIC, free=True)
 
 
 def count(free: bool = True) -> Kind:
@@ -116,15 +122,18 @@ def of_the_paper(free: bool) -> Kind:
     return replace(count(free), root=False)
 
 
-def by_name(name: str, levels: tuple[int, ...] = ()) -> Kind:
-    """A kind from its word; ordered ones need their levels."""
+def by_name(name: str, levels: Sequence[int] | Sequence[str] | Coordinate = ()) -> Kind:
+    """A kind from its word; ordered ones need their levels, and binary ones have 0 and 1 without any."""
     if name not in NAMES:
         raise ModelError(f"there is no kind of column '{name}'; known: {', '.join(NAMES)}")
     if name in ("ordinal", "blume-capel"):
-        if len(levels) < 2:
+        if not isinstance(levels, Coordinate) and len(levels) < 2:
             raise ModelError(f"a column of kind '{name}' needs at least two levels; the data have {list(levels)}")
         return (ordinal if name == "ordinal" else blume_capel)(levels)
-    return binary() if name == "binary" else count(free=name == "count")
+    if name == "binary":
+        own = levels if isinstance(levels, Coordinate) else Finite(1, list(map(int, levels or (0, 1)))).coordinate(0)
+        return binary(own)
+    return count(free=name == "count")
 
 
 def family(name: str) -> str:

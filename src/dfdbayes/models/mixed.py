@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from .graphs import Graph
 from .kinds import FACTORIAL, NAMES, QUADRATIC, Kind
 from .network import Pairwise, graph_of_nodes
 from .parameters import Parameter, Space
+from .remarks import DECLARED, KIND, LEVELS
 
 SPAN = 10  # between the lowest and the highest value of a scale; what goes further is a count
 
@@ -29,10 +31,10 @@ def Network(domain: Domain, graph: Any = None, kinds: Any = None) -> Pairwise:
     Parameters
     ----------
     domain : Domain
-        The values of each column: ``dfd.Ordinal(6, 7) * dfd.Binary(2) * dfd.Counts(1)``. Binary columns have an
-        ``intercept``, ordinal ones a ``threshold`` for each level but the lowest, counts an ``intercept`` and a ``nu``.
-        Neighbours see values (ordinal ones from the lowest level on), and the square roots of counts, which may rise
-        or fall together.
+        The values of each column: ``dfd.Ordinal(6, 7) * dfd.Binary(2) * dfd.Counts(1)``; levels may have labels. Binary
+        columns have an ``intercept``, ordinal ones a ``threshold`` for each level but the lowest, counts an
+        ``intercept`` and a ``nu``. Neighbours see values (ordinal ones from the lowest level on), and the square roots
+        of counts, which may rise or fall together.
     graph : graph, optional
         As for `Ising`; all pairs by default.
     kinds : str, sequence or mapping, optional
@@ -46,34 +48,59 @@ def Network(domain: Domain, graph: Any = None, kinds: Any = None) -> Pairwise:
     Examples
     --------
     >>> import dfdbayes as dfd
-    >>> dfd.models.Network(dfd.Ordinal(2, 3) * dfd.Binary(1)).space.names[:5]
-    ('intercept[2]', 'threshold[0,1]', 'threshold[0,2]', 'threshold[1,1]', 'threshold[1,2]')
+    >>> dfd.models.Network(dfd.Ordinal(1, ["never", "often", "always"]) * dfd.Binary(1)).space.names
+    ('intercept[1]', 'interaction[0,1]', 'threshold[0,often]', 'threshold[0,always]')
     """
     found = _of_domain(domain, kinds)
     nodes = graph_of_nodes(len(found) if graph is None else graph, "a network")
     if nodes.size != len(found):
         raise ModelError(f"the graph has {nodes.size} nodes, and there are {len(found)} columns")
-    options = {"graph": graph, "levels": [list(k.levels) or None for k in found], "kinds": [k.name for k in found]}
+    levels = [list(k.coordinate.labels or k.levels) or None for k in found]
+    options = {"graph": graph, "levels": levels, "kinds": [k.name for k in found]}
     return _made(nodes, found, options).labelled([str(j) for j in range(len(found))])
 
 
-def for_data(data: Dataset, graph: Any = None, kinds: Any = None) -> Pairwise:
-    """A `Network` of the data's columns, their kinds guessed where they are not given by name or number."""
+def for_data(data: Dataset, graph: Any = None, kinds: Any = None, scales: Domain | None = None) -> Pairwise:
+    """A `Network` of the data's columns, their kinds guessed where they are not given by name or number.
+
+    ``scales`` are the coordinates that the columns were read with: ordered levels where these were declared.
+    """
     seen = [tuple(map(int, np.unique(column))) for column in data.rows.T]
-    guessed = guess(seen, data.columns, {} if isinstance(kinds, str) else _words(kinds, data.columns))
+    known = {} if scales is None else {j: c for j, c in enumerate(map(scales.coordinate, range(data.d))) if c.ordered}
+    given = {} if isinstance(kinds, str) else _words(kinds, data.columns)
+    words = guess(seen, data.columns, dict.fromkeys(known, "ordinal") | given)
     if isinstance(kinds, str):
-        alike = [word for word in guessed if _kinds.family(word) == _kinds.family(kinds)]
+        alike = [j for j, word in enumerate(words) if _kinds.family(word) == _kinds.family(kinds)]
         if kinds not in NAMES or not alike:
             raise ModelError(f"no column can be of kind '{kinds}'; kinds are {', '.join(NAMES)}")
-        guessed = [kinds if word in alike else word for word in guessed]
-    for name, word, own in zip(data.columns, guessed, seen, strict=True):
-        if len(own) < 2 and _kinds.family(word) == "ordinal":
-            raise ModelError(
-                f"column '{name}' has the same value, {own[0]}, in every row: a network can say nothing about it. What "
-                "to do: leave it out (columns=[...])."
-            )
-    parts = [_kinds.by_name(word, own) for word, own in zip(guessed, seen, strict=True)]
-    return Network(_kinds.domain_of(tuple(parts)), graph, guessed)
+        given = dict.fromkeys(alike, kinds)
+        words = [given.get(j, word) for j, word in enumerate(words)]
+    parts = [
+        _kind(data.columns[j], word, own, known.get(j)) for j, (word, own) in enumerate(zip(words, seen, strict=True))
+    ]
+    origin = [DECLARED if j in known else LEVELS if j in given else KIND for j in range(data.d)]
+    return replace(Network(_kinds.domain_of(tuple(parts)), graph, words), origin=tuple(origin))
+
+
+def _kind(name: str, word: str, seen: tuple[int, ...], known: Coordinate | None) -> Kind:
+    """A column's kind, with the levels that were declared or that the data have."""
+    if known is not None and _kinds.family(word) != "ordinal":
+        raise ModelError(f"'{name}' has levels with an order, and cannot be of kind '{word}'")
+    if _kinds.family(word) != "ordinal":
+        found = _kinds.by_name(word)
+        outside = [
+            value for value, inside in zip(seen, found.coordinate.contains(np.array(seen)), strict=True) if not inside
+        ]
+        if outside:
+            raise ModelError(f"column '{name}' has the value {outside[0]}, and cannot be of kind '{word}'")
+        return found
+    if len(seen) < 2:
+        own = seen[0] if known is None else known.names[known.levels.index(seen[0])]
+        raise ModelError(
+            f"column '{name}' has the same value, {own}, in every row: a network can say nothing about it. What to do: "
+            "leave it out (columns=[...])."
+        )
+    return _kinds.by_name(word, seen if known is None else known)
 
 
 def guess(values: Sequence[tuple[int, ...]], columns: Sequence[str], words: Mapping[int, str]) -> list[str]:
@@ -82,7 +109,10 @@ def guess(values: Sequence[tuple[int, ...]], columns: Sequence[str], words: Mapp
     0 and 1 are binary; a short scale is ordinal; what goes further is a count. Where there are counts, other columns
     that begin at zero are counts too: those of a rare species have few values.
     """
-    long = [j for j, own in enumerate(values) if own[-1] - own[0] > SPAN]
+    long = [
+        j for j, own in enumerate(values)
+        if own[-1] - own[0] > SPAN and _kinds.family(words.get(j, "count")) == "count"
+    ]  # fmt: skip
     for j in long:
         if values[j][0] < 0 and j not in words:
             raise ModelError(
@@ -133,7 +163,7 @@ def _of_domain(domain: Domain, kinds: Any) -> tuple[Kind, ...]:
                 word = own.name
             else:
                 raise ModelError(f"column {j} has values of {coordinate.label}, and cannot be of kind '{word}'")
-        found.append(own if word == own.name else _kinds.by_name(word, own.levels))
+        found.append(own if word == own.name else _kinds.by_name(word, coordinate))
     return tuple(found)
 
 
@@ -141,7 +171,7 @@ def _default(coordinate: Coordinate, j: int) -> Kind:
     if coordinate.kind == "above" and coordinate.end == 0:
         return _kinds.count()
     if coordinate.kind == "finite" and coordinate.ordered:
-        return _kinds.ordinal(coordinate.levels)
+        return _kinds.ordinal(coordinate)
     if coordinate.kind == "finite" and len(coordinate.levels) == 2:
         return _kinds.binary(coordinate)
     raise ModelError(
@@ -159,10 +189,11 @@ def _made(graph: Graph, found: tuple[Kind, ...], options: Mapping[str, Any]) -> 
     space = Space(
         (
             *of("intercept", dist.Normal(0.0, float(widths.max(initial=3.0))), len(linear)),
-            *of("threshold", dist.Normal(0.0, 10.0), sum(len(k.levels) - 1 for k in found if k.thresholds)),
-            *of(QUADRATIC, dist.Normal(0.0, 5.0), sum(kind.curve == QUADRATIC for kind in bent)),
             *of("interaction", dist.Normal(0.0, 1.0), len(graph.pairs)),
-            *of(FACTORIAL, dist.HalfNormal(3.0), sum(kind.curve == FACTORIAL for kind in bent), lower=0.0),
+            *of(FACTORIAL, dist.HalfNormal(3.0), sum(kind.curve == FACTORIAL for kind in bent), lower=0.0, closed=True),
+            *of(QUADRATIC, dist.Normal(0.0, 5.0), sum(kind.curve == QUADRATIC for kind in bent)),
+            # Thresholds come last: they are many, and say how common levels are, which nobody asks of a network.
+            *of("threshold", dist.Normal(0.0, 10.0), sum(len(k.levels) - 1 for k in found if k.thresholds)),
         )
     )
 

@@ -23,6 +23,7 @@ from ..data.dataset import Dataset
 from ..data.domain import Domain
 from ..data.sites import Sites
 from ..errors import ModelError
+from . import remarks
 from .base import AbstractModel, Interactions, Row
 from .counts import _regression_of_log_ratios
 from .graphs import Graph, complete, edge_labels, of
@@ -56,6 +57,8 @@ class Pairwise(AbstractModel):
     options: Mapping[str, Any] = field(compare=False)
     title: str = field(compare=False)
     formula: str = field(compare=False)
+    origin: tuple[str, ...] = field(default=(), compare=False)
+    """What of each column was read off the data (see `remarks`); nothing where this is empty."""
     derived: None = None
 
     @cached_property
@@ -232,13 +235,28 @@ class Pairwise(AbstractModel):
     def advise(self, data: Dataset) -> tuple[str, str]:
         if any(kind.counts for kind in self.kinds):
             return "ratio", "ratio matching is bounded, so that far counts and weak edges do not decide a network"
-        return "pseudo", "each answer given the others is a logistic regression, which serves rare answers best"
+        levels = "" if self.domain.is_binary else " (of adjacent categories, where there are more than two levels)"
+        return (
+            "pseudo",
+            f"each answer given the others is a logistic regression{levels}, which serves rare answers best",
+        )
+
+    @property
+    def main_parameters(self) -> tuple[str, ...]:
+        """All that nodes own, but for nu."""
+        return tuple(p.name for p in self.space.parameters if p.name in ("intercept", "threshold", QUADRATIC))
+
+    def columns_told(self, columns: Sequence[str]) -> str:
+        return remarks.told(self.kinds, columns, self.origin) if self.name == "network" else ""
+
+    def remarks(self, data: Dataset) -> Sequence[str]:
+        return remarks.about_levels(self.kinds, data, self.origin)
 
     def labelled(self, columns: Sequence[str]) -> Pairwise:
         named = list(zip(columns, self.kinds, strict=True))
         labels = {
             "intercept": tuple(name for name, kind in named if kind.linear),
-            "threshold": tuple(f"{n},{level}" for n, kind in named if kind.thresholds for level in kind.levels[1:]),
+            "threshold": tuple(f"{n},{k}" for n, kind in named if kind.thresholds for k in kind.coordinate.names[1:]),
             QUADRATIC: tuple(name for name, kind in named if kind.curve == QUADRATIC),
             FACTORIAL: tuple(name for name, kind in named if kind.curve == FACTORIAL and kind.free),
             "interaction": edge_labels(self.graph, columns),

@@ -272,32 +272,36 @@ class LevelConditionals(AbstractConditionals):
         )  # fmt: skip
         return by_row(sites, LevelConditionals(model, *jax.device_put(parts)), size)
 
-    def _chances(self, theta: Theta) -> Callable[[Array], tuple[Array, Array]]:
-        """Of a block of rows: local fields, and the unnormalised log probabilities of every node's levels."""
+    def _chances(self, theta: Theta) -> Callable[[tuple[Array, ...]], tuple[Array, Array, Array]]:
+        """Of a block of rows: local fields, what nodes' own multiply, and unnormalised log probabilities of levels."""
         edges = self.model.interaction_of(self.model.space.unflatten(theta))
-        matrix = self.model.matrix(edges)
-        level = jnp.einsum("fd,fdk->dk", self.model.coefficients(theta), self.owned)
-        level = jnp.where(self.allowed, level, -jnp.inf)
+        matrix, eta = self.model.matrix(edges), self.model.coefficients(theta)
+        level = jnp.where(self.allowed, jnp.einsum("fd,fdk->dk", eta, self.owned), -jnp.inf)
 
-        def of(scores: Array) -> tuple[Array, Array]:
-            local = matrix @ scores
-            return local, level[:, :, None] + self.seen[:, :, None] * local[:, None, :]
+        def of(block: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+            local = matrix @ block[0]
+            return local, eta[:, :, None], level[:, :, None] + self.seen[:, :, None] * local[:, None, :]
 
         return of
 
-    def _blocks(self, weights: Any) -> tuple[Array, Array, Array]:
-        return self.scores, self.own, weights.reshape(len(self.scores), -1)
+    @property
+    def _blocks(self) -> tuple[Array, ...]:
+        """Of rows: what is seen of them and what nodes own."""
+        return self.scores, self.own
+
+    def _weighted(self, weights: Any) -> tuple[Array, ...]:
+        return *self._blocks, weights.reshape(len(self.scores), -1)
 
     def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
-        chances, eta = self._chances(theta), self.model.coefficients(theta)[:, :, None]
+        chances = self._chances(theta)
 
-        def add(total: Array, block: tuple[Array, Array, Array]) -> tuple[Array, None]:
-            scores, own, weights = block
-            local, log = chances(scores)
+        def add(total: Array, block: tuple[Array, ...]) -> tuple[Array, None]:
+            (scores, own, *_), weights = block, block[-1]
+            local, eta, log = chances(block)
             terms = jax.nn.logsumexp(log, axis=1) - scores * local - jnp.sum(eta * own, axis=0)
             return total + jnp.dot(weights, jnp.sum(terms, axis=0)), None
 
-        return jax.lax.scan(add, jnp.zeros(()), self._blocks(weights))[0]
+        return jax.lax.scan(add, jnp.zeros(()), self._weighted(weights))[0]
 
     def _means(self, chance: Array) -> tuple[Array, Array]:
         """Expected scores, and of what nodes own, given the rest."""
@@ -305,12 +309,11 @@ class LevelConditionals(AbstractConditionals):
 
     def second_order(self, theta: Theta, weights: Any) -> SecondOrder:
         """Gradients are expected minus observed features of each node given the rest, Hessians their covariances."""
-        chances, eta = self._chances(theta), self.model.coefficients(theta)[:, :, None]
-        f, d = self.owned.shape[:2]
+        chances, (f, d) = self._chances(theta), self.owned.shape[:2]
 
-        def add(sums: tuple[Array, ...], block: tuple[Array, Array, Array]) -> tuple[tuple[Array, ...], None]:
+        def add(sums: tuple[Array, ...], block: tuple[Array, ...]) -> tuple[tuple[Array, ...], None]:
             scores, own, weights = block
-            local, log = chances(scores)
+            local, eta, log = chances(block)
             constant = jax.nn.logsumexp(log, axis=1)
             chance = jnp.exp(log - constant[:, None, :])
             score, owned = self._means(chance)
@@ -333,21 +336,24 @@ class LevelConditionals(AbstractConditionals):
 
         shapes = ((), (d, f), (d, d), (d, f, f), (d, f, d), (d, d, d))
         none = tuple(jnp.zeros(shape) for shape in shapes)
-        value, own, edges, inner, across, among = jax.lax.scan(add, none, self._blocks(weights))[0]
+        value, own, edges, inner, across, among = jax.lax.scan(add, none, self._weighted(weights))[0]
         slopes = jnp.concatenate([own, edges], axis=1)
         return value, *assembled(len(theta), *self.model.slots, slopes, bordered(inner, across, among))
 
     def lines(self, theta: Theta) -> Float[Array, "u p"]:
-        chances, model = self._chances(theta), self.model
-        first = model.space.first.get("interaction", 0)
+        chances = self._chances(theta)
 
-        def of(block: tuple[Array, Array]) -> Array:
-            scores, own = block
-            score, owned = self._means(jax.nn.softmax(chances(scores)[1], axis=1))
-            edges = (first, joined(model, score - scores, scores))
-            return placed(len(theta), model.slots[0], owned - own, edges)
+        def of(block: tuple[Array, ...]) -> Array:
+            scores, own = block[:2]
+            score, owned = self._means(jax.nn.softmax(chances(block)[2], axis=1))
+            return self._placed(block, owned - own, score - scores, len(theta))
 
-        return jax.lax.map(of, (self.scores, self.own)).reshape(-1, len(theta))
+        return jax.lax.map(of, self._blocks).reshape(-1, len(theta))
+
+    def _placed(self, block: tuple[Array, ...], own: Array, slope: Array, size: int) -> Float[Array, "w p"]:
+        """Gradients of a block's rows from those over what nodes own, and over local fields."""
+        edges = (self.model.space.first.get("interaction", 0), joined(self.model, slope, block[0]))
+        return placed(size, self.model.slots[0], own, edges)
 
 
 def assembled(

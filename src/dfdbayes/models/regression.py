@@ -25,7 +25,7 @@ from .base import AbstractModel, Row
 from .families import AbstractFamily, BinaryFamily, CountFamily, Linked, Rows, off_link, on_link, over_rows
 from .graphs import Graph
 from .network import Pairwise
-from .pairwise_regression import PairwiseRegressionTable
+from .pairwise_regression import LevelRegressionConditionals, PairwiseRegressionTable
 from .parameters import Parameter, Space
 from .regression_tables import RegressionConditionals, RegressionLikelihood, RegressionTable
 from .tables import FlipConditionals, LikelihoodConditionals, Prepared
@@ -206,6 +206,8 @@ class Regression(AbstractModel):
             return FlipConditionals.of(self, self.table(sites))
         if self.domain.d == 1 and self.family.supports_likelihood:
             return LikelihoodConditionals.of(self, self.likelihood(sites))
+        if self.pairwise is not None:
+            return LevelRegressionConditionals.of(self, self.pairwise, sites)
         return RegressionConditionals.of(self, sites)
 
     def likelihood(self, sites: Sites) -> Prepared:
@@ -223,6 +225,12 @@ class Regression(AbstractModel):
                 "for one column it makes the most of the data, and its width is calibrated all the same",
             )
         return super().advise(data) if self.base is None else self.base.advise(data)
+
+    def columns_told(self, columns: Sequence[str]) -> str:
+        return "" if self.base is None else self.base.columns_told(columns)
+
+    def remarks(self, data: Dataset) -> Sequence[str]:
+        return () if self.base is None else self.base.remarks(data)
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from ..errors import DataError, SettingError
 from ..fitting.fit import fit
 from ..models.base import AbstractModel
 from ..models.from_file import is_code
+from ..models.kinds import family
 from ..models.regression import Regression
 from ..results.fit_result import Fit
 from ..results.loading import load
@@ -97,21 +98,34 @@ def rerun(folder: str | Path, model: AbstractModel | None = None) -> Fit:
     about = read_about(folder)
     named = about["settings"]["model"]
     earlier, settings = rerun_settings(folder, about, named if model is not None else None)
-    return fit(**(settings | {"model": model or named} | again(earlier)))
+    return fit(**(settings | {"model": model or named} | again(earlier, settings)))
 
 
-def again(earlier: Fit) -> dict[str, Any]:
-    """The data of an earlier fit as `fit` takes them: columns, weights and clusters are part of a `Dataset` by now."""
+def again(earlier: Fit, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of an earlier fit as `fit` takes them: columns, weights and clusters are part of a `Dataset` by now.
+
+    So are the codes of labelled levels, and a network needs the levels that were declared.
+    """
     if isinstance(earlier.model, Regression):
         return {"data": earlier.model.observed.frame, "weights": earlier.model.observed.weights}
     whole = earlier.data if earlier.incomplete is None else earlier.incomplete
-    return {"data": whole, "columns": None, "weights": None}
+    found = {"data": whole, "columns": None, "weights": None}
+    if earlier.settings["model"] != "network":
+        return found
+    kept = earlier.settings["options"]
+    known = zip(whole.columns, kept["kinds"], kept["levels"], whole.rows.T, strict=True)
+    levels = {
+        name: own
+        for name, kind, own, column in known
+        if family(kind) == "ordinal" and own != np.unique(column).tolist()
+    }
+    return found | {"options": dict(settings.get("options") or {}) | {"levels": levels or None}}
 
 
 def rerun_settings(folder: Path, about: Mapping[str, Any], model: str | None) -> tuple[Fit, dict[str, Any]]:
     """The earlier fit, and what to call `fit` with; ``model`` names the code of a user's own, which must be named."""
     settings = dict(about["settings"])
-    formulas = {"nu", "zeros", "interaction", "intercept"}
+    formulas = {"nu", "zeros", "interaction", "intercept", "threshold", "quadratic"}
     unknown = sorted(set(settings) - set(signature(fit).parameters) - formulas)
     if unknown:
         raise DataError(f"'{folder}' is not the folder of a run: fit has no setting {', '.join(unknown)}")

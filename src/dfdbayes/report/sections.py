@@ -73,6 +73,7 @@ def model(fit: Fit) -> str:
     about = {
         "model": f"{s['model']}: {wording.title(fit)}" if wording.title(fit) != s["model"] else s["model"],
         "values": "" if fit.model is None else repr(fit.model.domain),
+        "kinds": (s.get("kinds") or "").removeprefix("kinds, "),
         "edges": str(pairs) if pairs else "",
         "priors": wording.priors(fit),
         "loss": wording.loss(fit),

@@ -371,7 +371,9 @@ class Fit:
         return plain(self, interval)
 
     def __repr__(self) -> str:
+        kinds = self.settings.get("kinds") or ""
+        others = "; override with options={'kinds': {NAME: KIND}}" if "guessed" in kinds else ""
         return (
             f"Fit of {self.settings['model']} to {self.data.n} observations by {self.settings['loss']}; "
-            f"{self.calibration.message}"
+            f"{self.calibration.message}" + (f"\n{kinds}{others}" if kinds else "")
         )

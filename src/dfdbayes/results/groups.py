@@ -158,7 +158,7 @@ class _Compared:
         if not isinstance(model, Regression) or not evidence.varies(fit):
             raise ModelError(
                 "this fit has no edges that depend on a factor. What to do: fit a network with a formula for its edges "
-                "and its nodes: dfd.fit('ising-network', frame, formula='~ group', interaction='~ group'). A fit from "
+                "and its nodes: dfd.fit('network', frame, formula='~ group', interaction='~ group'). A fit from "
                 "a file needs its model: dfd.load(path, model=fit.model)."
             )
         levels, own, at = model.design("interaction").of_levels(factor)

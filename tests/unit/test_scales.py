@@ -1,0 +1,192 @@
+"""Scales: levels with labels and an order, levels that nobody or hardly anybody chose, and what is said of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dfdbayes as dfd
+import small_fits
+from dfdbayes.cli.running import levels_of, show
+from dfdbayes.data.scales import domain_of
+from dfdbayes.errors import DataError, ModelError, SettingError
+from dfdbayes.models import mixed, needs_data
+from dfdbayes.models.remarks import told
+from dfdbayes.report import sections
+from dfdbayes.report.runs import again
+
+WORDS = ["never", "rarely", "often", "always"]
+READING = {"columns": None, "weights": None, "missing": "refuse", "cluster": None}
+
+
+@pytest.fixture(scope="module")
+def codes():
+    model = dfd.models.Network(dfd.Ordinal(3, 4))
+    theta = {"threshold": [0.5, 0.3, -0.5] * 3, "interaction": [0.3, 0.0, -0.2]}
+    return pd.DataFrame(dfd.simulate(model, theta, 300, seed=3).rows, columns=["calm", "happy", "tense"])
+
+
+@pytest.fixture(scope="module")
+def words(codes):
+    """The first column as an ordered category, the second as texts, the third as numbers."""
+    ordered = pd.Categorical.from_codes(codes["calm"], WORDS, ordered=True)
+    return codes.assign(calm=ordered, happy=[WORDS[code] for code in codes["happy"]])
+
+
+@pytest.fixture(scope="module")
+def labelled(words):
+    return small_fits.quietly("network", words, options={"levels": {"happy": WORDS}}, check=False)
+
+
+def test_labels_change_names_and_nothing_else(codes, labelled):
+    plain = small_fits.quietly("network", codes, check=False)
+    np.testing.assert_array_equal(labelled.summary(), plain.summary())
+    assert list(labelled.summary().index[:5]) == [
+        "interaction[calm,happy]", "interaction[calm,tense]", "interaction[happy,tense]", "threshold[calm,rarely]",
+        "threshold[calm,often]",
+    ]  # fmt: skip
+    assert list(plain.summary().index[-2:]) == ["threshold[tense,2]", "threshold[tense,3]"]
+
+
+def test_kinds_are_said_by_name(labelled):
+    said = (
+        "kinds, as guessed: tense ordinal (4 levels, 0 to 3); as given: calm, happy ordinal (4 levels, never to always)"
+    )
+    assert labelled.settings["kinds"] == said
+    assert repr(labelled).endswith(f"{said}; override with options={{'kinds': {{NAME: KIND}}}}")
+    assert "adjacent categories" in labelled.settings["loss_reason"]
+    kinds = mixed.for_data(dfd.Dataset.of(np.array([[0, 0], [1, 30]]))).kinds
+    assert (
+        told(kinds, ["smokes", "visits"], ["kind", "levels"])
+        == "kinds, as guessed: smokes binary; as given: visits count"
+    )
+    many = [f"q{i}" for i in range(25)]
+    assert told([kinds[0]] * 25, many, ["kind"] * 25).endswith("q8, q9 and 15 more binary")
+
+
+def test_the_console_says_kinds_and_shows_interactions_first(labelled, capsys):
+    show(labelled, 0.95)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == f"{labelled.settings['kinds']}; override with --kinds NAME=KIND,..."
+    first, last = (
+        next(i for i, line in enumerate(lines) if line.startswith(name)) for name in ("interaction", "threshold")
+    )
+    assert first < last
+    assert "ordinal (4 levels, never to always)" in sections.model(labelled)
+
+
+def test_a_run_is_repeated_with_the_levels_that_were_declared(words):
+    """Its folder keeps codes; a level that nobody chose is part of the model all the same."""
+    frame = words[["calm", "tense"]].assign(calm=words["calm"].cat.add_categories(["beyond"]))
+    fit = small_fits.quietly("network", frame, check=False)
+    settings = again(fit, {"options": {"kinds": None}})
+    assert settings["options"] == {"kinds": None, "levels": {"calm": [*WORDS, "beyond"]}}
+    repeated = small_fits.quietly("network", settings["data"], options=settings["options"], check=False)
+    assert repeated.model == fit.model and repeated.settings["kinds"] == fit.settings["kinds"]
+    np.testing.assert_array_equal(repeated.summary(), fit.summary())
+
+
+def test_saved_labels_come_back(labelled, tmp_path):
+    loaded = dfd.load(labelled.save(tmp_path / "fit.nc"))
+    assert loaded.missing == () and loaded.settings["kinds"] == labelled.settings["kinds"]
+    assert loaded.model.space.names == labelled.model.space.names
+    assert loaded.model.domain.coordinate(0).labels == tuple(WORDS)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_files_of_labels(words, labelled, tmp_path, suffix):
+    """A Parquet file keeps the order of categories; of a CSV file all are texts, and one list serves two columns."""
+    path = tmp_path / f"answers.{suffix}"
+    frame = words if suffix == "parquet" else words[["calm", "happy"]]
+    getattr(frame, f"to_{suffix}")(path, index=False)
+    levels = {"happy": WORDS} if suffix == "parquet" else levels_of([",".join(WORDS)])
+    domain = domain_of(path, READING, levels)
+    data = dfd.Dataset.of(path, domain)
+    wanted = labelled.data if suffix == "parquet" else labelled.data._select(["calm", "happy"])
+    np.testing.assert_array_equal(data.rows, wanted.rows)
+
+
+def test_texts_without_an_order_are_refused_with_the_remedy(words, codes):
+    frame = words.assign(sleep=words["happy"])
+    with pytest.raises(DataError, match=r"'happy' holds texts \('always', .* so do 'sleep'\).*ordered=True.*--levels"):
+        domain_of(frame, READING)
+    unordered = codes.assign(calm=pd.Categorical.from_codes(codes["calm"], WORDS))
+    with pytest.raises(DataError, match="column 'calm' holds texts"):
+        dfd.fit("network", unordered, progress=False)
+    slip = codes.astype(object)
+    slip.loc[7, "calm"] = "x"
+    with pytest.raises(DataError, match="row 8, column 'calm' is the text 'x'"):
+        dfd.fit("network", slip, progress=False)
+    with pytest.raises(DataError, match=r"row \d+, column 'happy' is '[a-z]+'; Ordinal needs one of never, always"):
+        dfd.fit("network", words, options={"levels": {"happy": ["never", "always"]}}, progress=False)
+
+
+def test_levels_that_make_no_sense_are_refused(codes):
+    for levels, said in (
+        ({"hapy": WORDS}, "did you mean 'happy'"),
+        ({"happy": "never"}, "give a list"),
+        ("never", "must be a list"),
+        ({"happy": [1, 1]}, "all of them different"),
+    ):
+        with pytest.raises(SettingError, match=said):
+            domain_of(codes, READING, levels)
+    with pytest.raises(ModelError, match="whole numbers or texts, not both"):
+        dfd.Ordinal(1, [0, "often"])
+    with pytest.raises(ModelError, match="cannot be of kind 'count'"):
+        mixed.for_data(dfd.Dataset.of(codes), kinds={"calm": "count"}, scales=dfd.Ordinal(3, 4))
+    constant = dfd.Dataset.of(codes.assign(calm=2))
+    with pytest.raises(ModelError, match="column 'calm' has the same value, often, in every row"):
+        mixed.for_data(constant, scales=dfd.Ordinal(3, WORDS))
+
+
+def test_whole_numbers_that_rise_are_their_own_labels(codes):
+    declared = codes.assign(calm=pd.Categorical(codes["calm"] + 1, [1, 2, 3, 4, 5], ordered=True))
+    assert domain_of(declared, READING).coordinate(0).levels == (1, 2, 3, 4, 5)
+    turned = codes.assign(calm=pd.Categorical(codes["calm"], [3, 2, 1, 0], ordered=True))
+    domain = domain_of(turned, READING)
+    assert domain.coordinate(0).labels == ("3", "2", "1", "0")
+    data = dfd.Dataset.of(turned, domain)
+    assert data.counts[data.rows[:, 0] == 0].sum() == (codes["calm"] == 3).sum()
+
+
+def test_levels_that_nobody_chose_are_named(codes):
+    """Inside a scale that was guessed they are left out; where the scale was declared the prior holds them."""
+    frame = codes[codes["calm"] != 2]
+    fit = small_fits.quietly("network", frame, check=False)
+    (left_out,) = [text for text in fit.warnings if "nobody chose" in text]
+    assert "nobody chose calm = 2: such levels inside a scale are left out" in left_out
+    assert "threshold[calm,2]" not in fit.summary().index
+    held = small_fits.quietly("network", frame, options={"levels": {"calm": [0, 1, 2, 3, 4]}}, check=False)
+    (prior,) = [text for text in held.warnings if "nobody chose" in text]
+    assert "nobody chose calm = 2, calm = 4, though the scale has such a level" in prior
+    table = held.summary()
+    assert (table.loc[["threshold[calm,2]", "threshold[calm,4]"], "sd"] > 2.0).all()
+    edges = [name for name in table.index if name.startswith("interaction")]
+    np.testing.assert_allclose(table.loc[edges, "mean"], fit.summary().loc[edges, "mean"], atol=0.03)
+
+
+def test_levels_that_few_chose_are_named(codes):
+    frame = codes.copy()
+    frame.loc[frame.index[:2], "tense"] = 4
+    model = mixed.for_data(dfd.Dataset.of(frame))
+    (remark,) = model.remarks(dfd.Dataset.of(frame))
+    assert "fewer than 5 rows (in brackets): tense = 4 (2)" in remark
+    assert not mixed.for_data(dfd.Dataset.of(codes)).remarks(dfd.Dataset.of(codes))
+    weights = np.where(frame["tense"] == 4, 20.0, 1.0)  # frequencies
+    assert not model.remarks(dfd.Dataset.of(frame, weights=weights))
+    own = dfd.models.Network(dfd.Ordinal(3, (0, 1, 3)))
+    rare = dfd.Dataset.of(frame.replace({2: 1, 4: 3}))
+    assert not own.remarks(rare)  # a scale of one's own may well leave out a level
+
+
+def test_a_network_waits_for_data_unless_all_is_known():
+    known = {"levels": [[0, 1], None], "kinds": ["binary", "count"]}
+    assert needs_data("network", {}) and needs_data("network", {"levels": WORDS, "kinds": ["ordinal"] * 4})
+    assert needs_data("network", {"levels": {"calm": WORDS}}) and not needs_data("network", known)
+    assert not needs_data("cmp", {})
+
+
+def test_the_command_line_takes_levels():
+    assert levels_of(["mood=never, often", "calm=1,2,3"]) == {"mood": ["never", "often"], "calm": [1, 2, 3]}
+    assert levels_of(["never,often"]) == ["never", "often"] and levels_of(None) is None
+    with pytest.raises(SettingError, match="either of all columns"):
+        levels_of(["never,often", "calm=1,2"])
