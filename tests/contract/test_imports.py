@@ -17,8 +17,9 @@ ROAD = [
 
 INSIDE = {
     "_util": ["identity", "process", "resources", "files", "tables", "checkpoint", "timing", "progress"],
-    "data": ["domain", "reading", "distinct", "interpreting", "lags", "dataset", "completions", "sites", "describe",
-             "builtin", "formulas"],
+    "data": ["domain", "numerals", "encodings", "missing", "problems", "dialect", "text", "foreign", "reading",
+             "distinct", "interpreting", "lags", "dataset", "completions", "sites", "glance", "profile", "builtin",
+             "formulas", "covariates"],
     "models": ["graphs", "priors", "parameters", "normaliser", "tables", "base", "exponential_tables", "exponential",
                "starts", "counts", "lattice", "mixture", "kinds", "network_tables", "network", "mixed", "mean_form",
                "families", "regression_tables", "pairwise_regression", "regression", "__init__", "from_file"],
@@ -28,7 +29,7 @@ INSIDE = {
                   "sampling", "diagnostics"],
     "results": ["evidence", "selection", "stein", "goodness_of_fit", "predictive", "regression", "checks", "intervals",
                 "uncalibrated", "summary", "tree", "temporal", "saving", "fit_result", "loading", "groups"],
-    "fitting": ["plan", "regressions", "fit", "comparison", "nested", "coverage"],
+    "fitting": ["advice", "describe", "plan", "regressions", "fit", "comparison", "nested", "coverage"],
     "backends": ["local", "dask"],
 }  # fmt: skip
 

@@ -102,10 +102,11 @@ def rerun(folder: str | Path, model: AbstractModel | None = None) -> Fit:
 
 def again(earlier: Fit) -> dict[str, Any]:
     """The data of an earlier fit as `fit` takes them: columns, weights and clusters are part of a `Dataset` by now."""
+    done = {"missing_codes": None, "decimal": None}
     if isinstance(earlier.model, Regression):
-        return {"data": earlier.model.observed.frame, "weights": earlier.model.observed.weights}
+        return {"data": earlier.model.observed.frame, "weights": earlier.model.observed.weights} | done
     whole = earlier.data if earlier.incomplete is None else earlier.incomplete
-    return {"data": whole, "columns": None, "weights": None}
+    return {"data": whole, "columns": None, "weights": None} | done
 
 
 def rerun_settings(folder: Path, about: Mapping[str, Any], model: str | None) -> tuple[Fit, dict[str, Any]]:
