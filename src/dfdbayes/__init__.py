@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .data.lags import lagged
     from .fitting.comparison import compare, compare_losses
     from .fitting.coverage import Coverage, coverage
+    from .fitting.describe import Description, describe
     from .fitting.fit import fit, sample
     from .fitting.nested import compare_nested
     from .inference import resampling
@@ -57,6 +58,7 @@ __all__ = [
     "CountsBelow",
     "Coverage",
     "Dataset",
+    "Description",
     "Domain",
     "ExponentialFamily",
     "Finite",
@@ -77,6 +79,7 @@ __all__ = [
     "compare_nested",
     "coverage",
     "datasets",
+    "describe",
     "divergence",
     "errors",
     "evidence",
@@ -112,6 +115,7 @@ _MODULES = {
     "errors": "errors",
     "fitting.comparison": "compare compare_losses",
     "fitting.coverage": "Coverage coverage",
+    "fitting.describe": "Description describe",
     "fitting.fit": "fit sample",
     "fitting.nested": "compare_nested",
     "inference.calibration": "Calibration calibrate",

@@ -17,8 +17,9 @@ ROAD = [
 
 INSIDE = {
     "_util": ["identity", "process", "resources", "files", "tables", "checkpoint", "timing", "progress"],
-    "data": ["domain", "reading", "distinct", "interpreting", "lags", "dataset", "completions", "sites", "describe",
-             "builtin", "formulas", "scales"],
+    "data": ["domain", "numerals", "encodings", "missing", "problems", "dialect", "text", "foreign", "reading",
+             "distinct", "interpreting", "lags", "dataset", "completions", "sites", "glance", "profile", "builtin",
+             "formulas", "covariates", "scales"],
     "models": ["graphs", "priors", "parameters", "normaliser", "tables", "base", "exponential_tables", "exponential",
                "starts", "counts", "lattice", "mixture", "kinds", "remarks", "network_tables", "network", "mixed",
                "mean_table", "mean_form", "families", "regression_tables", "pairwise_regression", "regression",
@@ -30,7 +31,7 @@ INSIDE = {
     "results": ["evidence", "nodes", "selection", "stein", "goodness_of_fit", "predictive", "regression", "checks",
                 "intervals", "uncalibrated", "summary", "tree", "temporal", "saving", "fit_result", "loading",
                 "groups"],
-    "fitting": ["plan", "regressions", "fit", "comparison", "nested", "coverage"],
+    "fitting": ["advice", "describe", "plan", "regressions", "fit", "comparison", "nested", "coverage"],
     "backends": ["local", "dask"],
 }  # fmt: skip
 

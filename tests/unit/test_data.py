@@ -96,7 +96,7 @@ def test_bad_data_are_refused_with_place_and_remedy(source, domain, match):
     [
         (b"", "is empty"),
         (b"x\n", "holds no rows"),
-        (b"\xff\xfe\x00bad", "cannot be read"),
+        (b"\xff\xfe\x00ba", "cannot be read"),
         (b"a,b\n1,2,3,4\n1\n", "more cells"),
     ],
 )

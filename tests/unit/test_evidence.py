@@ -6,7 +6,7 @@ import pytest
 
 import dfdbayes as dfd
 import small_fits
-from dfdbayes.data import describe as glance
+from dfdbayes.data import glance
 from dfdbayes.report import render
 from dfdbayes.results import evidence
 from dfdbayes.results.tree import assemble

@@ -35,6 +35,7 @@ from ..data.domain import Domain
 from ..data.interpreting import Reading
 from ..data.reading import CHUNK, Memory, Table, table_of
 from ..data.sites import Sites, Units
+from ..data.text import Ragged
 from ..errors import DataError, ModelError, SettingError
 from ..inference.minimise import Minima, Minimum, Outcome
 from ..inference.objective import Objective, Problem, arranged
@@ -90,10 +91,11 @@ def _dask() -> Any:
 
 
 def _tally_part(part: Any, reading: Reading) -> Tally:
-    found = Tallies()
+    found, ragged = Tallies(), Ragged()
     try:
-        for chunk, _ in part.chunks(reading.needed, CHUNK, reading.words):
-            found.add(reading.tally(chunk, part.begins + found.total))
+        for chunk, _ in part.chunks(reading.needed, CHUNK, reading.words, ragged):
+            found.add(reading.tally(chunk, part.begins + found.total, ragged))
+        ragged.refuse(part.path.name, reading.width)
     except DataError as problem:
         raise DataError(f"{part.path.name}: {problem}") from None
     whole = found.merged()

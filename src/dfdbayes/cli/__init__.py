@@ -19,12 +19,14 @@ from .arguments import (
     Columns,
     Dask,
     Data,
+    Decimal,
     Force,
     GraphName,
     Json,
     Kinds,
     Levels,
     Missing,
+    MissingCodes,
     ModelName,
     Out,
     Rates,
@@ -37,6 +39,7 @@ from .arguments import (
 )
 from .running import (
     cluster_at,
+    codes_of,
     data_of,
     draw,
     numbers_of,
@@ -60,6 +63,7 @@ app = typer.Typer(
     help="Calibrated Bayesian inference for discrete data whose likelihood nobody can compute.\n\n"
     "Examples:\n\n"
     "  dfdbayes demo\n\n"
+    "  dfdbayes describe visits.csv    (what is in it, and which command fits it)\n\n"
     "  dfdbayes fit visits.csv --model cmp --out runs/visits\n\n"
     "  dfdbayes fit table.csv --model cmp --weights count\n\n"
     "  dfdbayes fit answers.csv --model ising-network --loss ratio --json\n\n"
@@ -100,6 +104,8 @@ def fit_command(
     weights: Weights = None,
     weighting: Weighting = "auto",
     missing: Missing = "refuse",
+    missing_codes: MissingCodes = None,
+    decimal: Decimal = None,
     cluster: Cluster = None,
     graph: GraphName = None,
     states: States = None,
@@ -118,10 +124,21 @@ def fit_command(
         data, out, timings, dask, resume, force, as_json, model=model, loss=loss, beta=beta, calibration=calibration,
         prior=prior, on_failure=on_failure, bootstrap=bootstrap, resampling=resampling, sampler=sampler, draws=draws,
         warmup=warmup, chains=chains, seed=seed, columns=columns.split(",") if columns else None, weights=weights,
-        weighting=weighting, missing=missing, cluster=cluster, options=options_of(graph, states, rates, kinds, levels),
-        formula=formula,
+        weighting=weighting, missing=missing, missing_codes=codes_of(missing_codes), decimal=decimal, cluster=cluster,
+        options=options_of(graph, states, rates, kinds, levels), formula=formula,
         **{name: text for name, text in {"nu": nu, "zeros": zeros, "interaction": interaction}.items() if text},
     )  # fmt: skip
+
+
+@app.command("describe")
+def describe_command(
+    data: Data, missing_codes: MissingCodes = None, decimal: Decimal = None, as_json: Json = False
+) -> None:
+    """Say what each column of a file is, what is wrong with it, and which command fits it."""
+    from ..fitting.describe import describe
+    from .describing import show_description
+
+    show_description(describe(data_of(data), missing_codes=codes_of(missing_codes), decimal=decimal), as_json)
 
 
 @app.command()
@@ -140,6 +157,8 @@ def compare(
     columns: Columns = None,
     weights: Weights = None,
     missing: Missing = "refuse",
+    missing_codes: MissingCodes = None,
+    decimal: Decimal = None,
     graph: GraphName = None,
     states: States = None,
     rates: Rates = None,
@@ -159,6 +178,7 @@ def compare(
     compared = compare_losses(
         model_of(model), data_of(data), [word.strip() for word in losses.split(",") if word.strip()], seed=seed,
         bootstrap=bootstrap, columns=columns.split(",") if columns else None, weights=weights, missing=missing,
+        missing_codes=codes_of(missing_codes), decimal=decimal,
         options=options_of(graph, states, rates, kinds, levels), check=False,
     )  # fmt: skip
     if as_json:

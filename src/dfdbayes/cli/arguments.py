@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-Data = Annotated[str, typer.Argument(help="A CSV, TSV or Parquet file, or the name of built-in data (sales).")]
+Data = Annotated[str, typer.Argument(help="A CSV, TSV, Parquet, Excel, SPSS or Stata file, or built-in data (sales).")]
 ModelName = Annotated[
     str,
     typer.Option(
@@ -22,6 +22,11 @@ Weighting = Annotated[
 ]
 Cluster = Annotated[str | None, typer.Option(help="Column that says which rows belong together, such as school.")]
 Missing = Annotated[str, typer.Option(help="Rows with missing values: refuse, drop, or impute.")]
+MissingCodes = Annotated[
+    str | None,
+    typer.Option(help="Values that stand for missing ones: -9,unknown, or by column age=999,age=998; none if none do."),
+]
+Decimal = Annotated[str | None, typer.Option(help="The decimal mark of a text file, . or , if it cannot be told.")]
 GraphName = Annotated[str | None, typer.Option(help="grid:6x6, torus:6x6 or complete:8, for models on graphs.")]
 States = Annotated[str | None, typer.Option(help="spins or binary; for potts, how many.")]
 Kinds = Annotated[

@@ -202,6 +202,26 @@ def _level(word: str) -> int | str:
     return int(word) if word.lstrip("-").isdigit() else word
 
 
+def codes_of(codes: str | None) -> Any:
+    """Codes of missing values: one list for all columns, or ``name=code`` for each."""
+    from ..errors import SettingError
+
+    if codes is None:
+        return None
+    parts = [part.strip() for part in codes.split(",") if part.strip()]
+    if parts == ["none"] or not parts:
+        return []
+    pairs = [part.rpartition("=") for part in parts]
+    if not any(equals for _, equals, _ in pairs):
+        return parts
+    if not all(equals for _, equals, _ in pairs):
+        raise SettingError(f"--missing-codes is {codes!r}; give codes for all columns, or NAME=CODE for each")
+    found: dict[str, list[str]] = {}
+    for name, _, code in pairs:
+        found.setdefault(name.strip(), []).append(code.strip())
+    return found
+
+
 def data_of(source: Any) -> Any:
     """A file's path, or built-in data of that name if there is no such file; other data as they are."""
     from ..data import builtin as datasets

@@ -18,8 +18,11 @@ from jaxtyping import Bool, Float, Int
 from ..errors import DataError, SettingError
 from .distinct import Tallies, Tally, condense
 from .domain import Domain
-from .interpreting import MISSING, Reading, listed, position, wrong_width
+from .interpreting import MISSING, Reading, listed, position, tell_outside, wrong_width
+from .missing import by_meaning, note, suspects
+from .problems import Problems
 from .reading import CHUNK, Table, table_of
+from .text import Ragged
 
 MANY_CELLS = 2**24  # beyond so many values distinct rows are kept in the smallest integers that hold them
 
@@ -88,6 +91,8 @@ class Dataset:
         given: Sequence[str] = (),
         cluster: str | None = None,
         weighting: str = "auto",
+        missing_codes: Any = None,
+        decimal: str | None = None,
         advance: Callable[[int, int], None] = lambda done, total: None,
     ) -> Dataset:
         """Make a data set from what a user has.
@@ -118,6 +123,11 @@ class Dataset:
         weighting : {"auto", "frequency", "sampling"}
             What weights are: how often a row occurs, or how many people one observation stands for. Whole numbers are
             taken for frequencies unless this says otherwise.
+        missing_codes : number, str, sequence or mapping, optional
+            Values that stand for missing ones, ``[-9, "unknown"]``, or by column, ``{"age": 999}``. Numbers that look
+            like such codes are named in a note (see ``notes``) and read as numbers; ``[]`` says that there are none.
+        decimal : {".", ","}, optional
+            The decimal mark of text files; by default it is told from them, and refused where it cannot be.
         advance : callable, optional
             Called after every chunk with how much was read, and how much there is.
         """
@@ -125,16 +135,16 @@ class Dataset:
             data = source
             if columns is not None:
                 data = data._select(listed(columns))
+            opened(source, missing_codes, decimal)
             if weights is not None or given or cluster is not None:
                 raise SettingError("weights, covariates and clusters are part of a Dataset; give them where it is made")
             domain = domain(data.d) if callable(domain) else domain
-        else:
-            table = table_of(source)
-            reading = Reading.of(source, table, domain, columns, weights, missing, given, cluster, weighting)
-            data, domain = _from_table(table, reading, advance), reading.domain
-        if domain is not None:
-            data.check(domain)
-        return data
+            if domain is not None:
+                data.check(domain)
+            return data
+        table = table_of(source, decimal, missing_codes)
+        reading = Reading.of(source, table, domain, columns, weights, missing, given, cluster, weighting)
+        return _from_table(table, reading, advance)
 
     @property
     def n(self) -> int:
@@ -189,16 +199,15 @@ class Dataset:
         outside = np.concatenate([~domain.contains(rows).all(axis=1) for rows in self.slices()])
         if not outside.any():
             return
-        bad = np.flatnonzero(outside)
-        worst = bad[np.argmin(self.first[bad])]
-        j = int(np.argmin(domain.contains(self.rows[worst][None])[0]))
-        coordinate = domain.coordinate(j)
-        affected = int(self.counts[bad].sum())
-        raise DataError(
-            f"row {self.first[worst] + 1}, column '{self.columns[j]}' is {self.rows[worst, j]}; "
-            f"{coordinate.label} needs {coordinate.needs} ({affected} of {self.n} rows are affected). "
-            "Correct or remove those rows, or choose a model whose domain holds them."
-        )
+        problems = Problems(self.source)
+        for j in range(self.d):
+            coordinate = domain.coordinate(j)
+            bad = np.flatnonzero(~coordinate.contains(self.rows[:, j].astype(np.int64)))
+            if len(bad):
+                bad = bad[np.argsort(self.first[bad])]
+                said = f" ({int(self.counts[bad].sum())} of {self.n} rows are affected)"
+                tell_outside(problems, self.columns[j], int(self.rows[bad[0], j]), coordinate, self.first[bad], said)
+        problems.refuse()
 
     def reweighted(self, counts: np.ndarray) -> Dataset:
         """The same distinct rows under other frequencies; rows of frequency 0 are left out."""
@@ -232,13 +241,24 @@ class Dataset:
         return self if tuple(names) == self.columns else self._select(names)
 
 
+def opened(source: Any, missing_codes: Any = None, decimal: str | None = None) -> Any:
+    """What a user has, with what is said of its codes and decimal mark; as it is where nothing is said."""
+    if missing_codes is None and decimal is None:
+        return source
+    if isinstance(source, Dataset):
+        raise SettingError("codes of missing values are part of a Dataset; give them where it is made")
+    return table_of(source, decimal, missing_codes)
+
+
 def _from_table(table: Table, reading: Reading, advance: Callable[[int, int], None]) -> Dataset:
     found, done = Tallies(), 0
     for part in table.parts:
-        for chunk, read in part.chunks(reading.needed, CHUNK, reading.words):
-            found.add(reading.tally(chunk, found.total))
+        ragged = Ragged()
+        for chunk, read in part.chunks(reading.needed, CHUNK, reading.words, ragged):
+            found.add(reading.tally(chunk, found.total, ragged))
             done += read
             advance(done, table.size)
+        ragged.refuse(table.name, len(table.columns))
     return of_tally(found.merged(), table.name, reading)
 
 
@@ -271,7 +291,8 @@ def of_tally(tally: Tally | None, source: str, reading: Reading) -> Dataset:
     if reading.missing == "impute" and dropped:
         notes, dropped = (*notes, f"{dropped} row{'s' * (dropped > 1)} without any value left out: nothing is lost"), 0
     return Dataset(
-        rows, counts, names, tally.first, dropped, source, repeats, reading.named, notes,
+        rows, counts, names, tally.first, dropped, source, repeats, reading.named,
+        notes + _suspicions(tally.columns, counts, reading),
         given=None if extra is None or not q else np.ascontiguousarray(extra[:q].T), given_columns=reading.given,
         cluster=None if extra is None or reading.cluster is None else extra[-1].astype(np.int64), observed=observed,
     )  # fmt: skip
@@ -289,3 +310,33 @@ def _filled(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
 def _require_seen(observed: np.ndarray, columns: Sequence[str]) -> None:
     for j in np.flatnonzero(~observed.any(axis=0))[:1]:
         raise DataError(f"column '{columns[j]}' has no value in any row. What to do: leave it out (columns=[...]).")
+
+
+def _tallied(column: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct values of a column, sorted, and how often each occurs."""
+    low = int(column.min())
+    if int(column.max()) - low < 2**20:
+        often = np.bincount(column.astype(np.int64) - low, weights=counts)  # weights of rows are above zero
+        return np.flatnonzero(often) + low, often[often > 0]
+    values, inverse = np.unique(column, return_inverse=True)
+    return values, np.bincount(inverse, weights=counts)
+
+
+def _suspicions(columns: np.ndarray, counts: np.ndarray, reading: Reading) -> tuple[str, ...]:
+    """What to say of numbers that look like codes for missing values, unless the user has spoken about these."""
+    if reading.codes.given:
+        return ()
+    found = {}
+    for j, (name, column) in enumerate(zip(reading.columns, columns, strict=True)):
+        known = column != MISSING
+        if not known.all():
+            column, own = column[known], counts[known]
+        else:
+            own = counts
+        labelled = reading.domain is not None and reading.domain.coordinate(j).labels
+        if labelled or (column.min() > -7 and column.max() < 9 and name not in reading.labels):  # none can be there
+            continue
+        values, often = _tallied(column, own)
+        by_name = by_meaning(reading.labels.get(name, {}), values)
+        found[name] = tuple(sorted({*suspects(values.astype(float), often), *by_name}))
+    return note(found)

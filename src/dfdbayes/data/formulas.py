@@ -20,7 +20,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from ..errors import DataError, SettingError
-from .reading import CHUNK, table_of
+from .reading import table_of
 
 if TYPE_CHECKING:
     from formulaic import ModelSpec
@@ -225,10 +225,9 @@ def frame_of(source: Any) -> pd.DataFrame:
         return source
     if isinstance(source, (str, Path)) or not hasattr(source, "to_pandas"):
         table = table_of(source)
-        chunks = [pd.DataFrame(chunk) for part in table.parts for chunk, _ in part.chunks(table.columns, CHUNK)]
         if not table.named:
             raise DataError("a formula needs columns with names: give a frame, a mapping of names to values, or a file")
-        return pd.concat(chunks, ignore_index=True)
+        return table.frame()
     return source.to_pandas()
 
 

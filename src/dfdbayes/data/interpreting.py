@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,8 +12,12 @@ import pandas as pd
 
 from ..errors import DataError, SettingError
 from .distinct import Tally, condense
-from .domain import Domain
-from .reading import CHUNK, Columns, Memory, Table, unmasked
+from .domain import Coordinate, Domain
+from .missing import MissingCodes
+from .numerals import both, doubtful
+from .problems import Problems
+from .reading import CHUNK, Memory, Table, unmasked
+from .text import Columns, Ragged
 
 MISSING = np.iinfo(np.int32).min  # stands for a missing entry until rows are distinct
 HANDLED = ("refuse", "drop", "impute")
@@ -46,6 +50,14 @@ class Reading:
     numbers: dict[Any, int] = field(default_factory=dict)
     """Of the clusters, in the order in which they were met."""
     weighting: str = "auto"
+    codes: MissingCodes = field(default_factory=MissingCodes)
+    """Values that the user says stand for missing ones."""
+    labels: Mapping[str, Mapping[float, str]] = field(default_factory=dict)
+    """What values of columns mean, where their file knows it."""
+    width: int = 0
+    """How many columns the table has."""
+    converted: bool = False
+    """Whether texts that are numbers have become numbers, so that those which are left are none."""
 
     @classmethod
     def of(
@@ -101,6 +113,7 @@ class Reading:
         return cls(
             table.name, names, weights, domain, missing, whole, table.named, notes, covariates, cluster,
             weighting=weighting,
+            codes=table.codes, labels=table.labels, width=len(table.columns), converted=table.converted,
         )  # fmt: skip
 
     @property
@@ -116,23 +129,58 @@ class Reading:
         more = (self.weights if isinstance(self.weights, str) else None, self.cluster)
         return self.columns + self.given + tuple(name for name in more if name is not None)
 
-    def tally(self, chunk: Columns, start: int) -> Tally:
-        """The distinct rows of a chunk whose first row is number ``start`` of the table (from 0)."""
+    def tally(self, chunk: Columns, start: int, ragged: Ragged | None = None) -> Tally:
+        """The distinct rows of a chunk whose first row is number ``start`` of the table (from 0).
+
+        All that is wrong with the chunk is refused at once.
+        """
+        problems = Problems(self.name)
+        if ragged is not None:
+            ragged.tell(problems, self.width)
+        chunk = {name: self.codes.taken_out(name, column) for name, column in chunk.items()}
         total = len(chunk[self.columns[0]])
-        kept = self._usable(chunk, start, total)
-        weights = self._weights_of(chunk, start, total)
+        kept = self._usable(chunk, start, total, problems)
+        weights = self._weights_of(chunk, start, total, problems)
         used = kept if weights is None else kept & (weights > 0)
         everything = used.all()
         where = np.arange(total) if everything else np.flatnonzero(used)
         codes = [
-            self._codes(chunk[name] if everything else chunk[name][where], name, j, start + where)
+            self._codes(chunk[name] if everything else chunk[name][where], name, j, start + where, problems)
             for j, name in enumerate(self.columns)
         ]
         each = None if weights is None else weights[where]
-        extra = self._extra(chunk, where, start)
-        return condense(codes, start + where, None, each, total, int(total - kept.sum()), extra)
+        extra = self._extra(chunk, where, start, problems)
+        if problems.found:
+            self._tell_outside(codes, start + where, total, problems)
+            problems.refuse()
+        found = condense(codes, start + where, None, each, total, int(total - kept.sum()), extra)
+        if self.domain is not None and found.size and not self._holds(found):
+            self._tell_outside(codes, start + where, total, problems)
+            problems.refuse()
+        return found
 
-    def _usable(self, chunk: Columns, start: int, total: int) -> np.ndarray:
+    def _holds(self, found: Tally) -> bool:
+        """Whether the domain holds all of some rows."""
+        assert self.domain is not None
+        size = max(1, 2**22 // self.domain.d)
+        rows = (found.columns[:, i : i + size].T.astype(np.int64) for i in range(0, found.size, size))
+        return all((self.domain.contains(part) | (part == MISSING)).all() for part in rows)
+
+    def _tell_outside(self, codes: list[np.ndarray], where: np.ndarray, total: int, problems: Problems) -> None:
+        """What lies outside the domain, column by column; cells that could not be read are masked."""
+        for j, column in enumerate(codes if self.domain is not None else ()):
+            assert self.domain is not None
+            coordinate, name = self.domain.coordinate(j), self.columns[j]
+            known = ~np.ma.getmaskarray(column) & (np.ma.getdata(column) != MISSING)
+            outside = ~coordinate.contains(np.ma.getdata(column)) & known
+            if outside.any():
+                value = int(np.ma.getdata(column)[outside][0])
+                count = (
+                    f"{int(outside.sum())} of {total} rows are" if self.whole else f"at least {outside.sum()} rows are"
+                )
+                tell_outside(problems, name, value, coordinate, where[outside], f" ({count} affected)")
+
+    def _usable(self, chunk: Columns, start: int, total: int, problems: Problems) -> np.ndarray:
         """Rows that are not left out for what they lack: those that have everything, or anything at all to go by."""
         none, d = np.zeros(total, bool), len(self.columns)
         columns = [chunk[name] for name in self._complete]
@@ -141,10 +189,10 @@ class Reading:
         if self.missing == "impute":
             beside = np.any([none, *absent[d:]], axis=0)
             if beside.any():
-                self._refuse_missing(chunk, start, int(beside.sum()), total, self._complete[d:])
-            return ~np.all(absent[:d], axis=0)
+                self._tell_missing(chunk, start, int(beside.sum()), total, self._complete[d:], problems)
+            return ~np.all(absent[:d], axis=0) & ~beside
         if not kept.all() and self.missing == "refuse":
-            self._refuse_missing(chunk, start, int(total - kept.sum()), total, self._complete)
+            self._tell_missing(chunk, start, int(total - kept.sum()), total, self._complete, problems)
         return kept
 
     @property
@@ -152,16 +200,18 @@ class Reading:
         """The columns in which nothing may be missing, unless entries are imputed."""
         return self.columns + self.given + (() if self.cluster is None else (self.cluster,))
 
-    def _extra(self, chunk: Columns, where: np.ndarray, start: int) -> np.ndarray | None:
+    def _extra(self, chunk: Columns, where: np.ndarray, start: int, problems: Problems) -> np.ndarray | None:
         """Covariates and the clusters' numbers, one line each."""
         lines = []
         for name in self.given:
             numbers = pd.to_numeric(pd.Series(chunk[name][where]), errors="coerce").to_numpy(dtype=float)
-            if not np.isfinite(numbers).all():
-                i = int(np.argmin(np.isfinite(numbers)))
-                raise DataError(
-                    f"row {start + where[i] + 1}, column '{name}' is {chunk[name][where][i]!r}; a covariate must be a "
-                    "finite number. Correct the value or leave the covariate out."
+            wrong = ~np.isfinite(numbers)
+            if wrong.any():
+                problems.add(
+                    f"row {{row}}, column '{name}' is {chunk[name][where][wrong][0]!r}; a covariate must be a finite "
+                    "number",
+                    "Correct the value or leave the covariate out.",
+                    start + where[wrong],
                 )
             lines.append(numbers)
         if self.cluster is not None:
@@ -169,41 +219,49 @@ class Reading:
             lines.append(np.array([self.numbers.setdefault(label, len(self.numbers)) for label in found], float))
         return np.stack(lines) if lines else None
 
-    def _codes(self, column: np.ndarray, name: str, j: int, where: np.ndarray) -> np.ndarray:
+    def _codes(self, column: np.ndarray, name: str, j: int, where: np.ndarray, problems: Problems) -> np.ndarray:
         coordinate = self.domain.coordinate(j) if self.domain is not None else None
+        if coordinate is not None and coordinate.labels and name in self.labels:
+            meanings = self.labels[name]
+            column = np.array([meanings.get(value, value) for value in column.tolist()], dtype=object)
         least = "" if self.whole else "at least "
         absent = np.asarray(pd.isna(column)) if self.missing == "impute" else np.zeros(len(column), bool)
         if not absent.any():
-            return _as_integers(column, name, where, coordinate, least)
-        codes = np.full(len(column), MISSING, dtype=np.int64)
-        codes[~absent] = _as_integers(column[~absent], name, where[~absent], coordinate, least)
-        return codes
+            return _as_integers(column, name, where, coordinate, problems, least, self.converted)
+        codes = np.ma.array(np.full(len(column), MISSING, dtype=np.int64))
+        codes[~absent] = _as_integers(
+            column[~absent], name, where[~absent], coordinate, problems, least, self.converted
+        )
+        return codes if np.ma.is_masked(codes) else codes.data
 
-    def _weights_of(self, chunk: Columns, start: int, total: int) -> np.ndarray | None:
+    def _weights_of(self, chunk: Columns, start: int, total: int, problems: Problems) -> np.ndarray | None:
         if self.weights is None:
             return None
         if isinstance(self.weights, str):
-            return _as_weights(chunk[self.weights], self.weights, start)
+            return _as_weights(chunk[self.weights], self.weights, start, problems)
         part = self.weights[start : start + total]
         if len(part) != total:
             raise DataError(f"there are {len(self.weights)} weights for more than {start + len(part)} rows")
-        return _as_weights(part, "weights", start)
+        return _as_weights(part, "weights", start, problems)
 
-    def _refuse_missing(self, chunk: Columns, start: int, affected: int, total: int, columns: tuple[str, ...]) -> None:
+    def _tell_missing(
+        self, chunk: Columns, start: int, affected: int, total: int, columns: tuple[str, ...], problems: Problems
+    ) -> None:
         absent = np.stack([np.asarray(pd.isna(chunk[name])) for name in columns], axis=1)
         i, j = np.argwhere(absent)[0]
         of = f"of {total} rows" if self.whole else f"of the {total} rows from row {start + 1} on"
-        told = f"{affected} {of} have missing values (first: row {start + i + 1}, column '{columns[j]}')."
-        if self.missing == "impute":
-            raise DataError(
-                f"{told} Entries of the modelled columns are imputed, covariates and clusters are not. What to do: "
-                "leave those rows out of the data, or make the covariate a column of the model."
-            )
-        raise DataError(
-            f"{told} What to do: missing='impute' (--missing impute) weighs what the missing entries may be, which is "
-            "right where they are missing at random given the observed ones; missing='drop' (--missing drop) leaves "
-            "those rows out, which is right only where they are missing completely at random."
+        remedy = (
+            "What to do: missing='impute' (--missing impute) weighs what the missing entries may be, which is right "
+            "where they are missing at random given the observed ones; missing='drop' (--missing drop) leaves those "
+            "rows out, which is right only where they are missing completely at random."
         )
+        if self.missing == "impute":
+            remedy = (
+                "Entries of the modelled columns are imputed, covariates and clusters are not. What to do: leave those "
+                "rows out of the data, or make the covariate a column of the model."
+            )
+        told = f"{affected} {of} have missing values (first: row {{row}}, column '{columns[j]}')"
+        problems.add(told, remedy, [start + i])
 
 
 def listed(columns: Any) -> list[Any]:
@@ -221,14 +279,14 @@ def listed(columns: Any) -> list[Any]:
 
 def _aligned(weights: Any, source: Any) -> np.ndarray:
     """Weights as a vector; those of a pandas series belong to the rows of a frame by their index."""
-    pandas = isinstance(weights, pd.Series) and isinstance(source, (pd.DataFrame, pd.Series))
-    if pandas and not weights.index.equals(source.index):
-        if not (weights.index.is_unique and source.index.is_unique and set(source.index) == set(weights.index)):
+    own = source.index if isinstance(source, (pd.DataFrame, pd.Series, Table)) else None
+    if isinstance(weights, pd.Series) and own is not None and not weights.index.equals(own):
+        if not (weights.index.is_unique and own.is_unique and set(own) == set(weights.index)):
             raise DataError(
                 "the weights' index is not the data's, so nobody can tell which weight belongs to which row. Give "
                 "weights with the same index, or as an array (weights.to_numpy()) if their order is the rows'."
             )
-        weights = weights.reindex(source.index)
+        weights = weights.reindex(own)
     array = unmasked(np.asanyarray(weights))
     if array.dtype.kind in "mMc" or _is_time(array):
         raise DataError(f"weights must be numbers, not {array.dtype}")
@@ -237,45 +295,91 @@ def _aligned(weights: Any, source: Any) -> np.ndarray:
     return array
 
 
-def _as_integers(column: np.ndarray, name: str, where: np.ndarray, coordinate: Any, least: str = "") -> np.ndarray:
-    """Codes of one column without missing values; every refusal says row, column and remedy."""
+def _as_integers(
+    column: np.ndarray, name: str, where: np.ndarray, coordinate: Any, problems: Problems, least: str, converted: bool
+) -> np.ndarray:
+    """Codes of one column without missing values, masked where there are problems: each has row, column and remedy."""
     labels = coordinate.labels if coordinate is not None else ()
     if labels:
         codes = pd.Index(labels).get_indexer(pd.Index(column.astype(str)))
-        if (codes < 0).any():
-            i = int(np.argmax(codes < 0))
-            raise DataError(
-                f"row {where[i] + 1}, column '{name}' is '{column[i]}'; {coordinate.label} needs {coordinate.needs}. "
-                "Correct the value or add it to the model's labels."
+        wrong = codes < 0
+        if wrong.any():
+            problems.add(
+                f"row {{row}}, column '{name}' is '{column[wrong][0]}'; {coordinate.label} needs {coordinate.needs}",
+                "Correct the value or add it to the model's labels.",
+                where[wrong],
             )
-        return codes.astype(np.int64)
-    if _is_time(column):
-        raise DataError(
-            f"column '{name}' holds dates or times (row {where[0] + 1}: {column[0]}), which are no counts. Leave the "
-            "column out (columns=..., on the command line --columns), or recode it."
-        )
-    if column.dtype == bool or (np.issubdtype(column.dtype, np.integer) and column.dtype != np.uint64):
+        return np.ma.array(codes.astype(np.int64), mask=wrong) if wrong.any() else codes.astype(np.int64)
+    if column.dtype.kind == "b" or (column.dtype.kind in "iu" and column.dtype != np.uint64):
         return column if column.dtype != bool else column.astype(np.int64)
+    elsewhere = "Leave the column out (columns=..., on the command line --columns), or recode it."
+    nothing = np.ma.masked_all(len(column), dtype=np.int64)
+    if _is_time(column):
+        problems.add(
+            f"column '{name}' holds dates or times (row {{row}}: {column[0]}), which are no counts",
+            elsewhere, where, said="",
+        )  # fmt: skip
+        return nothing
     if column.dtype.kind == "c":
-        raise DataError(f"column '{name}' holds complex numbers; discrete data need whole numbers")
+        problems.add(f"column '{name}' holds complex numbers; discrete data need whole numbers", elsewhere)
+        return nothing
     try:
-        numbers = pd.to_numeric(pd.Series(column), errors="coerce").to_numpy(dtype=float)
+        known = [None if isinstance(value, str) else value for value in column] if converted else column
+        numbers = pd.to_numeric(pd.Series(known), errors="coerce").to_numpy(dtype=float)
     except (OverflowError, TypeError, ValueError):
-        raise DataError(f"column '{name}' holds values that are no whole numbers, or too large for any count") from None
-    if np.isnan(numbers).any():
-        i = int(np.argmax(np.isnan(numbers)))
-        raise DataError(
-            f"row {where[i] + 1}, column '{name}' is the text '{column[i]}'; the model needs whole numbers. "
-            "Leave the column out (columns=..., on the command line --columns), or recode it."
-        )
-    fractional = (numbers != np.round(numbers)) | (np.abs(numbers) > 2**53)
+        problems.add(f"column '{name}' holds values that are no whole numbers, or too large for any count", elsewhere)
+        return nothing
+    texts = np.isnan(numbers)
+    if texts.any():
+        unclear = np.array([converted and isinstance(value, str) and doubtful(value) for value in column[texts]], bool)
+        _tell_texts(column[texts][~unclear], name, where[texts][~unclear], problems)
+        tell_unclear(column[texts][unclear], name, where[texts][unclear], problems)
+    with np.errstate(invalid="ignore"):
+        fractional = ~texts & ((numbers != np.round(numbers)) | (np.abs(numbers) > 2**53))
     if fractional.any():
-        i = int(np.argmax(fractional))
-        raise DataError(
-            f"row {where[i] + 1}, column '{name}' is {numbers[i]:g}; discrete data need whole numbers "
-            f"({least}{int(fractional.sum())} rows are affected). Round or recode the column, or leave it out."
+        problems.add(
+            f"row {{row}}, column '{name}' is {numbers[fractional][0]:g}; discrete data need whole numbers",
+            "Round or recode the column, or leave it out.",
+            where[fractional],
+            said=f" ({least}{int(fractional.sum())} rows are affected)",
         )
-    return numbers.astype(np.int64)
+    wrong = texts | fractional
+    whole = np.where(wrong, 0, numbers).astype(np.int64)
+    return np.ma.array(whole, mask=wrong) if wrong.any() else whole
+
+
+def _tell_texts(texts: np.ndarray, name: str, where: np.ndarray, problems: Problems) -> None:
+    if len(texts):
+        problems.add(
+            f"row {{row}}, column '{name}' is the text '{texts[0]}'; the model needs whole numbers",
+            "Leave the column out (columns=..., on the command line --columns), or recode it; if the text stands for a "
+            f"missing value, say missing_codes=[{str(texts[0])!r}] (--missing-codes).",
+            where,
+        )
+
+
+def tell_unclear(texts: np.ndarray, name: str, where: np.ndarray, problems: Problems) -> None:
+    """Add texts of a column that may be two numbers."""
+    if len(texts):
+        problems.add(
+            f"row {{row}}, column '{name}' is '{texts[0]}', which may be {both(texts[0])}, and nothing in the file "
+            "tells which",
+            "Say decimal='.' (on the command line: --decimal .) for decimal points or decimal=',' for decimal commas.",
+            where,
+        )
+
+
+def tell_outside(
+    problems: Problems, name: str, value: int, coordinate: Coordinate, rows: np.ndarray, said: str | None = None
+) -> None:
+    """Add values of a column that a domain does not hold."""
+    code = f" If {value} stands for a missing value, say missing_codes=[{value}] (--missing-codes={value})."
+    problems.add(
+        f"row {{row}}, column '{name}' is {value}; {coordinate.label} needs {coordinate.needs}",
+        f"Correct or remove those rows, or choose a model whose domain holds them.{code if value < 0 else ''}",
+        rows,
+        said,
+    )
 
 
 def _is_time(column: np.ndarray) -> bool:
@@ -285,13 +389,16 @@ def _is_time(column: np.ndarray) -> bool:
     return column.dtype == object and any(isinstance(value, times) for value in column)
 
 
-def _as_weights(weights: np.ndarray, name: str, start: int) -> np.ndarray:
+def _as_weights(weights: np.ndarray, name: str, start: int, problems: Problems) -> np.ndarray:
     numbers = pd.to_numeric(pd.Series(np.asarray(weights)), errors="coerce").to_numpy(dtype=float)
     wrong = ~np.isfinite(numbers) | (numbers < 0)
     if wrong.any():
-        i = int(np.argmax(wrong))
-        raise DataError(f"row {start + i + 1}, column '{name}' is {weights[i]}; a weight must be a number >= 0")
-    return numbers
+        problems.add(
+            f"row {{row}}, column '{name}' is {weights[int(np.argmax(wrong))]}; a weight must be a number >= 0",
+            "Correct the value.",
+            start + np.flatnonzero(wrong),
+        )
+    return np.where(wrong, 1.0, numbers)
 
 
 def match(name: str, table: Sequence[str]) -> str:

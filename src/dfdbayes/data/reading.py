@@ -7,13 +7,9 @@ read by different machines.
 
 from __future__ import annotations
 
-import csv
-import os
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,33 +17,36 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..errors import DataError
+from ..errors import DataError, SettingError
+from .dialect import sniff
+from .encodings import shown_name
+from .foreign import ELSEWHERE, EXCEL, LABELLED, excel, labelled
+from .missing import MissingCodes
+from .numerals import DECIMALS
+from .problems import readable
+from .text import NO_WORDS, Columns, Ragged, TextFile, Words, whole_column
 
 CHUNK = 2**20  # rows read at a time
-TEXT = {".csv": ",", ".txt": ",", ".tsv": "\t"}
+TEXT = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
-
-Columns = dict[str, np.ndarray]
-Words = Mapping[str, Sequence[str]]
 Scales = Mapping[str, tuple[Any, ...]]
-NO_WORDS: Words = MappingProxyType({})
-# Texts that stand for a missing value, as pandas has them.
-MISSING = frozenset(
-    ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
-     "NULL", "NaN", "None", "n/a", "nan", "null"]
-)  # fmt: skip
+FROM_FILE = "converted"  # the attribute of a frame that tells whether its texts are those of a file
+ENDINGS = ".csv, .tsv, .txt, .parquet, .xlsx, .sav or .dta"
 
 
 class Part(Protocol):
     """A stretch of a table. ``size`` counts its work, of which every chunk says how much it was.
 
     ``words`` are, by column, texts that are values there even if they usually mean that one is missing ("NA").
+    Rows that cannot be taken apart are added to ``ragged``, or refused without it.
     """
 
     @property
     def size(self) -> int: ...
 
-    def chunks(self, columns: Sequence[str], rows: int, words: Words = NO_WORDS) -> Iterator[tuple[Columns, int]]: ...
+    def chunks(
+        self, columns: Sequence[str], rows: int, words: Words = NO_WORDS, ragged: Ragged | None = None
+    ) -> Iterator[tuple[Columns, int]]: ...
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,10 @@ class Table:
 
     ``nameless`` are columns that a file does not name, as the row numbers that pandas writes; ``named`` says whether
     the names are the source's own; ``notes`` are what a user should know about how it was read; ``scales`` are the
-    levels of columns that the source says are ordered categories, from the lowest to the highest.
+    levels of columns that the source says are ordered categories, from the lowest to the highest. ``codes`` are the
+    values that the user says stand for missing ones; ``labels`` what values mean, by column, in files that know it;
+    ``written`` how a text file is written, in words; ``index`` that of a pandas object;
+    ``converted`` says that texts which are numbers have become numbers, so that those which are left are none.
     """
 
     name: str
@@ -67,10 +69,36 @@ class Table:
     named: bool = True
     notes: tuple[str, ...] = ()
     scales: Scales = field(default_factory=dict)
+    codes: MissingCodes = field(default_factory=MissingCodes)
+    labels: Mapping[str, Mapping[float, str]] = field(default_factory=dict)
+    written: str = ""
+    index: pd.Index | None = None
+    converted: bool = False
 
     @property
     def size(self) -> int:
         return sum(part.size for part in self.parts)
+
+    def frame(self, most: int | None = None, ragged: Ragged | None = None) -> pd.DataFrame:
+        """All rows, or the first ``most``; a column of a text file is of numbers only if all of it is."""
+        pieces: dict[str, list[tuple[Part, Any]]] = {name: [] for name in self.columns}
+        left = np.inf if most is None else most
+        for part in self.parts:
+            rows = int(min(CHUNK, left))
+            chunks = part.texts(rows, ragged) if isinstance(part, TextFile) else part.chunks(self.columns, rows)
+            found = []
+            for chunk, _ in chunks if rows else ():
+                found.append(chunk)
+                left -= len(chunk[self.columns[0]])
+                if left <= 0:
+                    break
+            for name in self.columns if found else ():
+                together = pa.concat_arrays if isinstance(part, TextFile) else np.concatenate
+                pieces[name].append((part, together([chunk[name] for chunk in found])))
+        columns = {name: self.codes.taken_out(name, whole_column(own, name)) for name, own in pieces.items()}
+        frame = pd.DataFrame(columns).iloc[:most]
+        frame.attrs = {"name": self.name, "notes": self.notes, FROM_FILE: self.converted}
+        return frame
 
 
 @dataclass(frozen=True)
@@ -83,53 +111,12 @@ class Memory:
     def size(self) -> int:
         return len(next(iter(self.arrays.values()))) if self.arrays else 0
 
-    def chunks(self, columns: Sequence[str], rows: int, words: Words = NO_WORDS) -> Iterator[tuple[Columns, int]]:
+    def chunks(
+        self, columns: Sequence[str], rows: int, words: Words = NO_WORDS, ragged: Ragged | None = None
+    ) -> Iterator[tuple[Columns, int]]:
         for first in range(0, self.size, rows):
             part = {name: np.asarray(self.arrays[name][first : first + rows]) for name in columns}
             yield part, min(rows, self.size - first)
-
-
-@dataclass(frozen=True)
-class TextFile:
-    """A file of separated values; its size is in bytes."""
-
-    path: Path
-    separator: str
-    names: tuple[str, ...]
-    headed: bool
-    begins: int = 0
-
-    @property
-    def size(self) -> int:
-        return self.path.stat().st_size
-
-    @property
-    def first(self) -> str:
-        """The first line."""
-        with self.path.open(encoding="utf-8-sig") as lines:
-            return lines.readline().strip()
-
-    def chunks(self, columns: Sequence[str], rows: int, words: Words = NO_WORDS) -> Iterator[tuple[Columns, int]]:
-        with warnings.catch_warnings(), _readable(self.path), self.path.open("rb") as handle:
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # a line longer than the first would lose cells
-            warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # mixed columns are looked at value by value later
-            done = 0
-            reader = pd.read_csv(
-                handle,
-                sep=self.separator,
-                header=0 if self.headed else None,
-                names=None if self.headed else list(self.names),
-                skipinitialspace=True,
-                index_col=False,
-                chunksize=rows,
-                encoding="utf-8-sig",
-                keep_default_na=False,
-                na_values={c: sorted(MISSING - set(words.get(c, ()))) for c in self.names},
-            )
-            for frame in reader:
-                frame.columns = pd.Index(self.names)
-                read, done = handle.tell() - done, handle.tell()
-                yield {name: frame[name].to_numpy() for name in columns}, read
 
 
 @dataclass(frozen=True)
@@ -141,19 +128,31 @@ class ParquetGroups:
     size: int
     begins: int
 
-    def chunks(self, columns: Sequence[str], rows: int, words: Words = NO_WORDS) -> Iterator[tuple[Columns, int]]:
-        with _readable(self.path), pq.ParquetFile(self.path) as file:
+    def chunks(
+        self, columns: Sequence[str], rows: int, words: Words = NO_WORDS, ragged: Ragged | None = None
+    ) -> Iterator[tuple[Columns, int]]:
+        with readable(self.path), pq.ParquetFile(self.path) as file:
             for batch in file.iter_batches(rows, row_groups=list(self.groups), columns=list(columns)):
                 yield {name: _as_numpy(batch.column(name)) for name in columns}, batch.num_rows
 
 
-def table_of(source: Any) -> Table:
+def table_of(source: Any, decimal: str | None = None, codes: Any = None) -> Table:
     """A table from an array, a frame, a series, a mapping, a file or a folder of files.
 
-    A mapping is ``{name: values}``, or ``{value: count}`` where its values are numbers.
+    A mapping is ``{name: values}``, or ``{value: count}`` where its values are numbers. ``decimal`` is the decimal
+    mark of text files, told from them by default; ``codes`` are values that stand for missing ones.
     """
-    if isinstance(source, (str, Path)):
-        return _of_path(Path(source))
+    if decimal is not None and decimal not in DECIMALS:
+        raise SettingError(f"decimal must be '.' or ',', not {decimal!r}")
+    if isinstance(source, Table):
+        return source
+    codes = MissingCodes.of(codes)
+    table = _of_path(Path(source), decimal, codes) if isinstance(source, (str, Path)) else _of_object(source)
+    codes.require(table.columns)
+    return replace(table, codes=codes)
+
+
+def _of_object(source: Any) -> Table:
     if isinstance(source, Mapping):
         return _of_mapping(source)
     if isinstance(source, pd.DataFrame):
@@ -161,11 +160,11 @@ def table_of(source: Any) -> Table:
         table = _in_memory("data frame", {name: source.iloc[:, j].to_numpy() for j, name in enumerate(names)})
         nameless = tuple(name for name in names if name.startswith("Unnamed: "))
         ordered = _ordered({name: source.iloc[:, j] for j, name in enumerate(names)})
-        return replace(table, nameless=nameless, scales=ordered)
+        return replace(table, nameless=nameless, scales=ordered, index=source.index)
     if isinstance(source, pd.Series):
         name = str(source.name or "x")
         table = _in_memory("series", {name: source.to_numpy()}, named=source.name is not None)
-        return replace(table, scales=_ordered({name: source}))
+        return replace(table, scales=_ordered({name: source}), index=source.index)
     if type(source).__module__.startswith("polars"):
         if hasattr(source, "collect"):
             source = source.collect()
@@ -240,7 +239,7 @@ def _unique(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _of_path(path: Path) -> Table:
+def _of_path(path: Path, decimal: str | None, codes: MissingCodes) -> Table:
     if path.is_dir():
         files = _inside(path)
         if not files:
@@ -249,7 +248,7 @@ def _of_path(path: Path) -> Table:
         files = [path]
     else:
         raise DataError(f"there is no file '{path}'")
-    tables = [_of_file(file) for file in files]
+    tables = [_of_file(file, decimal, codes) for file in files]
     first = tables[0]
     for table in tables[1:]:
         if set(table.columns) != set(first.columns):
@@ -259,12 +258,8 @@ def _of_path(path: Path) -> Table:
                 "the files of a folder must have the same"
             )
     parts = tuple(part for table in tables for part in table.parts)
-    return replace(first, name=shown_name(path), parts=parts)
-
-
-def shown_name(path: Path) -> str:
-    """A file's name as text, whatever bytes it is made of."""
-    return os.fsencode(path.name or path.absolute().name).decode("utf-8", "replace")
+    notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
+    return replace(first, name=shown_name(path), parts=parts, notes=notes)
 
 
 def _inside(folder: Path) -> list[Path]:
@@ -279,21 +274,29 @@ def _inside(folder: Path) -> list[Path]:
     return sorted(found.values())
 
 
-def _of_file(path: Path) -> Table:
-    suffix = path.suffix.lower()
+def _of_file(path: Path, decimal: str | None, codes: MissingCodes) -> Table:
+    suffix, name = path.suffix.lower(), shown_name(path)
     if suffix in TEXT:
-        names, headed = _heading(path, TEXT[suffix])
-        nameless = tuple(name for name in names if headed and name.startswith("Unnamed: "))
-        part, notes = TextFile(path, TEXT[suffix], names, headed), tuple[str, ...]()
-        if not headed and len(names) == 1 and part.first == "0":
-            notes = (
-                f"the first line of {shown_name(path)} is 0 and was read as a row; pandas writes such a line as the "
-                "name of a column without one. What to do: write a name above the data.",
-            )
-        return Table(shown_name(path), _unique(names), (part,), None, nameless, headed, notes)
+        with readable(path):
+            dialect = sniff(path, name, decimal)
+        part = TextFile(path, dialect, codes)
+        return Table(
+            name, _unique(dialect.names), (part,), None, dialect.nameless, dialect.headed, dialect.notes,
+            written=dialect.words, converted=True,
+        )  # fmt: skip
+    if suffix in EXCEL + LABELLED:
+        found = excel(path, decimal, codes) if suffix in EXCEL else labelled(path, codes)
+        if not found.arrays:
+            raise DataError(f"{name} holds no columns")
+        names = tuple(found.arrays)
+        nameless = tuple(own for own in names if own.startswith("Unnamed: "))
+        return Table(
+            name, names, (Memory(found.arrays),), None, nameless, found.named, labels=found.labels, converted=True
+        )
     if suffix not in PARQUET:
-        raise DataError(f"'{shown_name(path)}': files must end in .csv, .tsv, .txt or .parquet")
-    with _readable(path), pq.ParquetFile(path) as file:
+        remedy = ELSEWHERE.get(suffix, "rename it if it is one of these")
+        raise DataError(f"'{name}': files must end in {ENDINGS}. What to do: {remedy}.")
+    with readable(path), pq.ParquetFile(path) as file:
         about = file.metadata
         sizes = [about.row_group(g).num_rows for g in range(about.num_row_groups)]
         names = tuple(file.schema_arrow.names)
@@ -314,68 +317,7 @@ def _of_file(path: Path) -> Table:
     return Table(shown_name(path), _unique(names), parts, scales=scales)
 
 
-def _heading(path: Path, separator: str) -> tuple[tuple[str, ...], bool]:
-    """Names of the columns, and whether the file has them: a first line of numbers is data.
-
-    Numbers that are counted up (0, 1, 2 or 2019, 2020) may be names as well, and nobody can tell.
-    """
-    with _readable(path), path.open(encoding="utf-8-sig", newline="") as lines:
-        heading, second = lines.readline().strip(), lines.readline().strip()
-    if not heading:
-        raise DataError(f"{shown_name(path)} is empty: it needs a line of column names and at least two rows")
-    cells = [cell.strip() for cell in next(csv.reader([heading], delimiter=separator, skipinitialspace=True))]
-    numbers = [cell for cell in cells if _is_number(cell)]
-    known = [cell for cell in cells if cell not in MISSING and not _is_number(cell)]
-    quoted = '"' in heading and '"' not in second  # as some programs write names, and numbers without
-    if numbers and not known and not quoted:
-        if len(numbers) == len(cells) and _counted_up(cells):
-            raise DataError(
-                f"the first line of {shown_name(path)} is {heading}: are these names of columns or a row of data? "
-                "Write a line of names that are not numbers above the data, or in place of the numbers."
-            )
-        return tuple(f"x{j + 1}" if len(cells) > 1 else "x" for j in range(len(cells))), False
-    with _readable(path):
-        names = pd.read_csv(path, sep=separator, skipinitialspace=True, index_col=False, nrows=0).columns
-    return tuple(map(str, names)), True
-
-
-def _counted_up(cells: list[str]) -> bool:
-    """Whether cells are what a program writes as names where there are none: 0, 1, 2, ... or a run of numbers."""
-    try:
-        values = [int(cell) for cell in cells]
-    except ValueError:
-        return False
-    run = values == list(range(values[0], values[0] + len(values)))
-    return run and len(values) > 1
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return "_" not in text  # which Python reads as a number, and people as a name
-
-
 def _as_numpy(column: pa.Array) -> np.ndarray:
     if column.null_count == 0 and pa.types.is_integer(column.type):
         return column.to_numpy()
     return np.asarray(column.to_pandas())
-
-
-class _readable:
-    """What goes wrong while a file is read, as an error that names the file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> None:
-        if isinstance(problem, pd.errors.ParserWarning):
-            text = f"{shown_name(self._path)}: a line has more cells than the first line has columns"
-            raise DataError(text) from problem
-        unreadable = (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, OSError, pa.ArrowException)
-        if isinstance(problem, unreadable) or (isinstance(problem, ValueError) and not isinstance(problem, DataError)):
-            raise DataError(f"{shown_name(self._path)} cannot be read: {str(problem).splitlines()[0]}") from problem

@@ -18,7 +18,8 @@ from ..errors import DataError, SettingError
 from .dataset import Dataset
 from .domain import Domain, Integers, Ordinal
 from .interpreting import Reading, listed
-from .reading import NO_WORDS, Columns, Table, table_of
+from .reading import Table, table_of
+from .text import NO_WORDS, Columns
 
 SOME = 1000  # rows in which texts are looked for before the others are read
 

@@ -19,6 +19,7 @@ from .._util.process import require_unforked
 from .._util.resources import LONG, estimate, require_memory
 from .._util.timing import Clock
 from ..backends.local import Backend, Source, by_client
+from ..data.dataset import opened
 from ..data.scales import domain_of
 from ..errors import EscapedError, MinimiserError, ModelError, SettingError
 from ..inference import sampling
@@ -86,6 +87,8 @@ def fit(
     weights: Any = None,
     weighting: str = "auto",
     missing: str = "refuse",
+    missing_codes: Any = None,
+    decimal: str | None = None,
     cluster: str | None = None,
     options: Mapping[str, Any] | None = None,
     client: Any = None,
@@ -102,9 +105,9 @@ def fit(
     model : AbstractModel or str
         For example ``dfd.models.ConwayMaxwellPoisson()``, a `Model` of your own, or a short name such as ``"cmp"``.
     data
-        Anything `Dataset.of` reads; ``columns``, ``weights`` and ``missing`` are passed to it. Rows with missing values
-        are refused, or left out with ``missing="drop"``, or kept with ``missing="impute"``: what they may be is weighed
-        by how likely the model finds it (fractional imputation), which is right where values are missing at random.
+        Anything `Dataset.of` reads; ``columns``, ``weights``, ``missing``, ``missing_codes`` and ``decimal`` are its.
+        ``missing="impute"`` keeps rows with missing values: what they may be is weighed by how likely the model finds
+        it (fractional imputation), which is right where values are missing at random.
     formula : str, optional
         A regression: ``"visits ~ age + C(clinic) + offset(log(days))"`` for the mean of counts, the probability of a
         binary column, or the first parameter of another model; ``"~ group"`` for the intercepts of a network, whose
@@ -178,9 +181,9 @@ def fit(
     plan = Plan.of(loss, calibration, beta, on_failure, sampler, draws, warmup, chains, bootstrap, resampling, seed)
     clock, shown, backend = Clock(), _progress(progress), by_client(client)
     with clock.stage("read"):
-        reading = {
-            "columns": columns, "weights": weights, "weighting": weighting, "missing": missing, "cluster": cluster
-        }  # fmt: skip
+        data = opened(data, missing_codes, decimal)
+        reading = {"columns": columns, "weights": weights, "weighting": weighting, "missing": missing}
+        reading["cluster"] = cluster
         formulas = dict(getattr(model, "formulas", None) or {}) | formulas
         if formula is None and not formulas:
             source, made = _read(backend, model, data, options, prior, reading, plan, shown)

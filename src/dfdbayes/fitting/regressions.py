@@ -13,9 +13,11 @@ import pandas as pd
 from .. import models
 from ..backends.local import Backend, Source
 from ..data import scales
+from ..data.covariates import notes_of, require_plain
 from ..data.dataset import Dataset
 from ..data.formulas import Design, Observed, counted, frame_of, parse, require_full_rank, variables
 from ..data.interpreting import listed
+from ..data.reading import Table, table_of
 from ..errors import DataError, SettingError
 from ..models.base import AbstractModel
 from ..models.families import AbstractFamily, BinaryFamily, CountFamily
@@ -35,6 +37,7 @@ def read_regression(
     frame = frame_of(data)
     covariates = tuple(dict.fromkeys(name for text in rights for name in variables(text, frame)))
     columns = _responses(frame, response, covariates, reading)
+    require_plain(frame, (*columns, *covariates), rights)
     kept, dropped, weights = _rows(frame, columns, covariates, reading, rights)
     base = _base(model, columns, options, kept, reading | {"weights": weights})
     family = family_of(base, options or {}, HURDLE in asked)
@@ -42,7 +45,8 @@ def read_regression(
     designs, given = matrices(family, asked, kept)
     table = pd.concat([kept[list(_beside(columns, reading))].reset_index(drop=True), pd.DataFrame(given)], axis=1)
     settings = reading | {"columns": list(columns), "weights": weights, "given": list(given)}
-    source = backend.read(table, family.domain, advance=advance, **settings)
+    said: Any = [] if isinstance(data, Table) and data.codes.given else None  # codes are out of the frame by now
+    source = backend.read(table_of(table, codes=said), family.domain, advance=advance, **settings)
     found = source.data
     first = 0
     for design in designs:
@@ -53,7 +57,10 @@ def read_regression(
     names = tuple(
         f"{d.parameter}:{label}" for d in designs for label in (*d.labels, *(["offset"] if d.offsets else []))
     )
-    found = replace(found, given_columns=names, dropped=found.dropped + dropped, source=_name(data, found.source))
+    found = replace(
+        found, given_columns=names, dropped=found.dropped + dropped, source=_name(data, found.source),
+        notes=notes_of(data, frame, covariates) + found.notes,
+    )  # fmt: skip
     made = regression(base, family, designs, found, Observed(kept, weights))
     return replace(source, data=found), made  # type: ignore[type-var]
 
@@ -167,4 +174,4 @@ def _rows(
 
 
 def _name(data: Any, default: str) -> str:
-    return str(data) if isinstance(data, str) else default
+    return data.name if isinstance(data, Table) else str(data) if isinstance(data, str) else default

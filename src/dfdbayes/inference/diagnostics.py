@@ -9,7 +9,7 @@ import pandas as pd
 
 from .._util.tables import Table
 from ..data.dataset import Dataset
-from ..data.describe import far_values
+from ..data.glance import far_values
 from ..errors import (
     BoundaryWarning,
     CalibrationWarning,

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._util.process import require_unforked
-from ..data.describe import far_values
+from ..data.glance import far_values
 from ..errors import MinimiserError
 from ..losses import RATIO
 from ..models.parameters import Named, Space

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..data import describe as glance
+from ..data import glance
 from ..data.dataset import Dataset
 from ..errors import SettingError
 from ..results.checks import Checks

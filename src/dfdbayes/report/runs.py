@@ -106,10 +106,11 @@ def again(earlier: Fit, settings: Mapping[str, Any]) -> dict[str, Any]:
 
     So are the codes of labelled levels, and a network needs the levels that were declared.
     """
+    done = {"missing_codes": None, "decimal": None}
     if isinstance(earlier.model, Regression):
-        return {"data": earlier.model.observed.frame, "weights": earlier.model.observed.weights}
+        return {"data": earlier.model.observed.frame, "weights": earlier.model.observed.weights} | done
     whole = earlier.data if earlier.incomplete is None else earlier.incomplete
-    found = {"data": whole, "columns": None, "weights": None}
+    found = {"data": whole, "columns": None, "weights": None} | done
     if earlier.settings["model"] != "network":
         return found
     kept = earlier.settings["options"]

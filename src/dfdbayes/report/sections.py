@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from .. import plots
-from ..data import describe as glance
+from ..data import glance
 from ..models.regression import Regression
 from ..plots.observed import grid_of
 from ..results import groups as group_differences

@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from ..data import describe as glance
+from ..data import glance
 from ..errors import ModelError
 from ..models.base import AbstractModel
 from ..models.network import Pairwise

@@ -1,0 +1,55 @@
+"""Covariates as a file has them: a column of numbers with some texts in it is no factor."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .interpreting import tell_unclear
+from .missing import note, suspected
+from .numerals import doubtful, is_number
+from .problems import Problems
+from .reading import FROM_FILE, Table
+
+MOSTLY = 0.5  # share of rows from which a column of numbers and texts is one of numbers
+
+
+def require_plain(frame: pd.DataFrame, columns: Sequence[str], rights: Sequence[str]) -> None:
+    """Refuse columns of a file that would become factors with a level for each number, all of them at once.
+
+    A column that a formula calls ``C(name)`` is a factor whatever it holds.
+    """
+    problems = Problems(str(frame.attrs.get("name", "the data")))
+    there = [name for name in columns if name in frame.columns]
+    for name in there if frame.attrs.get(FROM_FILE) else ():
+        column = frame[name].to_numpy()
+        texts = np.array([isinstance(value, str) for value in column], bool)
+        if not texts.any() or any(re.search(rf"C\(\s*`?{re.escape(name)}`?\s*[,)]", right) for right in rights):
+            continue
+        numbers = np.array([isinstance(value, str) and is_number(value) for value in column], bool)
+        unclear = np.array([isinstance(value, str) and doubtful(value) for value in column], bool)
+        if numbers.sum() < MOSTLY * texts.sum():
+            continue
+        tell_unclear(column[unclear], name, np.flatnonzero(unclear), problems)
+        others = np.flatnonzero(texts & ~numbers)
+        if len(others):
+            said = str(column[others[0]])
+            problems.add(
+                f"row {{row}}, column '{name}' is the text '{said}', and most of its values are numbers",
+                f"Correct it; say missing_codes=[{said!r}] (--missing-codes) if it stands for a missing value; or "
+                f"write C({name}) in the formula if the values are names of groups.",
+                others,
+            )
+    problems.refuse()
+
+
+def notes_of(source: Any, frame: pd.DataFrame, covariates: Sequence[str]) -> tuple[str, ...]:
+    """What a user should know of how covariates were read."""
+    told = tuple(frame.attrs.get("notes", ()))
+    if isinstance(source, Table) and source.codes.given:
+        return told
+    return told + note(suspected(frame[list(covariates)]))

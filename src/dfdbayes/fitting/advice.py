@@ -1,0 +1,289 @@
+"""Which call fits a table: from what its columns are to a line of Python and a command."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ..data.profile import ID_LIKE, Profile
+
+MOST = 8  # covariates that are written into a formula
+LACKING = 0.7  # share of rows that a formula must leave
+FEW_VALUES = 50  # of a table of frequencies that begins at one, and not at zero
+LARGE = 200  # a mean beyond which whole numbers are hardly counts of something
+_NO_RESPONSES = {"year", "month", "day", "week", "hour", "minute", "time", "age", "stratum", "strata", "round", "wave",
+                 "period", "school", "educ", "education", "grade", "rank", "block", "plot", "row", "col"}  # fmt: skip
+_ENDS = (
+    {"from", "to"}, {"source", "target"}, {"sender", "receiver"}, {"ego", "alter"}, {"node1", "node2"},
+    {"head", "tail"}, {"i", "j"},
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A call to make: why, in Python, and on the command line (empty where there is none)."""
+
+    why: str
+    python: str
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class About:
+    """What is known of a table: its columns, its rows, its file if it is one."""
+
+    columns: tuple[Profile, ...]
+    frame: pd.DataFrame
+    path: str | None
+    named: bool
+    weighted: bool
+
+    @property
+    def cluster(self) -> str | None:
+        """The one column that says which rows belong together."""
+        found = [own.name for own in self.columns if own.kind == "group" and not own.missing]
+        return found[0] if len(found) == 1 and not self.weighted else None
+
+    def of(self, *kinds: str) -> list[Profile]:
+        """The columns of some kinds, each of which tells something that no other does."""
+        return [own for own in self.columns if own.kind in kinds and own.same_as is None]
+
+
+def suggestions_for(table: About) -> tuple[Suggestion, ...]:
+    """The calls to make, the best first; a sentence alone where no model takes such a table."""
+    edges = _edge_list(table)
+    if edges is not None:
+        return (edges,)
+    counted = _frequencies(table)
+    if counted is not None:
+        return (counted,)
+    discrete, given = table.of("binary", "ordinal", "count"), table.of("whole", "continuous", "text")
+    if len(discrete) == 1 and not given:
+        return (_alone(table, discrete[0]),)
+    responses = [own for own in _responses(discrete, table.of("whole")) if _term(own)]
+    network = [_network(table, discrete)] if len(discrete) >= 3 else []
+    answers = not any(own.kind == "count" for own in discrete) and len(given) <= 1 + (len(discrete) > 8)
+    if network and (not given or answers) and table.cluster is None:
+        return (*network, *_differing(table, discrete, given))
+    if responses:
+        return (_regression(table, responses[0], [*discrete, *given], responses[1:]), *network)
+    if len(discrete) > 1:
+        return (_network(table, discrete),)
+    scales = [own for own in discrete if not _is_time(own.name)]
+    return (_scale(table, scales[0], given),) if scales else (_nothing(table),)
+
+
+def _responses(discrete: Sequence[Profile], whole: Sequence[Profile]) -> list[Profile]:
+    """The columns that a model may explain, the likeliest first: counts with zeros, other counts, yes or no."""
+    counts = [own for own in discrete if own.kind == "count"]
+    counts = sorted(counts, key=lambda own: (own.low > 0, own.mean > LARGE))
+    found = [own for own in (*counts, *(own for own in discrete if own.zero_one)) if not _is_time(own.name)]
+    return found or [own for own in whole if own.low >= 0 and own.mean < LARGE and not _is_time(own.name)]
+
+
+def _is_time(name: str) -> bool:
+    """Whether a name says when or where an observation was made."""
+    return re.split(r"[._ ]", name.lower())[-1] in _NO_RESPONSES
+
+
+def _alone(table: About, own: Profile) -> Suggestion:
+    if own.kind == "count":
+        return _call(table, f"'{own.name}' are counts: how large, and how much do they vary?", "cmp", [own])
+    if own.zero_one:
+        return _call(table, f"'{own.name}' is yes or no: how likely is 1?", "bernoulli", [own])
+    return _scale(table, own, ())
+
+
+def _scale(table: About, own: Profile, given: Sequence[Profile]) -> Suggestion:
+    """One scale, or two values that are not 0 and 1: no model is of one of these alone."""
+    if own.kind == "binary":
+        low, high = f"{own.low:g}", f"{own.high:g}"
+        return Suggestion(
+            f"'{own.name}' has the values {low} and {high}, and 'bernoulli' needs 0 and 1. Recode it, for example "
+            f"frame[{own.name!r}] = (frame[{own.name!r}] == {high}).astype(int), and describe the frame again.",
+            "",
+        )
+    why = f"'{own.name}' is a short scale, and the models of scales are of several of them (network)."
+    if own.low > 1:
+        return Suggestion(why, "")
+    found = _regression(table, own, given, ()) if given else _call(table, "", "cmp", [own])
+    return Suggestion(f"{why} If its values are counts:", found.python, found.command)
+
+
+def _network(table: About, discrete: Sequence[Profile]) -> Suggestion:
+    words = {"binary": "yes/no", "ordinal": "scale", "count": "count"}
+    tally = {kind: sum(own.kind == kind for own in discrete) for kind in words}
+    shown = ", ".join(f"{number} {words[kind]}" for kind, number in tally.items() if number)
+    why = f"{len(discrete)} discrete columns ({shown}): which go together, given all others?"
+    return _call(table, why, "network", discrete, missing="impute")
+
+
+def _differing(table: About, discrete: Sequence[Profile], given: Sequence[Profile]) -> list[Suggestion]:
+    """A network of yes/no columns that depends on covariates."""
+    usable = [own for own in given if _term(own)]
+    if not usable or not all(own.zero_one for own in discrete):
+        return []
+    formula = f"~ {' + '.join(_term(own) for own in usable)}"
+    why = f"The same with intercepts that depend on {_listed([own.name for own in usable])}:"
+    lacking = "drop" if any(own.missing for own in (*discrete, *usable)) else None
+    names = [own.name for own in discrete]
+    return [
+        _call(table, why, "ising-network", discrete, formula=formula, missing=lacking, beside=usable, columns=names)
+    ]
+
+
+def _regression(table: About, response: Profile, others: Sequence[Profile], rivals: Sequence[Profile]) -> Suggestion:
+    model = "bernoulli" if response.kind == "binary" else "cmp"
+    usable = [own for own in others if own.name != response.name and _term(own)]
+    kept = _together(table.frame, response, usable)
+    what = {"count": "holds counts", "binary": "is yes or no", "ordinal": "may hold counts", "whole": "may hold counts"}
+    why = f"'{response.name}' {what[response.kind]}, and may depend on other columns"
+    if len(usable) > len(kept):
+        why += f" (the formula names {len(kept)} of them: choose your own)"
+    names = [own.name for own in rivals if own.kind == response.kind]
+    why += f"; if you ask about {_listed(names, 'or')}, put it on the left" if names else ""
+    why += '. With so many zeros, zeros="~ 1" (a hurdle) may fit better' if response.many_zeros else ""
+    formula = f"{_name(response.name)} ~ {' + '.join(_term(own) for own in kept) or '1'}"
+    lacking = "drop" if any(own.missing for own in (response, *kept)) else None
+    return _call(table, f"{why}:", model, [response], formula=formula, missing=lacking, beside=kept)
+
+
+def _together(frame: pd.DataFrame, response: Profile, usable: Sequence[Profile]) -> list[Profile]:
+    """Covariates for one formula: not too many, with values in most of the same rows, none a sum of the others."""
+    complete = frame[response.name].notna().to_numpy()
+    least = LACKING * complete.sum()
+    kept: list[Profile] = []
+    numbers = np.ones((len(frame), 1))
+    for own in usable:
+        column = frame[own.name]
+        both = complete & column.notna().to_numpy()
+        if len(kept) == MOST or both.sum() < least:
+            continue
+        if own.kind != "text":
+            values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float)
+            known = values[np.isfinite(values)]
+            scaled = (values - known.mean()) / known.std() if len(known) and known.std() > 0 else np.arange(len(values))
+            wider = np.column_stack([numbers, np.nan_to_num(scaled)])
+            if np.linalg.matrix_rank(wider[both], tol=1e-6 * len(frame)) < wider.shape[1]:
+                continue
+            numbers = wider
+        kept, complete = [*kept, own], both
+    return kept
+
+
+def _nothing(table: About) -> Suggestion:
+    texts = [own for own in table.of("text") if own.distinct == 2]
+    if texts:
+        own, level = texts[0], min(texts[0].levels, key=lambda pair: pair[1])[0]
+        many = f" (as are {_listed([other.name for other in texts[1:]])})" if len(texts) > 1 else ""
+        return Suggestion(
+            f"'{own.name}' is a text of two values{many}, and the models take 0 and 1. Recode what is to be modelled, "
+            f"such as frame[{own.name!r}] = (frame[{own.name!r}] == {level!r}).astype(int), and describe the frame.",
+            "",
+        )
+    shown = _listed([own.name for own in table.of("continuous", "whole", "text")][:4])
+    given = f" ({shown} can explain other columns)" if shown else ""
+    return Suggestion(
+        f"No column holds discrete data to model{given}. The models are of counts, yes/no values and short scales.", ""
+    )
+
+
+def _frequencies(table: About) -> Suggestion | None:
+    """A table of values and how often each occurs."""
+    if len(table.columns) != 2 or table.weighted or not table.named:
+        return None
+    for value, often in (table.columns, table.columns[::-1]):
+        if value.kind == "id" or (value.distinct == len(table.frame) and value.kind in ("ordinal", "count", "binary")):
+            values = pd.to_numeric(table.frame[value.name], errors="coerce").to_numpy(dtype=float)
+            rising = len(values) > 1 and np.isfinite(values).all() and (np.diff(values) > 0).all()
+            whole = often.kind in ("count", "whole", "ordinal", "binary") and often.low >= 0
+            begins = rising and (values[0] == 0 or (values[0] == 1 and often.mean > 5 and len(values) < FEW_VALUES))
+            if begins and whole and (values == np.round(values)).all() and not ID_LIKE.search(value.name):
+                why = f"'{value.name}' has each value once, and '{often.name}' may say how often it occurs:"
+                return _call(table, why, "cmp", [value], weights=often.name)
+    return None
+
+
+def _edge_list(table: About) -> Suggestion | None:
+    names = [own.name.lower() for own in table.columns[:2]]
+    if len(table.columns) in (2, 3) and set(names) in _ENDS:
+        first, second = (own.name for own in table.columns[:2])
+        return Suggestion(
+            f"'{first}' and '{second}' look like the two ends of the edges of one graph (an edge list). The models "
+            "here are of many rows with the same columns, not of a single graph.",
+            "",
+        )
+    return None
+
+
+def _name(name: str) -> str:
+    """A column's name as a formula takes it."""
+    return name if name.isidentifier() or re.fullmatch(r"[A-Za-z_][\w.]*", name) else f"`{name}`"
+
+
+def _term(own: Profile) -> str:
+    """A column as a term of a formula; nothing where its name cannot stand in one."""
+    if any(c in own.name for c in "`\n\r\\\"'~") or not own.name.strip():
+        return ""
+    return _name(own.name)
+
+
+def _listed(names: Sequence[str], word: str = "and") -> str:
+    quoted = [f"'{name}'" for name in names]
+    if len(quoted) > 4:
+        quoted = [*quoted[:3], "others"]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} {word} {quoted[-1]}" if quoted else ""
+
+
+def _quoted(text: str) -> str:
+    """A text as Python code, in double quotes where that needs nothing escaped."""
+    return f'"{text}"' if text.isprintable() and '"' not in text and "\\" not in text else repr(text)
+
+
+def _call(
+    table: About, why: str, model: str, used: Sequence[Profile], *, formula: str | None = None,
+    missing: str | None = None, weights: str | None = None, beside: Sequence[Profile] = (),
+    columns: Sequence[str] | None = None,
+) -> Suggestion:  # fmt: skip
+    """A call of `fit`, in Python and on the command line."""
+    names = [own.name for own in used]
+    if missing is None and any(own.missing for own in used):
+        missing = "drop"
+    elif missing == "impute" and not any(own.missing or own.codes for own in used):
+        missing = None
+    codes = sorted({code for own in (*used, *beside) for code in own.codes})
+    everything = {own.name for own in table.columns} == {*names, *([weights] if weights else [])}
+    if formula is None and not everything:
+        columns = names
+    shown = ", ".join(f"{code:g}" for code in codes)
+    missing = (missing or "drop") if codes else missing
+    python = [_quoted(model), "data" if table.path is None else _quoted(table.path)]
+    words = ["dfdbayes", "fit", shlex.quote(table.path or ""), "--model", model]
+    if formula is not None:
+        python.append(f"formula={_quoted(formula)}")
+        words += ["--formula", shlex.quote(formula)]
+    if columns is not None:
+        python.append(f"columns=[{', '.join(map(_quoted, columns))}]")
+        words += ["--columns", shlex.quote(",".join(columns))]
+    if weights is not None:
+        python.append(f"weights={_quoted(weights)}")
+        words += ["--weights", shlex.quote(weights)]
+    if codes:
+        python.append(f"missing_codes=[{shown}]")
+        words.append(f"--missing-codes={shown.replace(' ', '')}")
+        why = f"{why} (if {shown} stands for a missing value)"
+    if table.cluster is not None:
+        python.append(f"cluster={_quoted(table.cluster)}")
+        words += ["--cluster", shlex.quote(table.cluster)]
+        ended = why if why.endswith("?") else f"{why.rstrip(':')}."
+        why = f"{ended} Rows with the same '{table.cluster}' belong together:"
+    if missing is not None:
+        python.append(f"missing={_quoted(missing)}")
+        words += ["--missing", missing]
+    sayable = table.path is not None and not any("," in name for name in columns or ())
+    return Suggestion(why, f"dfd.fit({', '.join(python)})", " ".join(words) if sayable else "")

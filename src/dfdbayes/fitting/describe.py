@@ -1,0 +1,235 @@
+"""`describe`: what a table holds, what is wrong with it, and which call fits it."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..data.dataset import Dataset, opened
+from ..data.missing import note
+from ..data.problems import Problems
+from ..data.profile import Profile, profiles
+from ..data.reading import CHUNK, table_of
+from ..data.text import Ragged
+from .advice import About, Suggestion, suggestions_for
+
+KINDS = {
+    "binary": "two values",
+    "ordinal": "short scale",
+    "count": "counts",
+    "whole": "whole numbers",
+    "continuous": "continuous",
+    "text": "texts",
+    "id": "id",
+    "group": "id that repeats",
+    "date": "dates or times",
+    "constant": "constant",
+    "empty": "empty",
+    "mixed": "unclear numbers",
+}
+USES = {
+    "binary": "bernoulli, network, or a covariate",
+    "ordinal": "network, or a covariate",
+    "count": "cmp or poisson, network, or a covariate",
+    "whole": "a covariate",
+    "continuous": "a covariate",
+    "text": "a covariate (factor)",
+    "id": "leave out",
+    "group": "cluster, or leave out",
+    "date": "leave out, or recode",
+    "constant": "leave out",
+    "empty": "leave out",
+    "mixed": "say decimal=",
+}
+
+
+@dataclass(frozen=True)
+class Description:
+    """What `describe` found.
+
+    Attributes
+    ----------
+    source : str
+        Where the data came from.
+    written : str
+        How a text file is written: separator, decimal mark, encoding.
+    n : int
+        Observations.
+    columns : tuple of Profile
+        What each column is.
+    problems : tuple of str
+        What is wrong, all of it, each with row and column and what to do.
+    suggestions : tuple of Suggestion
+        Calls to make, the first one first: ``why``, ``python`` and ``command``.
+    notes : tuple of str
+        What to know about how the data were read.
+    """
+
+    source: str
+    written: str
+    n: int
+    columns: tuple[Profile, ...]
+    problems: tuple[str, ...]
+    suggestions: tuple[Suggestion, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row for each column: its kind, its values, how many are missing, what it is for, what to look at."""
+        rows = [
+            {
+                "column": own.name,
+                "kind": KINDS[own.kind],
+                "values": own.values,
+                "missing": own.missing / max(own.n + own.missing, 1),
+                "for": USES[own.kind] if own.kind != "binary" or own.zero_one else USES["ordinal"],
+                "look at": "; ".join(own.notes),
+            }
+            for own in self.columns
+        ]
+        return pd.DataFrame(rows, columns=["column", "kind", "values", "missing", "for", "look at"]).set_index("column")
+
+    @property
+    def shown(self) -> pd.DataFrame:
+        """The table as people read it: without columns that say nothing."""
+        found = self.table.reset_index()
+        found["missing"] = found["missing"].map(share)
+        return found.loc[:, (found != "").any()] if len(found) else found
+
+    @property
+    def title(self) -> str:
+        """The first line."""
+        columns = f"{len(self.columns)} column{'s' * (len(self.columns) != 1)}"
+        written = f" ({self.written})" if self.written else ""
+        return f"{self.source}: {self.n} row{'s' * (self.n != 1)}, {columns}{written}"
+
+    def __str__(self) -> str:
+        lines = [self.title, "", *_aligned(self.shown)]
+        if self.problems or self.notes:
+            lines += ["", "What to look at:", *(f"- {text}" for text in (*self.problems, *self.notes))]
+        if self.suggestions:
+            lines += ["", "What to call:"]
+        for one in self.suggestions:
+            lines += [f"- {one.why}", *(f"    {line}" for line in one.python.splitlines())]
+            lines += [f"    $ {one.command}"] if one.command else []
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        parts = [f"<p>{html.escape(self.title)}</p>", self.shown.to_html(index=False)]
+        if self.problems or self.notes:
+            items = "".join(f"<li>{html.escape(text)}</li>" for text in (*self.problems, *self.notes))
+            parts.append(f"<p>What to look at:</p><ul>{items}</ul>")
+        for one in self.suggestions:
+            code = "\n".join([one.python, *([f"$ {one.command}"] if one.command else [])])
+            parts.append(f"<p>{html.escape(one.why)}</p><pre>{html.escape(code)}</pre>")
+        return "".join(parts)
+
+    def plain(self) -> dict[str, Any]:
+        """The same in values that JSON can hold."""
+        table = self.table.reset_index().to_dict("records")
+        return {
+            "source": self.source, "written": self.written, "rows": self.n,
+            "columns": [row | {"kind": own.kind} for row, own in zip(table, self.columns, strict=True)],
+            "problems": list(self.problems), "notes": list(self.notes),
+            "suggestions": [asdict(one) for one in self.suggestions],
+        }  # fmt: skip
+
+
+def _aligned(table: pd.DataFrame) -> list[str]:
+    """The lines of a table of texts, each column as wide as it needs."""
+    cells = [list(map(str, table.columns)), *([str(cell) for cell in row] for row in table.to_numpy())]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]]
+
+
+def share(value: float) -> str:
+    """A share as people read it."""
+    return "" if value == 0 else "<1 %" if value < 0.01 else f"{value:.0%}".replace("%", " %")
+
+
+def describe(data: Any, *, missing_codes: Any = None, decimal: str | None = None) -> Description:
+    """What each column of a table is, what is wrong with it, and the call to make.
+
+    Parameters
+    ----------
+    data
+        Anything `Dataset.of` reads. Of more than a million rows the first million is looked at.
+    missing_codes, decimal
+        As for `Dataset.of`.
+
+    Returns
+    -------
+    Description
+        With a table of the columns, ``problems``, and ``suggestions``.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd
+    >>> found = dfd.describe({"visits": [0, 1, 5, 2, 0, 12, 3, 0, 1, 2, 4, 1], "clinic": list("ABABABABABAB")})
+    >>> found.table["kind"].tolist()
+    ['counts', 'texts']
+    >>> found.suggestions[0].python
+    'dfd.fit("cmp", data, formula="visits ~ clinic")'
+    """
+    if isinstance(opened(data, missing_codes, decimal), Dataset):
+        rows = {name: data.rows[:, j] for j, name in enumerate(data.columns)}
+        table = replace(table_of(rows), name=data.source, frequencies=data.counts, named=data.named, notes=data.notes)
+    else:
+        table = table_of(data, decimal, missing_codes)
+    ragged, notes = Ragged(), table.notes
+    frame, weights = table.frame(CHUNK, ragged), table.frequencies
+    if len(frame) == CHUNK:
+        notes += (f"only the first {CHUNK} rows were looked at",)
+    if len(table.columns) > len(table.nameless):
+        frame = frame.drop(columns=list(table.nameless))
+    problems = Problems(table.name)
+    ragged.tell(problems, len(table.columns))
+    found = profiles(frame, weights, table.labels, problems)
+    told = [str(problem) for problem in problems.found]
+    if missing_codes is None:
+        told += note({own.name: own.codes for own in found})
+    told += _of_columns(found)
+    n = int(len(frame) if weights is None else round(float(np.sum(weights))))
+    path = str(data) if isinstance(data, (str, Path)) else None
+    about = About(found, frame, path, table.named, weights is not None)
+    return Description(table.name, table.written, n, found, tuple(told), suggestions_for(about), notes)
+
+
+def _of_columns(found: tuple[Profile, ...]) -> list[str]:
+    """What is wrong with whole columns."""
+    told = []
+    for kind, one, many in (
+        ("empty", "has no value", "have no value"),
+        ("constant", "has the same value in every row", "have the same value in every row"),
+        ("date", "holds dates or times", "hold dates or times"),
+    ):
+        names = [f"'{own.name}'" for own in found if own.kind == kind]
+        if names:
+            shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+            several = len(names) > 1
+            told.append(
+                f"column{'s' * several} {shown} {many if several else one}: leave {'them' if several else 'it'} out"
+                f"{', or recode' if kind == 'date' else ''}."
+            )
+    twins = [f"'{own.name}' tells the same as '{own.same_as}'" for own in found if own.same_as]
+    if twins:
+        told.append(f"{'; '.join(twins[:6])}{'; ...' if len(twins) > 6 else ''}. Use one of each.")
+    lacking = [own for own in found if own.missing > 0 and own.kind != "empty"]
+    if lacking:
+        worst = max(lacking, key=lambda own: own.missing)
+        told.append(
+            f"values are missing in {len(lacking)} column{'s' * (len(lacking) > 1)} (most in '{worst.name}': "
+            f"{share(worst.missing / (worst.n + worst.missing))}). missing='drop' leaves such rows out, which is right "
+            "where values are missing completely at random; missing='impute' weighs what entries of the modelled "
+            "columns may be."
+        )
+    return told

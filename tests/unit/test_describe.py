@@ -1,0 +1,200 @@
+"""What a table is, what is wrong with it, and a call that works."""
+
+import ast
+import json
+import shlex
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dfdbayes as dfd
+
+RNG = np.random.default_rng(4)
+N = 120
+CLINICS = pd.DataFrame(
+    {
+        "id": np.arange(1, N + 1),
+        "visits": RNG.poisson(2.0, N),
+        "age": RNG.normal(40, 12, N).round(2),
+        "sex": RNG.choice(["f", "m"], N),
+        "smoker": RNG.integers(0, 2, N),
+        "mood": RNG.integers(1, 8, N),
+        "year": 2024,
+        "when": pd.date_range("2024-01-01", periods=N).astype(str),
+        "years": np.nan,
+    }
+)
+CLINICS["gender"] = CLINICS["sex"].map({"f": 1, "m": 2})
+
+
+def kinds(found):
+    return {own.name: own.kind for own in found.columns}
+
+
+def test_the_kind_of_each_column():
+    found = dfd.describe(CLINICS)
+    assert kinds(found) == {
+        "id": "id", "visits": "count", "age": "continuous", "sex": "text", "smoker": "binary", "mood": "ordinal",
+        "year": "constant", "when": "date", "years": "empty", "gender": "binary",
+    }  # fmt: skip
+    assert found.n == N and found.table.loc["years", "missing"] == 1
+    assert "tells the same as 'sex' in other words" in found.table.loc["gender", "look at"]
+    text = " ".join(found.problems)
+    for said in ("'year' has the same value", "'years' has no value", "'when' holds dates", "'gender' tells the same"):
+        assert said in text, said
+    with pytest.raises(AttributeError):
+        found.n = 3
+
+
+@pytest.mark.parametrize(
+    ("columns", "python"),
+    [
+        (["visits"], 'dfd.fit("cmp", data)'),
+        (["smoker"], 'dfd.fit("bernoulli", data)'),
+        (["id", "visits"], 'dfd.fit("cmp", data, columns=["visits"])'),
+        (["id", "visits", "age", "sex"], 'dfd.fit("cmp", data, formula="visits ~ age + sex")'),
+        (["smoker", "age"], 'dfd.fit("bernoulli", data, formula="smoker ~ age")'),
+        (["visits", "smoker", "mood"], 'dfd.fit("network", data)'),
+        (["id", "visits", "smoker", "mood"], 'dfd.fit("network", data, columns=["visits", "smoker", "mood"])'),
+    ],
+)
+def test_the_call_to_make(columns, python):
+    assert dfd.describe(CLINICS[columns]).suggestions[0].python == python
+
+
+def test_other_tables():
+    counts = pd.Series(RNG.poisson(3, 500)).value_counts().sort_index()
+    table = pd.DataFrame({"sales": counts.index, "stores": counts.to_numpy()})
+    assert dfd.describe(table).suggestions[0].python == 'dfd.fit("cmp", data, weights="stores")'
+    edges = dfd.describe({"from": [1, 1, 2, 3], "to": [2, 3, 3, 4]}).suggestions[0]
+    assert "edge list" in edges.why and not edges.python
+    assert "No column holds discrete data" in dfd.describe({"x": RNG.normal(size=30)}).suggestions[0].why
+    assert "text of two values" in dfd.describe({"x": ["a", "b"] * 20, "y": RNG.normal(size=40)}).suggestions[0].why
+    assert "'bernoulli' needs 0 and 1" in dfd.describe({"x": [1, 2] * 20}).suggestions[0].why
+    repeated = {"subject": np.repeat(np.arange(30), 4), "y": RNG.integers(0, 2, 120), "x": RNG.normal(size=120)}
+    assert dfd.describe(repeated).suggestions[0].python.endswith('formula="y ~ x", cluster="subject")')
+    assert kinds(dfd.describe(dfd.datasets.sales())) == {"sales": "count"}
+    assert dfd.describe(dfd.datasets.sales()).n == 3168
+
+
+def test_missing_entries_of_discrete_columns_are_imputed():
+    frame = CLINICS[["visits", "smoker", "mood"]].astype(float)
+    frame.loc[[3, 7], "mood"] = np.nan
+    assert dfd.describe(frame).suggestions[0].python == 'dfd.fit("network", data, missing="impute")'
+    frame["age"] = CLINICS["age"]
+    frame["place"] = RNG.choice(["a", "b", "c"], N)
+    assert dfd.describe(frame).suggestions[0].python.endswith('missing="drop")')
+
+
+def test_suspected_codes_are_in_the_call_and_not_in_the_kind():
+    frame = CLINICS[["visits"]].copy()
+    frame.loc[[3, 7], "visits"] = -9
+    found = dfd.describe(frame)
+    assert found.columns[0].kind == "count" and found.columns[0].codes == (-9.0,)
+    assert any("missing_codes=[-9]" in text for text in found.problems)
+    assert found.suggestions[0].python == 'dfd.fit("cmp", data, missing_codes=[-9], missing="drop")'
+    assert not dfd.describe(frame, missing_codes=[-9]).problems[0].startswith("'visits' holds")
+
+
+@pytest.mark.parametrize(
+    "columns", [["visits"], ["visits", "age", "sex"], ["smoker", "age"], ["visits", "smoker", "mood"]]
+)
+def test_the_suggested_calls_work(columns, tmp_path, monkeypatch, call):
+    """In Python and on the command line, from a file."""
+    CLINICS[columns].to_csv(tmp_path / "my data.csv", index=False, sep=";", decimal=",")
+    monkeypatch.chdir(tmp_path)
+    one = dfd.describe("my data.csv").suggestions[0]
+    quick = {"sampler": "laplace", "draws": 50, "progress": False}
+
+    class Quick:
+        @staticmethod
+        def fit(*args, **kwargs):
+            return dfd.fit(*args, **kwargs, **quick)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert eval(one.python, {"dfd": Quick}).data.n == N
+        words = shlex.split(one.command)
+        assert words[0] == "dfdbayes"
+        assert call(*words[1:], "--sampler", "laplace", "--draws", "50")[0] == 0
+
+
+def test_all_that_is_wrong_is_told_with_row_and_column(tmp_path):
+    lines = ["a;b;c", *(f"{i % 5};{i},5;{i % 2}" for i in range(30)), "x;1,5;0", "1;2,5", "2;y;1", "3;1,5;999"]
+    (tmp_path / "x.csv").write_text("\n".join(lines))
+    text = "\n".join(dfd.describe(tmp_path / "x.csv").problems)
+    for said in (
+        "row 31, column 'a' is the text 'x'",
+        "row 32 has fewer cells (2)",
+        "row 33, column 'b' is the text 'y'",
+        "'c' holds 999",
+    ):
+        assert said in text, said
+
+
+HOSTILE = [
+    'x"); import os; ("',
+    "a`b",
+    "__import__('os').system('true')",
+    "new\nline",
+    "[red]x[/red]",
+    "a,b",
+    "$(true)",
+    "<b>",
+]
+
+
+def test_names_of_columns_stay_names(tmp_path, call):
+    """Whatever they are: in code they are texts, in a shell one word, on a page escaped, on a terminal no markup."""
+    frame = pd.DataFrame({name: RNG.integers(0, 2, 40) for name in HOSTILE})
+    frame["n"] = np.r_[RNG.poisson(3, 39), 30]
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    found = dfd.describe(tmp_path / "x.csv")
+    for one in found.suggestions:
+        (called,) = ast.parse(one.python).body
+        assert isinstance(called.value, ast.Call) and ast.unparse(called.value.func) == "dfd.fit"
+        parts = [ast.literal_eval(k.value) for k in called.value.keywords]
+        assert all(isinstance(part, (str, list)) for part in parts)
+        assert not one.command or shlex.split(one.command)[:2] == ["dfdbayes", "fit"]
+    assert "<b>" not in found._repr_html_().replace("&lt;b&gt;", "") and "&lt;b&gt;" in found._repr_html_()
+    code, out, _ = call("describe", tmp_path / "x.csv")
+    assert code == 0 and "[red]x[/red]" in out
+
+
+def test_on_the_command_line(call, tmp_path):
+    CLINICS.to_csv(tmp_path / "x.csv", index=False)
+    code, out, _ = call("describe", tmp_path / "x.csv")
+    assert code == 0
+    for said in (
+        "120 rows, 10 columns",
+        "separated by commas",
+        "short scale",
+        "What to look at:",
+        "What to call:",
+        "$" * 0,
+    ):
+        assert said in out
+    code, out, _ = call("describe", tmp_path / "x.csv", "--json")
+    found = json.loads(out)
+    assert found["rows"] == N and {c["column"]: c["kind"] for c in found["columns"]} == kinds(dfd.describe(CLINICS))
+    assert found["suggestions"][0]["command"].startswith("dfdbayes fit ")
+    assert call("describe", tmp_path / "nowhere.csv")[0] == 2
+
+
+def test_as_text_and_as_a_page():
+    found = dfd.describe(CLINICS)
+    assert str(found) == repr(found) and "What to call:" in str(found)
+    assert "<table" in found._repr_html_() and "dfd.fit(" in found._repr_html_()
+
+
+def test_real_tables(shared_data):
+    """The first suggestion of each is the call that its source was collected for."""
+    wanted = {
+        "adhd.csv": "network", "attendance.csv": "daysabs ~", "bird_parasites.csv": "network", "boredom.csv": "network",
+        "brca_10.csv": "network", "cmp_4.0_0.75_n2000.csv": '"cmp"', "sales_frequencies.csv": 'weights="stores"',
+        "takeoverbids.csv": "numbids ~", "flomarriage_edges.csv": "",
+    }  # fmt: skip
+    for name, said in wanted.items():
+        assert said in dfd.describe(shared_data / name).suggestions[0].python, name
