@@ -65,7 +65,7 @@ def _plain(log_mean: Array, nu: Array) -> tuple[Array, Array]:
     mean, s = _means(log_mean)
     near = jnp.minimum(s, LONGEST - FINEST)
     cell, place, more = _placed(near, nu)
-    coefficients = _polynomials(cell, nu, 0)
+    coefficients = _at_points(cell, nu, 0)[0] @ TO_POWERS.T
     flat = coefficients.reshape(-1)
     value = slope = jnp.zeros_like(place)
     for power in range(ORDER - 1, -1, -1):
@@ -118,24 +118,27 @@ def _means(log_mean: Array) -> tuple[Array, Array]:
 
 
 def _jet(s: Array, nu: Array, order: int) -> list[list[Array]]:
-    """Derivatives of psi up to ``order + 1`` in s and ``order`` in nu."""
-    orders = order + 2
-    # Coefficients of powers of the polynomials whose values are derivatives, each divided by its factorial
-    shifted = np.zeros((ORDER, orders, ORDER))
-    for i in range(orders):
-        for power in range(i, ORDER):
-            shifted[power, i, power - i] = comb(power, i)
-    factorials = np.tile([float(factorial(i)) for i in range(orders)], order + 1)
+    """Derivatives of psi, by their order in s, up to ``order + 1``, and in nu, up to ``order``."""
     cell, place, more = _placed(s, nu)
-    parts = jnp.stack([_polynomials(cell, nu, j) for j in range(order + 1)], axis=-2)
-    parts = parts @ shifted.reshape(ORDER, -1)
+    parts = jnp.stack(_at_points(cell, nu, order), axis=-2) @ _shifted(order + 1)
     parts = parts.reshape(*parts.shape[:-2], -1, ORDER)
     own = parts if nu.ndim else _taken(parts, cell)
     found = own[..., -1]
     for power in range(ORDER - 2, -1, -1):
         found = found * place[..., None] + own[..., power]
-    found = found @ np.diag(factorials)  # a product of matrices, which is not computed anew wherever it is used
-    return [[found[..., orders * j + i] * more**i for j in range(order + 1)] for i in range(orders)]
+    orders = range(order + 2)
+    found = found @ np.diag([float(factorial(i)) for _ in range(order + 1) for i in orders])  # ends a loop over rows
+    return [[found[..., len(orders) * j + i] * more**i for j in range(order + 1)] for i in orders]
+
+
+@cache
+def _shifted(order: int) -> Float[np.ndarray, "points orders*powers"]:
+    """From values at points to coefficients of powers, those of all derivatives, divided by their factorials."""
+    found = np.zeros((ORDER, order + 1, ORDER))
+    for i in range(order + 1):
+        for power in range(i, ORDER):
+            found[power, i, power - i] = comb(power, i)
+    return TO_POWERS.T @ found.reshape(ORDER, -1)
 
 
 def _placed(s: Array, nu: Array) -> tuple[Array, Array, Array]:
@@ -148,31 +151,29 @@ def _placed(s: Array, nu: Array) -> tuple[Array, Array, Array]:
     return cell, (s - centre) * more, more
 
 
-def _polynomials(cell: Array, nu: Array, across: int) -> Float[Array, "*cells powers"]:
-    """Polynomials in s or their derivatives in nu: of all cells where rows share nu, or else of each row's."""
+def _at_points(cell: Array, nu: Array, order: int) -> list[Float[Array, "*cells points"]]:
+    """Psi at points along s, and so many derivatives in nu: of all cells where rows share nu, or of each row's."""
     known = table()
     of_cells = (known.first, known.number, known.scale, known.begin, known.width)
     first, number, scale, begin, width = (
         (_taken(jnp.asarray(part), cell) for part in of_cells) if nu.ndim else of_cells
     )
-
-    def at(nu: Array) -> Array:
-        steps = (jnp.log1p(scale * nu) - begin) / width
-        patch = jnp.clip(jnp.floor(jax.lax.stop_gradient(steps)).astype(jnp.int32), 0, number - 1)
-        place = jnp.clip(2.0 * (steps - patch) - 1.0, -1.0, 1.0)[..., None]
-        own = _taken(jnp.asarray(known.patches), first + patch)
-        found = own[..., -1, :]
-        for power in range(ORDER - 2, -1, -1):
-            found = found * place + own[..., power, :]
+    steps = (jnp.log1p(scale * nu) - begin) / width
+    patch = jnp.clip(jnp.floor(jax.lax.stop_gradient(steps)).astype(jnp.int32), 0, number - 1)
+    place = jnp.clip(2.0 * (steps - patch) - 1.0, -1.0, 1.0)[..., None]
+    own = _taken(jnp.asarray(known.patches), first + patch)
+    found = [own[..., -1, :]] + [jnp.zeros_like(own[..., 0, :])] * order  # derivatives, divided by their factorials
+    for power in range(ORDER - 2, -1, -1):
+        for i in range(order, 0, -1):
+            found[i] = found[i] * place + found[i - 1]
+        found[0] = found[0] * place + own[..., power, :]
+    if order == 0:
         return found
-
-    for _ in range(across):
-        at = _slope(at)
-    return at(nu) @ TO_POWERS.T
-
-
-def _slope(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    return lambda nu: jax.jvp(function, (nu,), (jnp.ones_like(nu),))[1]
+    rate = (2.0 * scale / (width * (1.0 + scale * nu)))[..., None]
+    slope = rate * found[1]
+    if order == 1:
+        return [found[0], slope]
+    return [found[0], slope, 2.0 * rate**2 * found[2] - (scale / (1.0 + scale * nu))[..., None] * slope]
 
 
 def _taken(values: Array, places: Array) -> Array:

@@ -30,7 +30,7 @@ from scipy import special
 ORDER = 12  # points of a patch in each direction
 SPLITS = (2.0, 8.0)  # values of nu between sheets,
 TOP = 20.0  # and the largest one
-LONGEST = 25.0  # the largest s: means up to 7e10
+LONGEST = 20.0  # the largest s: means up to 5e8
 SMOOTH = 5.0  # s from where the first sheet serves all nu
 FINEST = 2.0**-10  # least width of a patch in s
 NEAR = 4.0  # how far out branch points must be: the sum of half-axes of an ellipse about a patch of half-width one
