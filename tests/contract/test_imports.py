@@ -31,7 +31,7 @@ INSIDE = {
     "results": ["evidence", "nodes", "selection", "stein", "goodness_of_fit", "predictive", "regression", "checks",
                 "intervals", "uncalibrated", "summary", "tree", "temporal", "saving", "fit_result", "loading",
                 "groups"],
-    "fitting": ["advice", "describe", "plan", "regressions", "fit", "comparison", "nested", "coverage"],
+    "fitting": ["advice", "describe", "progress", "plan", "regressions", "fit", "comparison", "nested", "coverage"],
     "backends": ["local", "dask"],
 }  # fmt: skip
 

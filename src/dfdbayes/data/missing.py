@@ -173,10 +173,15 @@ def _single_digits(often: Mapping[float, float], others: list[float], whole: boo
     return above if often[9.0] > 1 and (not thin or often[9.0] > often[top]) else []
 
 
+def means_missing(text: str) -> bool:
+    """Whether a text says that something is missing, in words of several languages."""
+    return _MEANS_MISSING.search(text) is not None
+
+
 def by_meaning(labels: Mapping[float, str], values: np.ndarray) -> tuple[float, ...]:
     """Values among those that occur whose labels in the file say that something is missing."""
     there = set(np.asarray(values, float).tolist())
-    return tuple(value for value, text in labels.items() if value in there and _MEANS_MISSING.search(text))
+    return tuple(value for value, text in labels.items() if value in there and means_missing(text))
 
 
 def note(found: Mapping[str, tuple[float, ...]]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .missing import AMONG_NUMBERS, by_meaning, suspects
+from .missing import AMONG_NUMBERS, by_meaning, means_missing, suspects
 from .numerals import both, doubtful, readings
 from .problems import Problems
 
@@ -41,6 +41,8 @@ class Profile:
         The distinct values from the lowest on, or from the most frequent text on, where they are few.
     low, high, mean, variance : float
         Of numbers.
+    codes : tuple
+        Numbers, and texts among numbers, that seem to stand for missing values.
     """
 
     name: str
@@ -53,7 +55,7 @@ class Profile:
     high: float = np.nan
     mean: float = np.nan
     variance: float = np.nan
-    codes: tuple[float, ...] = ()
+    codes: tuple[float | str, ...] = ()
     labels: Mapping[float, str] | None = None
     notes: tuple[str, ...] = ()
     same_as: str | None = None
@@ -116,7 +118,9 @@ def _profile(
         return Profile(name, "date", n, missing, int(column.nunique()))
     if pd.api.types.is_bool_dtype(column) or set(column.unique()) <= {True, False}:
         column = column.astype(float)
+    said: tuple[str, ...] = ()
     if not pd.api.types.is_numeric_dtype(column):
+        said = tuple(dict.fromkeys(text for text in column if isinstance(text, str) and means_missing(text)))
         numbers = _numbers(column, name, np.flatnonzero(known), problems)
         if numbers is None:
             return _of_texts(name, column.astype(str), each, missing)
@@ -135,7 +139,8 @@ def _profile(
             column.index[infinite].to_numpy(),
         )
         values, each = values[~infinite], each[~infinite]
-    return _of_numbers(name, values, each, missing, labels)
+    found = _of_numbers(name, values, each, missing, labels)
+    return replace(found, codes=(*found.codes, *said))
 
 
 def _numbers(column: pd.Series, name: str, where: np.ndarray, problems: Problems) -> pd.Series | None:

@@ -256,11 +256,12 @@ def _call(
         missing = "drop"
     elif missing == "impute" and not any(own.missing or own.codes for own in used):
         missing = None
-    codes = sorted({code for own in (*used, *beside) for code in own.codes})
+    codes = sorted({code for own in (*used, *beside) for code in own.codes}, key=lambda code: (str(type(code)), code))
     everything = {own.name for own in table.columns} == {*names, *([weights] if weights else [])}
     if formula is None and not everything:
         columns = names
-    shown = ", ".join(f"{code:g}" for code in codes)
+    shown = [_quoted(code) if isinstance(code, str) else f"{code:g}" for code in codes]
+    plain = ",".join(code if isinstance(code, str) else f"{code:g}" for code in codes)
     missing = (missing or "drop") if codes else missing
     python = [_quoted(model), "data" if table.path is None else _quoted(table.path)]
     words = ["dfdbayes", "fit", shlex.quote(table.path or ""), "--model", model]
@@ -274,9 +275,10 @@ def _call(
         python.append(f"weights={_quoted(weights)}")
         words += ["--weights", shlex.quote(weights)]
     if codes:
-        python.append(f"missing_codes=[{shown}]")
-        words.append(f"--missing-codes={shown.replace(' ', '')}")
-        why = f"{why} (if {shown} stands for a missing value)"
+        python.append(f"missing_codes=[{', '.join(shown)}]")
+        words.append(shlex.quote(f"--missing-codes={plain}"))
+        stand = "stand" if len(shown) > 1 else "stands"
+        why = f"{why.rstrip(':')} (if {' and '.join(shown)} {stand} for missing values):"
     if table.cluster is not None:
         python.append(f"cluster={_quoted(table.cluster)}")
         words += ["--cluster", shlex.quote(table.cluster)]

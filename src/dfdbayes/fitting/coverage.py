@@ -28,7 +28,8 @@ from ..results.predictive import parameters_of
 from ..results.saving import versions
 from ..results.tree import LINE
 from ..simulators import simulate
-from .fit import Silent, fit
+from .fit import fit
+from .progress import Silent
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 

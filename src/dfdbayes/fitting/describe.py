@@ -196,7 +196,7 @@ def describe(data: Any, *, missing_codes: Any = None, decimal: str | None = None
     found = profiles(frame, weights, table.labels, problems)
     told = [str(problem) for problem in problems.found]
     if missing_codes is None:
-        told += note({own.name: own.codes for own in found})
+        told += note({own.name: tuple(c for c in own.codes if not isinstance(c, str)) for own in found})
     told += _of_columns(found)
     n = int(len(frame) if weights is None else round(float(np.sum(weights))))
     path = str(data) if isinstance(data, (str, Path)) else None

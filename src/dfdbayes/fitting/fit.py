@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import numpy as np
@@ -45,25 +45,8 @@ from ..results.saving import versions
 from ..results.tree import assemble
 from ..results.uncalibrated import uncalibrated_intervals
 from .plan import Plan
+from .progress import Progress, by_percent, shown_on
 from .regressions import read_regression
-
-
-class Progress(Protocol):
-    """What shows progress: `begin` a stage of so many steps and call what it returns with steps done; `tell` a line."""
-
-    def begin(self, stage: str, total: int) -> Callable[[int], None]: ...
-
-    def tell(self, text: str) -> None: ...
-
-
-class Silent:
-    """No progress shown."""
-
-    def begin(self, stage: str, total: int) -> Callable[[int], None]:
-        return lambda done: None
-
-    def tell(self, text: str) -> None:
-        pass
 
 
 def fit(
@@ -179,7 +162,7 @@ def fit(
     """
     require_unforked()
     plan = Plan.of(loss, calibration, beta, on_failure, sampler, draws, warmup, chains, bootstrap, resampling, seed)
-    clock, shown, backend = Clock(), _progress(progress), by_client(client)
+    clock, shown, backend = Clock(), shown_on(progress), by_client(client)
     with clock.stage("read"):
         data = opened(data, missing_codes, decimal)
         reading = {"columns": columns, "weights": weights, "weighting": weighting, "missing": missing}
@@ -188,7 +171,7 @@ def fit(
         if formula is None and not formulas:
             source, made = _read(backend, model, data, options, prior, reading, plan, shown)
         else:
-            advance = _by_percent(shown.begin("reading", 100))
+            advance = by_percent(shown.begin("reading", 100))
             source, regressed = read_regression(backend, model, data, options, formula, formulas, reading, advance)
             made = regressed.with_priors(_own_priors(prior)).labelled(source.data.columns)
         plans = plan.of_data(made, source.data)
@@ -288,7 +271,7 @@ def _read(
     reading = reading | {"columns": (names or None) if reading["columns"] is None else reading["columns"]}
     scales = domain_of(data, reading, (options or {}).get("levels")) if models.needs_data(model, options) else None
     domain = scales or ((lambda d: of_width(d).domain) if named else of_width(0).domain)
-    source = backend.read(data, domain, advance=_by_percent(shown.begin("reading", 100)), **reading)
+    source = backend.read(data, domain, advance=by_percent(shown.begin("reading", 100)), **reading)
     found = models.network_for(source.data, options or {}, scales) if scales else of_width(source.data.d * named)
     source = source.arranged(found)
     given = models.paper_priors(found) if isinstance(prior, str) else prior
@@ -430,24 +413,3 @@ def _identity(objective: Objective, minimum: Minimum, plan: Plan) -> dict[str, A
 
 def _labels(space: Space) -> dict[str, tuple[str, ...]]:
     return {p.name: p.labels for p in space.parameters if p.labels and len(p.shape) == 1}
-
-
-def _by_percent(advance: Callable[[int], None]) -> Callable[[int, int], None]:
-    """Progress in percent from how much of how much was done."""
-    shown = 0
-
-    def of(done: int, total: int) -> None:
-        nonlocal shown
-        percent = 100 * done // max(total, 1)
-        advance(percent - shown)
-        shown = percent
-
-    return of
-
-
-def _progress(progress: bool | Progress) -> Progress:
-    if progress is True:
-        from .._util.progress import on_terminal  # only where bars are wanted
-
-        return on_terminal()
-    return Silent() if progress is False else progress
