@@ -1,10 +1,12 @@
 """The network of a report: what stands in the page without a script, and what it does with one."""
 
+import re
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dfdbayes as dfd
@@ -116,7 +118,9 @@ def test_where_graphs_are_not_chosen_the_slider_is_about_the_null_region(monkeyp
     assert networks.OUTSIDE in page("counts") and networks.CHOSEN in page("network")
     assert all("negative" in edge["class"] for edge in edges)
     monkeypatch.setattr(networks, "MOST_CHOSEN", 5)
-    assert networks.OUTSIDE in networks.network(small_fits.network())
+    many = networks.network(small_fits.network())
+    assert networks.OUTSIDE in many and networks.MANY in many and networks.MANY not in page("counts")
+    assert "value=95>" in many and "value=50>" in page("network")
     with pytest.raises(dfd.errors.ModelError):
         selection.information_of_edges(fit)
 
@@ -128,6 +132,16 @@ def test_only_the_strongest_of_very_many_edges_are_drawn(monkeypatch):
     text = networks.network(small_fits.network())
     assert len(Elements(text).of("edge")) == 4 and len(Elements(text).of("node")) == 4
     assert "Only the 4 strongest edges are drawn." in text and "2 more rows are in dfdbayes.evidence" in text
+
+
+def test_names_of_many_nodes_point_outwards_and_never_stand_on_their_heads():
+    names = [f"item {j}" for j in range(24)]
+    edges = pd.DataFrame({"from": "item 0", "to": names[1:], "mean": 0.5, "sign": 1, "evidence": "present"})
+    told = {"estimate": "0.5"}
+    text = interactive.network(names, edges, np.ones(23), 0.5, "", [told] * 23, dict.fromkeys(names, told))
+    turned = [float(angle) for angle in re.findall(r"rotate\((.*?)\)", text)]
+    assert len(turned) == 48 and all(-90 <= (angle + 180) % 360 - 180 <= 90 for angle in turned)
+    assert "rotate(" not in page("network")
 
 
 def test_long_names_are_shortened_in_the_middle():

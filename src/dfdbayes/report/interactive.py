@@ -17,7 +17,8 @@ from ..plots.base import shortened
 from ..results import evidence
 
 WIDE, HIGH, RADIUS = 720, 530, 195  # of the picture, and of the circle that nodes are on
-CROWD = 20  # nodes from which names are small
+CROWD = 20  # nodes from which names are small and point outwards, which makes the picture
+HIGHER = 630
 LONG, SHORT = 15, 10  # characters of names, and on a telephone
 
 STYLE = """
@@ -26,7 +27,7 @@ STYLE = """
 .live .inconclusive line{stroke-dasharray:9 7;opacity:.55} .live .absent line{stroke:#8a9aa5;stroke-dasharray:1 6}
 .live .edge .hit{stroke:transparent;stroke-width:16;stroke-dasharray:none} .live .faded line{opacity:.07}
 .live .faded .hit{pointer-events:none} .live .edge,.live .node{cursor:pointer;outline:none}
-.live .pointing .edge:not(.lit) line{opacity:.12} .live .lit:not(.faded) line{opacity:1}
+.live .pointing .edge:not(.lit,.faded) line{opacity:.12} .live .lit:not(.faded) line{opacity:1}
 .live circle{fill:#fff;stroke:var(--ink);stroke-width:2}
 .live .lit circle,.live .node:focus-visible circle{fill:var(--ink)}
 .live text{font-size:16px;fill:var(--ink)} .live .crowd text{font-size:11px} .live .short{display:none}
@@ -55,6 +56,7 @@ def network(
     names: Sequence[str],
     edges: pd.DataFrame,
     chance: np.ndarray,
+    begin: float,
     meaning: str,
     of_edges: Sequence[Facts],
     of_nodes: Mapping[str, Facts],
@@ -69,8 +71,10 @@ def network(
         Of `evidence.edges`, the strongest first.
     chance : (e,) floats
         What the slider is compared with.
+    begin : float
+        Where the slider is at first.
     meaning : str
-        What that is, in words.
+        What it is about, in words.
     of_edges, of_nodes
         What is told of each edge, in order, and of each node, by name.
     """
@@ -87,14 +91,15 @@ def network(
         about = _about(f"{a} – {b}", of_edges[place], f"{number[a]} {number[b]}", look)
         drawn = f"<line class=hit {ends} /><line {ends} stroke-width='{width:.1f}' />"
         lines.append(f"<g {about} data-chance='{chance[place]:.4f}'>{drawn}</g>")
-    dots = []
+    dots, many = [], len(names) > CROWD
     for name, (x, y) in places.items():
         about = _about(name, of_nodes[name], str(number[name]), "node")
-        dots.append(f"<g {about}><circle cx='{x:.1f}' cy='{y:.1f}' r='8' />{_name(name, x, y)}</g>")
-    crowd = " class=crowd" if len(names) > CROWD else ""
-    view = f"{-WIDE // 2} {-HIGH // 2} {WIDE} {HIGH}"
+        dot = f"<circle cx='{x:.1f}' cy='{y:.1f}' r='{5 if many else 8}' />"
+        dots.append(f"<g {about}>{dot}{_name(name, x, y, many)}</g>")
+    crowd, high = (" class=crowd", HIGHER) if many else ("", HIGH)
+    view = f"{-WIDE // 2} {-high // 2} {WIDE} {high}"
     picture = f"<svg{crowd} viewBox='{view}' role=group aria-label='Network'>{''.join([*lines, *dots])}</svg>"
-    slider = "<input type=range min=0 max=100 step=1 value=50>"
+    slider = f"<input type=range min=0 max=100 step=1 value={100 * begin:.0f}>"
     return (
         f"<figure class=live hidden><label>{escape(meaning)} at least {slider}<output></output></label>{picture}"
         "<div class=told aria-live=polite>Point at an edge or a node, or move to it with the Tab key.</div>"
@@ -110,9 +115,14 @@ def _about(name: str, facts: Facts, ends: str, look: str) -> str:
     return "tabindex=0 role=img " + " ".join(f"{key}='{escape(value)}'" for key, value in known.items())
 
 
-def _name(name: str, x: float, y: float) -> str:
+def _name(name: str, x: float, y: float, outwards: bool) -> str:
     across = "middle" if abs(x) < 0.25 * RADIUS else "start" if x > 0 else "end"
     down = 0.35 if abs(y) < 0.9 * RADIUS else 0.0 if y < 0 else 0.75
     at = f"x='{1.09 * x:.1f}' y='{1.09 * y:.1f}' dy='{down}em' text-anchor='{across}'"
+    if outwards:
+        turned, side, across = np.degrees(np.arctan2(y, x)), 1, "start"
+        if abs(turned) > 90:  # never upside down
+            turned, side, across = turned - 180, -1, "end"
+        at = f"transform='rotate({turned:.1f})' x='{side * 1.05 * RADIUS:.1f}' dy='.35em' text-anchor='{across}'"
     long, short = shortened(name, LONG), shortened(name, SHORT)
     return f"<text class=long {at}>{escape(long)}</text><text class=short aria-hidden=true {at}>{escape(short)}</text>"

@@ -12,12 +12,14 @@ from . import html, interactive
 
 MOST_CHOSEN = 120  # edges up to which graphs are drawn for a page; with more it takes a while
 CHOSEN = "Probability that the edge is there (inclusion, all graphs considered)"
+MANY = " There are many edges here; fit.evidence() has their Bayes factors and inclusion probabilities."
 OUTSIDE = "Posterior probability that the interaction does not count as none"
 
 
 def network(fit: Fit) -> str:
     """The network with its edges judged, and what its nodes amount to."""
-    chosen = selection.chooses(fit) and len(evidence.network_of(fit).graph.pairs) <= MOST_CHOSEN
+    known = selection.chooses(fit)
+    chosen = known and len(evidence.network_of(fit).graph.pairs) <= MOST_CHOSEN
     table = fit.evidence() if chosen else evidence.edges(fit)
     nodes = fit.nodes()
     count = table["evidence"].value_counts()
@@ -31,15 +33,15 @@ def network(fit: Fit) -> str:
     shown = _edges(table)
     facts = [dict(zip(shown.columns, map(html.cell, row), strict=True)) for row in shown.to_numpy(dtype=object)]
     chance = (table["inclusion"] if chosen else 1.0 - table["inside"]).to_numpy()
-    meaning = CHOSEN if chosen else OUTSIDE
-    answers = interactive.network(fit.data.columns, table, chance, meaning, facts, _facts(nodes))
+    slider = (0.5, CHOSEN) if chosen else (evidence.LEVEL, OUTSIDE)
+    answers = interactive.network(fit.data.columns, table, chance, *slider, facts, _facts(nodes))
     listed = html.table(shown, "wide sortable", plots.MOST_EDGES, "in dfdbayes.evidence.edges(fit)", "edge")
     still = html.figure(plots.network(fit, table), looks + few)
     return (
         html.paragraph(f"Of {len(table)} edges, {told}.{way}")
         + answers
         + f"<details class=still open><summary>The network as a figure for a paper</summary>{still}</details>"
-        + html.paragraph(evidence.rule(fit) + (_chosen(table) if chosen else ""), "quiet")
+        + html.paragraph(evidence.rule(fit) + (_chosen(table) if chosen else MANY if known else ""), "quiet")
         + listed
         + _nodes(fit, nodes)
     )

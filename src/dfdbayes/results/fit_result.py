@@ -224,7 +224,8 @@ class Fit:
         Examples
         --------
         >>> import dfdbayes as dfd, pandas as pd
-        >>> frame = pd.DataFrame({"tea": [0, 0, 0, 1, 1, 1] * 90, "cake": [0, 0, 1, 0, 1, 1] * 90, "sun": [0, 1] * 270})
+        >>> frame = pd.DataFrame({"tea": [0, 0, 0, 1, 1, 1] * 90, "cake": [0, 0, 1, 0, 1, 1] * 90})
+        >>> frame["sun"] = [0] * 270 + [1] * 270
         >>> fit = dfd.fit("ising-network", frame, sampler="laplace", check=False, progress=False)
         >>> sorted(fit.nodes().index[:2]), bool(fit.nodes().loc["sun", "predictability"] < 0.1)
         (['cake', 'tea'], True)
