@@ -90,7 +90,12 @@ def _differentiated(order: int) -> Callable[[Array, Array], tuple[Array, ...]]:
         # derivatives of s^2 psi, by order in s and in nu
         f = [[near**2 * psi[0][j] for j in range(order + 1)]]
         f.append([near * (2.0 * psi[0][j] + near * psi[1][j]) for j in range(order + 1)])
-        f.append([jnp.where(inside, 2.0 * psi[0][j] + near * (4.0 * psi[1][j] + near * psi[2][j]), 0.0) for j in range(order)])
+        f.append(
+            [
+                jnp.where(inside, 2.0 * psi[0][j] + near * (4.0 * psi[1][j] + near * psi[2][j]), 0.0)
+                for j in range(order)
+            ]
+        )
         share = 1.0 / (1.0 + mean)
         rest = 1.0 - share
         rate = log_mean - s + nu * s + share * f[1][0]
@@ -155,9 +160,7 @@ def _at_points(cell: Array, nu: Array, order: int) -> list[Float[Array, "*cells 
     """Psi at points along s, and so many derivatives in nu: of all cells where rows share nu, or of each row's."""
     known = table()
     of_cells = (known.first, known.number, known.scale, known.begin, known.width)
-    first, number, scale, begin, width = (
-        (_taken(jnp.asarray(part), cell) for part in of_cells) if nu.ndim else of_cells
-    )
+    first, number, scale, begin, width = (_taken(jnp.asarray(part), cell) for part in of_cells) if nu.ndim else of_cells
     steps = (jnp.log1p(scale * nu) - begin) / width
     patch = jnp.clip(jnp.floor(jax.lax.stop_gradient(steps)).astype(jnp.int32), 0, number - 1)
     place = jnp.clip(2.0 * (steps - patch) - 1.0, -1.0, 1.0)[..., None]
