@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .data.dataset import Dataset
     from .data.domain import Binary, Categories, Counts, CountsBelow, Domain, Finite, Integers, Ordinal, Spins
     from .data.lags import lagged
+    from .data.observed_graph import ObservedGraph
     from .fitting.comparison import compare, compare_losses
     from .fitting.coverage import Coverage, coverage
     from .fitting.fit import fit, sample
@@ -66,6 +67,7 @@ __all__ = [
     "Minimum",
     "Model",
     "Objective",
+    "ObservedGraph",
     "Ordinal",
     "Outcome",
     "Parameter",
@@ -109,6 +111,7 @@ _MODULES = {
     "data.dataset": "Dataset",
     "data.lags": "lagged",
     "data.domain": "Binary Categories Counts CountsBelow Domain Finite Integers Ordinal Spins",
+    "data.observed_graph": "ObservedGraph",
     "errors": "errors",
     "fitting.comparison": "compare compare_losses",
     "fitting.coverage": "Coverage coverage",

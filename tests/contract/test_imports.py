@@ -18,10 +18,11 @@ ROAD = [
 INSIDE = {
     "_util": ["identity", "process", "resources", "files", "tables", "checkpoint", "timing", "progress"],
     "data": ["domain", "reading", "distinct", "interpreting", "lags", "dataset", "completions", "sites", "describe",
-             "builtin", "formulas"],
+             "builtin", "formulas", "graph_reading", "observed_graph"],
     "models": ["graphs", "priors", "parameters", "normaliser", "tables", "base", "exponential_tables", "exponential",
                "starts", "counts", "lattice", "mixture", "kinds", "network_tables", "network", "mixed", "mean_form",
-               "families", "regression_tables", "pairwise_regression", "regression", "__init__", "from_file"],
+               "families", "regression_tables", "pairwise_regression", "regression", "graph_counts", "graph_terms",
+               "graph_parsing", "graph_statistics", "random_graph", "__init__", "from_file"],
     "losses": ["base", "kernels", "divergence", "local", "pseudo", "likelihood", "pairs", "stein", "__init__"],
     "inference": ["incomplete", "objective", "newton", "minimise", "imputation", "replicates", "resampling",
                   "parametric", "curvature", "clusters", "edges", "calibration", "posterior", "mixing", "pareto",

@@ -78,6 +78,10 @@ class AbstractModel(ABC):
     def labelled(self, columns: Sequence[str]) -> Self:
         """The same model with its parameters' entries named after the columns of the data."""
 
+    def observe(self, source: Any) -> tuple[Dataset, AbstractModel] | None:
+        """Data that are not rows (one graph): what stands for them, and the model for it; None where data are rows."""
+        return None
+
     def table(self, sites: Sites) -> Prepared:
         """Log-ratios between neighbouring points."""
         return NeighbourTable.of(self, sites)
