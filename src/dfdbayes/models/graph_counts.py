@@ -14,6 +14,9 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy import sparse
+
+FEW = 0.1  # share of ties up to which products of matrices go by their non-zero entries
 
 
 class AbstractDyads(ABC):
@@ -69,7 +72,7 @@ class Whole:
     """Counts about whole graphs, from adjacency matrices (b, n, n): one number, or one line, for each graph."""
 
     def __init__(self, adjacency: np.ndarray, directed: bool) -> None:
-        self.adjacency, self.directed = adjacency.astype(np.float32), directed  # counts below 2^24 are exact
+        self.adjacency, self.directed = adjacency.astype(float), directed
 
     @property
     def nodes(self) -> int:
@@ -96,7 +99,7 @@ class Whole:
     @cached_property
     def two_paths(self) -> Int[np.ndarray, "b n n"]:
         """Paths i to k to j for every i and j: shared partners in an undirected graph."""
-        return np.rint(self.adjacency @ self.adjacency).astype(np.int64)
+        return _whole_numbers(self.adjacency, self.adjacency)
 
     @property
     def closed(self) -> Float[np.ndarray, " b"]:
@@ -115,7 +118,18 @@ class Whole:
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.einsum("...ij,...ij->...", a, b, dtype=float)
+    return np.einsum("...ij,...ij->...", a, b)
+
+
+def _product(a: Float[np.ndarray, "b n n"], b: Float[np.ndarray, "b n n"]) -> Float[np.ndarray, "b n n"]:
+    """The product of each two matrices; most graphs have few ties."""
+    if np.count_nonzero(a) > FEW * a.size:
+        return a @ b
+    return np.stack([(sparse.csr_array(x) @ sparse.csr_array(y)).toarray() for x, y in zip(a, b, strict=True)])
+
+
+def _whole_numbers(a: np.ndarray, b: np.ndarray) -> Int[np.ndarray, "b n n"]:
+    return np.rint(_product(a, b)).astype(np.int64)
 
 
 class AllDyads(AbstractDyads):
@@ -152,23 +166,21 @@ class AllDyads(AbstractDyads):
 
     @cached_property
     def both_sent(self) -> np.ndarray:  # type: ignore[override]
-        a = self.whole.adjacency
-        return np.rint(a @ np.swapaxes(a, -1, -2)).astype(np.int64) if self.directed else self.two_paths
+        return _whole_numbers(self.whole.adjacency, self.whole.transposed) if self.directed else self.two_paths
 
     @cached_property
     def both_received(self) -> np.ndarray:  # type: ignore[override]
-        a = self.whole.adjacency
-        return np.rint(np.swapaxes(a, -1, -2) @ a).astype(np.int64) if self.directed else self.two_paths
+        return _whole_numbers(self.whole.transposed, self.whole.adjacency) if self.directed else self.two_paths
 
     def look_up(self, values: Float[np.ndarray, " k"], counts: Any) -> np.ndarray:
         return values[counts]
 
     def beside(self, values: Float[np.ndarray, " k"]) -> np.ndarray:
         """Where the tie (i, j) is there, it is one of the shared partners of the ties beside it."""
-        without = self._beside(self.tie * values[np.maximum(self.two_paths - 1, 0)])
-        return np.where(self.tie > 0, without, self._beside(self.tie * values[self.two_paths]))
+        own = self.whole.adjacency
+        without = self._beside(own * values[np.maximum(self.two_paths - 1, 0)])
+        return np.where(self.tie > 0, without, self._beside(own * values[self.two_paths]))
 
     def _beside(self, weights: np.ndarray) -> np.ndarray:
-        back = np.swapaxes(self.tie, -1, -2).astype(float)
-        first = weights @ back
-        return first + (back @ weights if self.directed else np.swapaxes(first, -1, -2))
+        first = _product(weights, self.whole.transposed)
+        return first + (_product(self.whole.transposed, weights) if self.directed else np.swapaxes(first, -1, -2))

@@ -112,15 +112,13 @@ class GraphStatistics:
         for part in self._parts(len(ties)):
             own = [np.round(change, DIGITS) for change in self._structural(ties[part])]
             for b, tie in enumerate(ties[part]):
-                lines, which = fold(np.column_stack([tie, kinds, *(change[b] for change in own)]).astype(float))
-                first = np.full(len(lines), len(tie))
-                np.minimum.at(first, which, np.arange(len(tie)))
+                first, counts = _distinct(2 * kinds + tie, [change[b] for change in own])
                 delta = self.covariates[first].copy()
-                delta[:, [column for column, _ in self.structures]] = lines[:, 2:]
-                counts = np.bincount(which).astype(float)
+                for (column, _), change in zip(self.structures, own, strict=True):
+                    delta[:, column] = change[b, first]
                 yield Dataset(
-                    lines[:, :1].astype(np.int64), counts, ("tie",), first, source=self.graph.source,
-                    given=delta, given_columns=self.names,
+                    tie[first, None].astype(np.int64), counts.astype(float), ("tie",), first,
+                    source=self.graph.source, given=delta, given_columns=self.names,
                 )  # fmt: skip
 
     def _parts(self, graphs: int) -> Iterator[slice]:
@@ -153,3 +151,18 @@ class GraphStatistics:
                 f"{self.names[columns[place]]} is determined by {', '.join(others) or 'the other terms'} (collinear): "
                 "their effects cannot be told apart. What to do: leave one of them out."
             )
+
+
+def _distinct(
+    key: Int[np.ndarray, " d"], columns: list[Float[np.ndarray, " d"]]
+) -> tuple[Int[np.ndarray, " u"], Int[np.ndarray, " u"]]:
+    """The first of each kind of equal lines, and how many there are; most entries of columns are zero."""
+    for column in columns:
+        at = np.flatnonzero(column)
+        values, place = np.unique(column[at], return_inverse=True)
+        key = key * (len(values) + 1)
+        key[at] += place + 1
+        if key.max() > 2**40:  # which leaves room for the next column
+            key = np.unique(key, return_inverse=True)[1]
+    _, first, counts = np.unique(key, return_index=True, return_counts=True)
+    return first, counts

@@ -91,6 +91,9 @@ class Covariate(AbstractTerm):
 class Structure(AbstractTerm):
     """A statistic through which ties depend on each other; it has one coefficient."""
 
+    closure: ClassVar[bool] = False
+    """Whether it is about triangles: then simulations propose to close and open these, and are quicker."""
+
     @abstractmethod
     def statistic(self, whole: Whole) -> Float[np.ndarray, " b"]:
         """Its value for whole graphs."""
@@ -239,6 +242,7 @@ class Triangle(Structure):
     """Triangles; in a directed graph transitive triples and cycles of three together."""
 
     name: ClassVar[str] = "triangle"
+    closure: ClassVar[bool] = True
 
     def statistic(self, whole: Whole) -> Float[np.ndarray, " b"]:
         return whole.closed + whole.cycles if whole.directed else whole.closed / 6.0
@@ -254,6 +258,7 @@ class TransitiveTriple(Structure):
     """Ties i to k, k to j and i to j."""
 
     name: ClassVar[str] = "ttriple"
+    closure: ClassVar[bool] = True
     directed: ClassVar[bool | None] = True
     instead: ClassVar[str] = "use triangle"
 
@@ -269,6 +274,7 @@ class CyclicTriple(Structure):
     """Ties i to k, k to j and j to i."""
 
     name: ClassVar[str] = "ctriple"
+    closure: ClassVar[bool] = True
     directed: ClassVar[bool | None] = True
     instead: ClassVar[str] = "use triangle"
 
@@ -390,6 +396,7 @@ class SharedPartners(Structure):
     """Geometrically weighted edgewise shared partners, of a directed graph those on two-paths i to k to j."""
 
     name: ClassVar[str] = "gwesp"
+    closure: ClassVar[bool] = True
     decay: float
 
     def __post_init__(self) -> None:
