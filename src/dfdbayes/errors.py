@@ -40,6 +40,10 @@ class EscapedError(DfdbayesError, RuntimeError):
     """Draws left the basin of the minimum of a loss that is unbounded below."""
 
 
+class DegeneracyError(DfdbayesError, RuntimeError):
+    """Graphs simulated at the estimate of a random graph model are nearly empty, complete, or far from the observed."""
+
+
 class NonFiniteError(DfdbayesError, ArithmeticError):
     """Draws hold a value that is not a finite number."""
 

@@ -19,6 +19,7 @@ from .exact import MOST_POINTS, by_enumeration, by_inversion, probabilities
 from .general import by_general_gibbs
 from .gibbs import by_gibbs
 from .given import by_listing, is_listable
+from .degeneracy import require_sound
 from .graphs import GraphMixing, Graphs, simulate_graphs
 from .levels import by_levels
 from .metropolis import by_metropolis
@@ -33,6 +34,7 @@ __all__ = [
     "draw",
     "draw_given",
     "probabilities",
+    "require_sound",
     "simulate",
     "simulate_graphs",
 ]

@@ -21,7 +21,7 @@ CHAINS = 50
 MOST_BYTES = 2**28  # of all chains together
 SHORTEST = 32  # sweeps of a first look,
 LONGEST = 512  # and at most, before graphs are taken
-ENOUGH = 8.0  # times the autocorrelation time, that chains have to run before
+ENOUGH = 6.0  # times the autocorrelation time, that chains have to run before
 APART = 1.5  # times the autocorrelation time, between two graphs of a chain
 MOST_DYADS = 21  # of graphs that are all listed
 LISTED = 15  # dyads up to which they are by default
@@ -40,8 +40,12 @@ class GraphMixing:
         Steps between two graphs of a chain.
     autocorrelation_time : float
         Steps over which the slowest statistic forgets itself.
+    drift : float
+        By how many standard errors the means over all chains differ between the first and the last third of the second
+        half of these steps, of the statistic where that is most.
     r_hat : (p,) floats
-        Of each statistic: how much wider all chains are together than each by itself (near 1 is good).
+        Of each statistic in that half: how much wider all chains are together than each by itself. Chains that are n
+        times as long as their autocorrelation time have about the root of 1 + 1/n; far above it they disagree.
     effective : (p,) floats
         How many independent graphs the simulated ones are worth, by statistic.
     acceptance : float
@@ -52,14 +56,16 @@ class GraphMixing:
     steps: int
     gap: int
     autocorrelation_time: float
+    drift: float
     r_hat: Float[np.ndarray, " p"]
     effective: Float[np.ndarray, " p"]
     acceptance: float
 
     @property
     def good(self) -> bool:
-        known = self.r_hat[np.isfinite(self.r_hat)]
-        return self.steps >= 4.0 * self.autocorrelation_time and bool((known < 1.1).all())
+        """Whether chains are long, stand still and agree."""
+        long = self.steps >= 4.0 * self.autocorrelation_time
+        return long and abs(self.drift) < 4.0 and not bool((self.r_hat > 1.5).any())
 
     def __str__(self) -> str:
         told = f"{self.chains} chains, {self.steps} steps before the first graph and {self.gap} between two"
@@ -223,7 +229,8 @@ def _by_chains(model: RandomGraph, theta: np.ndarray, size: int, seed: int) -> G
     steps = run.sweep * (len(trace) + gap * (len(found) - 1))
     later = memory[gap - 1] if gap <= len(memory) else np.zeros(len(times))
     mixing = GraphMixing(
-        chains, run.sweep * len(trace), run.sweep * gap, float(run.sweep * times.max()), _r_hat(half),
+        chains, run.sweep * len(trace), run.sweep * gap, float(run.sweep * times.max()), _drift(half),
+        _r_hat(half),
         size / (1.0 + 2.0 * np.maximum(later, 0.0) * (1.0 - 1.0 / len(found))),
         float(np.asarray(run.chains.accepted).mean()) / steps,
     )  # fmt: skip
@@ -238,6 +245,15 @@ def _autocorrelation(trace: Float[np.ndarray, "t c p"]) -> Float[np.ndarray, "k 
     found = np.stack([(away[k:] * away[:-k]).mean(axis=(0, 1)) / scale for k in lags])
     noise = 2.0 / np.sqrt(trace.shape[0] * trace.shape[1])
     return np.where(np.cumsum(found < noise, axis=0) > 0, 0.0, found)
+
+
+def _drift(trace: Float[np.ndarray, "t c p"]) -> float:
+    """The largest difference of means between two stretches of all chains, in standard errors."""
+    third = len(trace) // 3
+    step = trace[-third:].mean(axis=0) - trace[:third].mean(axis=0)
+    error = step.std(axis=0, ddof=1) / np.sqrt(len(step))
+    found = np.divide(step.mean(axis=0), error, out=np.zeros(step.shape[1]), where=error > 0)
+    return float(found[np.argmax(np.abs(found))])
 
 
 def _r_hat(trace: Float[np.ndarray, "t c p"]) -> Float[np.ndarray, " p"]:
