@@ -24,13 +24,13 @@ INSIDE = {
                "families", "regression_tables", "pairwise_regression", "regression", "graph_counts", "graph_terms",
                "graph_parsing", "graph_statistics", "random_graph", "__init__", "from_file"],
     "losses": ["base", "kernels", "divergence", "local", "pseudo", "likelihood", "pairs", "stein", "__init__"],
-    "inference": ["incomplete", "objective", "newton", "minimise", "imputation", "replicates", "resampling",
-                  "parametric", "curvature", "clusters", "edges", "calibration", "posterior", "mixing", "pareto",
+    "inference": ["incomplete", "objective", "newton", "minimise", "imputation", "replicates", "refits",
+                  "resampling", "parametric", "curvature", "clusters", "edges", "calibration", "posterior", "mixing", "pareto",
                   "sampling", "diagnostics"],
-    "results": ["evidence", "nodes", "selection", "stein", "goodness_of_fit", "predictive", "regression", "checks",
-                "intervals", "uncalibrated", "summary", "tree", "temporal", "saving", "fit_result", "loading",
+    "results": ["evidence", "nodes", "selection", "stein", "goodness_of_fit", "predictive", "regression",
+                "graph_goodness", "checks", "intervals", "uncalibrated", "summary", "tree", "temporal", "saving", "fit_result", "loading",
                 "groups"],
-    "fitting": ["plan", "regressions", "fit", "comparison", "nested", "coverage"],
+    "fitting": ["plan", "regressions", "whole", "fit", "comparison", "nested", "coverage"],
     "backends": ["local", "dask"],
 }  # fmt: skip
 

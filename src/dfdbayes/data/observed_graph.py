@@ -121,7 +121,8 @@ class ObservedGraph:
     def dyads(self) -> tuple[Int[np.ndarray, " d"], Int[np.ndarray, " d"]]:
         """The two nodes of every dyad, row by row: the smaller first, or all ordered pairs of a directed graph."""
         pairs = ~np.eye(self.n, dtype=bool)
-        return np.nonzero(pairs if self.directed else np.triu(pairs))
+        i, j = np.nonzero(pairs if self.directed else np.triu(pairs))
+        return i, j
 
     @property
     def tie_of_dyad(self) -> Bool[np.ndarray, " d"]:
@@ -198,8 +199,8 @@ class ObservedGraph:
         made = nx.DiGraph() if self.directed else nx.Graph()
         for i, name in enumerate(self.names):
             made.add_node(name, **{key: values[i] for key, values in self.attributes.items()})
-        i, j = self.dyads
-        made.add_edges_from((self.names[i[d]], self.names[j[d]]) for d in np.flatnonzero(self.tie_of_dyad))
+        ties = np.stack(self.dyads, axis=1)[self.tie_of_dyad]
+        made.add_edges_from((self.names[a], self.names[b]) for a, b in ties)
         return made
 
     def __repr__(self) -> str:

@@ -103,6 +103,11 @@ class AbstractModel(ABC):
         return None
 
     @property
+    def independent(self) -> bool:
+        """Whether the rows that losses sum over are independent; the dyads of a random graph need not be."""
+        return True
+
+    @property
     def compresses(self) -> bool:
         """Whether its table of log-ratios stays small however many distinct rows there are."""
         return False

@@ -141,35 +141,35 @@ class AllDyads(AbstractDyads):
         self.tie = adjacency.astype(np.int64)
 
     @cached_property
-    def reciprocal(self) -> np.ndarray:  # type: ignore[override]
+    def reciprocal(self) -> np.ndarray:
         return np.swapaxes(self.tie, -1, -2)
 
     @cached_property
-    def sent_i(self) -> np.ndarray:  # type: ignore[override]
+    def sent_i(self) -> np.ndarray:
         return self.whole.sent[..., :, None] - self.tie
 
     @cached_property
-    def sent_j(self) -> np.ndarray:  # type: ignore[override]
+    def sent_j(self) -> np.ndarray:
         return self.whole.sent[..., None, :] - (0 if self.directed else self.tie)
 
     @cached_property
-    def received_j(self) -> np.ndarray:  # type: ignore[override]
+    def received_j(self) -> np.ndarray:
         return self.whole.received[..., None, :] - self.tie
 
     @property
-    def two_paths(self) -> np.ndarray:  # type: ignore[override]
+    def two_paths(self) -> np.ndarray:
         return self.whole.two_paths
 
     @property
-    def two_paths_back(self) -> np.ndarray:  # type: ignore[override]
+    def two_paths_back(self) -> np.ndarray:
         return np.swapaxes(self.whole.two_paths, -1, -2)
 
     @cached_property
-    def both_sent(self) -> np.ndarray:  # type: ignore[override]
+    def both_sent(self) -> np.ndarray:
         return _whole_numbers(self.whole.adjacency, self.whole.transposed) if self.directed else self.two_paths
 
     @cached_property
-    def both_received(self) -> np.ndarray:  # type: ignore[override]
+    def both_received(self) -> np.ndarray:
         return _whole_numbers(self.whole.transposed, self.whole.adjacency) if self.directed else self.two_paths
 
     def look_up(self, values: Float[np.ndarray, " k"], counts: Any) -> np.ndarray:

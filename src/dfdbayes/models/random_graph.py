@@ -120,7 +120,7 @@ class RandomGraph(AbstractModel):
 
     @property
     def independent(self) -> bool:
-        """Whether ties are independent of each other, so that the pseudo-likelihood is the likelihood."""
+        """Whether ties do not depend on each other, so that the pseudo-likelihood is the likelihood."""
         return all(isinstance(term, Covariate) for term in self.parts)
 
     @property

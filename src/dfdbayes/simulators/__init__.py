@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,11 +15,11 @@ from ..models.network import Pairwise
 from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
 from .cluster import by_swendsen_wang
+from .degeneracy import require_sound
 from .exact import MOST_POINTS, by_enumeration, by_inversion, probabilities
 from .general import by_general_gibbs
 from .gibbs import by_gibbs
 from .given import by_listing, is_listable
-from .degeneracy import require_sound
 from .graphs import GraphMixing, Graphs, simulate_graphs
 from .levels import by_levels
 from .metropolis import by_metropolis
@@ -85,6 +85,18 @@ class Sample:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+
+@overload
+def simulate(
+    model: RandomGraph, theta: Any, n: int, *, method: str | None = None, seed: int = 0, sweeps: int | None = None
+) -> Graphs: ...
+
+
+@overload
+def simulate(
+    model: AbstractModel, theta: Any, n: int, *, method: str | None = None, seed: int = 0, sweeps: int | None = None
+) -> Sample: ...
 
 
 def simulate(

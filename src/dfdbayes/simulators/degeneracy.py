@@ -39,11 +39,11 @@ def require_sound(graphs: Graphs) -> None:
     driver = _driver(graphs, far)
     where = _where(ties[far], dyads)
     raise DegeneracyError(
-        f"the model is degenerate at the estimate: {far.mean():.0%} of {len(graphs)} graphs simulated there are far from "
-        f"the observed one, {where} (observed: {observed} of {dyads} possible ties; simulated: from {ties.min()} to "
-        f"{ties.max()}, {np.median(ties):.0f} in the middle). The term {driver} drives it. What to do: replace it by one "
-        "that does not feed on itself, gwesp(0.25) in place of triangle and gwdegree(0.5) in place of kstar, with a "
-        "smaller decay if it has one; or explain the ties by covariates, such as nodematch('group')."
+        f"the model is degenerate at the estimate: {far.mean():.0%} of {len(graphs)} graphs simulated there are far "
+        f"from the observed one, {where} (observed: {observed} of {dyads} possible ties; simulated: from {ties.min()} "
+        f"to {ties.max()}, {np.median(ties):.0f} in the middle). The term {driver} drives it. What to do: replace it "
+        "by one that does not feed on itself, gwesp(0.25) in place of triangle and gwdegree(0.5) in place of kstar, "
+        "with a smaller decay if it has one; or explain the ties by covariates, such as nodematch('group')."
     )
 
 

@@ -79,36 +79,36 @@ class ChainDyads(AbstractDyads):
         self._into_i, self._into_j = self._into[c, i], self._into[c, j]
 
     @property
-    def reciprocal(self) -> Array:  # type: ignore[override]
+    def reciprocal(self) -> Array:
         word = self._into_i[jnp.arange(len(self._j)), self._j // WORD]
         return (word >> (self._j % WORD).astype(jnp.uint64)).astype(jnp.int32) & 1
 
     @property
-    def sent_i(self) -> Array:  # type: ignore[override]
+    def sent_i(self) -> Array:
         return _count(self._out_i) - self.tie
 
     @property
-    def sent_j(self) -> Array:  # type: ignore[override]
+    def sent_j(self) -> Array:
         return _count(self._out_j) - (0 if self.directed else self.tie)
 
     @property
-    def received_j(self) -> Array:  # type: ignore[override]
+    def received_j(self) -> Array:
         return _count(self._into_j) - self.tie
 
     @property
-    def two_paths(self) -> Array:  # type: ignore[override]
+    def two_paths(self) -> Array:
         return _count(self._out_i & self._into_j)
 
     @property
-    def two_paths_back(self) -> Array:  # type: ignore[override]
+    def two_paths_back(self) -> Array:
         return _count(self._out_j & self._into_i)
 
     @property
-    def both_sent(self) -> Array:  # type: ignore[override]
+    def both_sent(self) -> Array:
         return _count(self._out_i & self._out_j)
 
     @property
-    def both_received(self) -> Array:  # type: ignore[override]
+    def both_received(self) -> Array:
         return _count(self._into_i & self._into_j)
 
     def look_up(self, values: Float[np.ndarray, " k"], counts: Array) -> Array:
@@ -230,10 +230,10 @@ def _step(setup: Setup, theta: Array, inputs: Inputs, chains: Chains, numbers: F
     # the dyad changes places with the last tie or the first that is none, where the two kinds meet
     here = place[c, dyad]
     border = jnp.where(flip, jnp.where(is_tie, ties - 1, ties), here)
-    other = order[c, border]
     both = jnp.concatenate([c, c])
-    order = order.at[both, jnp.concatenate([here, border])].set(jnp.concatenate([other, dyad]), mode=SAFE)
-    place = place.at[both, jnp.concatenate([other, dyad])].set(jnp.concatenate([here, border]), mode=SAFE)
+    moves, to = jnp.concatenate([order[c, border], dyad]), jnp.concatenate([here, border])
+    order = order.at[both, to].set(moves, mode=SAFE)
+    place = place.at[both, moves].set(to, mode=SAFE)
     return Chains(out, into, order, place, ties + moved, statistics + moved[:, None] * change, accepted + flip)
 
 

@@ -148,11 +148,11 @@ def simulate_graphs(model: RandomGraph, theta: Any, size: int, *, method: str | 
     require_seed(seed)
     if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
         raise SettingError(f"the number of graphs is {size!r}; it must be a whole number from 1 on")
-    flat = np.asarray(model.space.flatten(theta), float) if model.observed else model.graph_observed
+    dyads = len(model.graph_observed.dyads[0])
+    flat = np.asarray(model.space.flatten(theta), float)
     if not np.isfinite(flat).all():
         raise SettingError("graphs cannot be simulated at coefficients that are not finite numbers")
     rng = np.random.default_rng([seed, 7])
-    dyads = len(model.graph_observed.dyads[0])
     chosen = method or ("enumeration" if dyads <= LISTED else "tie-no-tie")
     if chosen == "enumeration":
         ties, chance = probabilities(model, flat)
