@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .report.runs import rerun
     from .results import evidence
     from .results.fit_result import Fit
+    from .results.graph_goodness import graph_goodness
     from .results.groups import GroupDifferences, group_differences
     from .results.loading import load
     from .results.predictive import prior_predictive
@@ -83,6 +84,7 @@ __all__ = [
     "errors",
     "evidence",
     "fit",
+    "graph_goodness",
     "graphs",
     "group_differences",
     "kernels",
@@ -132,6 +134,7 @@ _MODULES = {
     "report.runs": "rerun",
     "results.evidence": "evidence",
     "results.fit_result": "Fit",
+    "results.graph_goodness": "graph_goodness",
     "results.groups": "GroupDifferences group_differences",
     "results.loading": "load",
     "results.predictive": "prior_predictive",

@@ -15,7 +15,7 @@ ALARM = 1e-4  # false alarms of each of the tests of a statistic's distribution;
 
 # name: directed, nodes, terms, coefficients
 CASES = {
-    "edges and triangles": (False, 6, "edges + triangle", [-0.6, 0.4]),
+    "edges and triangles": (False, 6, "edges + triangle", [-1.8, 0.5]),
     "shared partners": (False, 6, "edges + gwesp(0.4) + nodematch('team')", [-1.2, 0.6, 0.5]),
     "degrees and stars": (False, 6, "edges + kstar(2) + gwdegree(0.5) + nodecov('size')", [-1.0, 0.15, 0.5, 0.2]),
     "both ways": (True, 4, "edges + mutual", [-1.0, 1.5]),

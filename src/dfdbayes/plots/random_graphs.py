@@ -39,7 +39,7 @@ def graph_goodness(fit: Fit | GraphGoodness) -> Figure:
     if found is None:
         raise SettingError(
             "there are no simulated graphs to compare with. What to do: fit a RandomGraph with check=True, or give "
-            "what graph_goodness(fit.model, theta) returns."
+            "what dfd.graph_goodness(fit.model, theta) returns."
         )
     figure, places = panels(len(found.features), 3.5, 2.6, across=2 if len(found.features) == 4 else 3)
     for (name, table), axes in zip(found.features.items(), places, strict=True):
