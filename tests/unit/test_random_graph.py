@@ -281,6 +281,16 @@ def test_goodness_of_fit_has_the_field_s_features(fit):
     assert own.loc["edges", "observed"] == 20 and (own["p_value"] > 0.05).all()
 
 
+def test_an_estimate_that_does_not_reproduce_its_statistics_is_told():
+    """A prior that allows hardly any ties."""
+    with pytest.warns(dfd.errors.DfdbayesWarning) as told:
+        found = dfd.fit("graph", florence(), options={"terms": "edges"}, check=True, **QUICK,
+                        prior={"edges": dist.Normal(-5.0, 0.05)})  # fmt: skip
+    assert found.checks.graph.away == ("edges",)
+    assert any(isinstance(one.message, dfd.errors.MisfitWarning) for one in told)
+    assert any("graphs simulated at the posterior mean" in text for text in found.warnings)
+
+
 def test_the_triad_census_of_directed_graphs():
     from dfdbayes.results.graph_goodness import TRIADS, _directed_triads
 

@@ -219,6 +219,9 @@ def fit(
     if check:
         with clock.stage("check"):
             found = _checked(found, objective, plan)
+            assert found.checks is not None
+            told += found.checks.warnings
+            found = replace(found, warnings=tuple(map(str, told)))
     for warning in told:
         warnings.warn(warning, stacklevel=2)
     return found

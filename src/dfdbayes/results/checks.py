@@ -12,7 +12,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from ..data.dataset import Dataset
-from ..errors import DegeneracyError, DfdbayesError
+from ..errors import DegeneracyError, DfdbayesError, DfdbayesWarning, MisfitWarning
 from ..models.base import AbstractModel
 from ..models.graphs import Graph
 from ..models.random_graph import RandomGraph
@@ -75,6 +75,20 @@ class Checks:
     def p_value(self) -> float:
         """That of the test of fit."""
         return float("nan") if self.goodness is None else self.goodness.p_value
+
+    @property
+    def warnings(self) -> list[DfdbayesWarning]:
+        """What of the checks is worth a warning."""
+        away = () if self.graph is None else self.graph.away
+        if not away:
+            return []
+        return [
+            MisfitWarning(
+                f"graphs simulated at the posterior mean differ from the observed one in {', '.join(away)}, by more "
+                "than chance: the estimate does not reproduce what the model is about. What to do: look at "
+                "dfd.plots.graph_goodness(fit), and add or change terms."
+            )
+        ]
 
     def marginal(self, column: int) -> pd.DataFrame:
         return self.marginals[column]

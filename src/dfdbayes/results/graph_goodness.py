@@ -24,6 +24,7 @@ from ..simulators import Graphs, require_sound, simulate_graphs
 
 LEVEL = 0.95  # of simulated graphs inside the envelope
 MOST_SOURCES = 200  # nodes from which distances are measured
+FAR = 3.0  # standard deviations of simulated graphs
 UNREACHABLE = "none"
 
 Feature = Callable[[Bool[np.ndarray, "n n"]], Float[np.ndarray, " k"]]
@@ -61,6 +62,13 @@ class GraphGoodness:
     size: int
     method: str
     mixed: bool
+
+    @property
+    def away(self) -> tuple[str, ...]:
+        """Statistics of the model that no simulated graph reaches, and that are three standard deviations away."""
+        own = self.statistics
+        far = (own["p_value"] == 0.0) & ((own["observed"] - own["mean"]).abs() > FAR * own["sd"])
+        return tuple(map(str, own.index[far]))
 
     def plain(self) -> dict[str, Any]:
         """The same in values JSON can hold."""
