@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .data.dataset import Dataset
     from .data.domain import Binary, Categories, Counts, CountsBelow, Domain, Finite, Integers, Ordinal, Spins
     from .data.lags import lagged
+    from .data.observed_graph import ObservedGraph
     from .fitting.comparison import compare, compare_losses
     from .fitting.coverage import Coverage, coverage
     from .fitting.describe import Description, describe
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from .report.runs import rerun
     from .results import evidence
     from .results.fit_result import Fit
+    from .results.graph_goodness import graph_goodness
     from .results.groups import GroupDifferences, group_differences
     from .results.loading import load
     from .results.predictive import prior_predictive
@@ -68,6 +70,7 @@ __all__ = [
     "Minimum",
     "Model",
     "Objective",
+    "ObservedGraph",
     "Ordinal",
     "Outcome",
     "Parameter",
@@ -84,6 +87,7 @@ __all__ = [
     "errors",
     "evidence",
     "fit",
+    "graph_goodness",
     "graphs",
     "group_differences",
     "kernels",
@@ -112,6 +116,7 @@ _MODULES = {
     "data.dataset": "Dataset",
     "data.lags": "lagged",
     "data.domain": "Binary Categories Counts CountsBelow Domain Finite Integers Ordinal Spins",
+    "data.observed_graph": "ObservedGraph",
     "errors": "errors",
     "fitting.comparison": "compare compare_losses",
     "fitting.coverage": "Coverage coverage",
@@ -133,6 +138,7 @@ _MODULES = {
     "report.runs": "rerun",
     "results.evidence": "evidence",
     "results.fit_result": "Fit",
+    "results.graph_goodness": "graph_goodness",
     "results.groups": "GroupDifferences group_differences",
     "results.loading": "load",
     "results.predictive": "prior_predictive",

@@ -40,6 +40,10 @@ class EscapedError(DfdbayesError, RuntimeError):
     """Draws left the basin of the minimum of a loss that is unbounded below."""
 
 
+class DegeneracyError(DfdbayesError, RuntimeError):
+    """Graphs simulated at the estimate of a random graph model are nearly empty, complete, or far from the observed."""
+
+
 class NonFiniteError(DfdbayesError, ArithmeticError):
     """Draws hold a value that is not a finite number."""
 
@@ -94,6 +98,10 @@ class UnboundedLossWarning(CalibrationWarning):
 
 class DisagreementWarning(DfdbayesWarning):
     """Two losses give estimates that differ by more than chance."""
+
+
+class MisfitWarning(DfdbayesWarning):
+    """Data simulated at the estimate are unlike the observed ones in what the model is about."""
 
 
 class DivergenceWarning(DfdbayesWarning):

@@ -47,6 +47,7 @@ from ..results.uncalibrated import uncalibrated_intervals
 from .plan import Plan
 from .progress import Progress, by_percent, shown_on
 from .regressions import read_regression
+from .whole import read_whole
 
 
 def fit(
@@ -91,6 +92,7 @@ def fit(
         Anything `Dataset.of` reads; ``columns``, ``weights``, ``missing``, ``missing_codes`` and ``decimal`` are its.
         ``missing="impute"`` keeps rows with missing values: what they may be is weighed by how likely the model finds
         it (fractional imputation), which is right where values are missing at random.
+        For ``dfd.models.RandomGraph`` a graph: anything `ObservedGraph.of` reads.
     formula : str, optional
         A regression: ``"visits ~ age + C(clinic) + offset(log(days))"`` for the mean of counts, the probability of a
         binary column, or the first parameter of another model; ``"~ group"`` for the intercepts of a network, whose
@@ -168,7 +170,10 @@ def fit(
         reading = {"columns": columns, "weights": weights, "weighting": weighting, "missing": missing}
         reading["cluster"] = cluster
         formulas = dict(getattr(model, "formulas", None) or {}) | formulas
-        if formula is None and not formulas:
+        whole = read_whole(model, data, options, reading | {"formula": formula, **formulas})
+        if whole is not None:
+            source, made = whole[0], whole[1].with_priors(_own_priors(prior))
+        elif formula is None and not formulas:
             source, made = _read(backend, model, data, options, prior, reading, plan, shown)
         else:
             advance = by_percent(shown.begin("reading", 100))
@@ -200,6 +205,9 @@ def fit(
     if check:
         with clock.stage("check"):
             found = _checked(found, objective, plan)
+            assert found.checks is not None
+            told += found.checks.warnings
+            found = replace(found, warnings=tuple(map(str, told)))
     for warning in told:
         warnings.warn(warning, stacklevel=2)
     return found
@@ -281,8 +289,8 @@ def _read(
 def _own_priors(prior: Mapping[str, Any] | str | None) -> Mapping[str, Any] | None:
     if isinstance(prior, str):
         raise SettingError(
-            "the paper has no priors for regressions; give priors by parameter name, for example "
-            "prior={'mean': dist.Normal(0, 2)} for all coefficients of the mean"
+            "the paper has no priors for this model; give priors by parameter name, for example "
+            "prior={'mean': dist.Normal(0, 2)} for all coefficients of the mean of a regression"
         )
     return prior
 

@@ -81,6 +81,7 @@ def warnings_of(
     if flat:
         found.append(IdentificationWarning(_with_remedy(flatness(flat))))
     found += _of_calibration(calibration, objective.loss.bounded)
+    found += _of_dependence(objective, calibration)
     if not minimum.usable:
         found.append(
             IdentificationWarning(
@@ -280,6 +281,19 @@ def _of_calibration(calibration: Calibration, bounded: bool) -> list[DfdbayesWar
             )
         )
     return found
+
+
+def _of_dependence(objective: Objective, calibration: Calibration) -> list[DfdbayesWarning]:
+    """A width that takes rows for independent which are not."""
+    by_rows = calibration.method in ("curvature", "lyddon", *RESAMPLING) and calibration.resampling != "parametric"
+    if objective.model.independent or not by_rows:
+        return []
+    return [
+        CalibrationWarning(
+            "ties of the graph depend on each other, and the posterior's width was calibrated as if they did not: "
+            "intervals may be too narrow. What to do: use resampling='parametric', which simulates graphs."
+        )
+    ]
 
 
 def require_in_basin(objective: Objective, minimum: Minimum, theta: np.ndarray) -> None:

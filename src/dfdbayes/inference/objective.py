@@ -405,8 +405,11 @@ class Objective:
 
 
 def objective(model: AbstractModel, data: Any, loss: Any = "dfd") -> Objective:
-    """The loss ``loss`` of ``model`` on ``data`` (anything `Dataset.of` reads)."""
+    """The loss ``loss`` of ``model`` on ``data`` (anything `Dataset.of` reads; a graph for `RandomGraph`)."""
     model = model.current()
+    seen = model.observe(data)
+    if seen is not None:
+        return Objective(seen[1], seen[0], losses.by_name(loss))
     dataset = arranged(model, Dataset.of(data, model.domain))
     return Objective(model.labelled(dataset.columns), dataset, losses.by_name(loss))
 

@@ -203,9 +203,21 @@ def _mapped(one: Callable[[Any], tuple[Array, ...]], each: Any, together: bool) 
     return jax.vmap(one)(each) if together else tuple(jax.lax.map(one, each))
 
 
-def _slope(space: Space, y: Array) -> Array:
+def slope_of(space: Space, y: Array) -> Array:
     """Each d theta / d y."""
     return jnp.abs(jax.jvp(space.from_y, (y,), (jnp.ones_like(y),))[1])
+
+
+def ended(end: newton.State, lower: Array, upper: Array, slope: Callable[[Array], Array]) -> tuple[Array, ...]:
+    """The parts of `Ends` of one traced search."""
+    free = newton.free_of(end.y, end.gradient, lower, upper)
+    gradient = jnp.where(free, end.gradient, 0.0) / slope(end.y)
+    inner = jnp.where(free[:, None] & free[None, :], end.hessian, 0.0) + jnp.diag(jnp.where(free, 0.0, 1.0))
+    scale = 1.0 / jnp.sqrt(jnp.maximum(jnp.abs(jnp.diag(inner)), 1e-300))
+    convex = jnp.all(
+        jnp.isfinite(jnp.linalg.cholesky(inner * scale[:, None] * scale[None, :] + 1e-10 * jnp.eye(len(scale))))
+    )
+    return end.y, end.value, jnp.linalg.norm(gradient), end.iterations, convex
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
@@ -213,7 +225,7 @@ def _minimise_batch(
     problem: Problem, space: Space, together: bool, y: Array, lower: Array, upper: Array, aim: Array, table: Any,
     wanted: Array, weights: Any, priors: Any = None,
 ) -> tuple[Array, ...]:  # fmt: skip
-    slope = partial(_slope, space)
+    slope = partial(slope_of, space)
 
     def one(each: tuple[Array, Array, Any]) -> tuple[Array, ...]:
         y, wanted, weights = each
@@ -227,14 +239,7 @@ def _minimise_batch(
             return value, gradient, hessian
 
         end = newton.many(evaluate, y, lower, upper, slope, aim, wanted)
-        free = newton.free_of(end.y, end.gradient, lower, upper)
-        gradient = jnp.where(free, end.gradient, 0.0) / slope(end.y)
-        inner = jnp.where(free[:, None] & free[None, :], end.hessian, 0.0) + jnp.diag(jnp.where(free, 0.0, 1.0))
-        scale = 1.0 / jnp.sqrt(jnp.maximum(jnp.abs(jnp.diag(inner)), 1e-300))
-        convex = jnp.all(
-            jnp.isfinite(jnp.linalg.cholesky(inner * scale[:, None] * scale[None, :] + 1e-10 * jnp.eye(len(scale))))
-        )
-        return end.y, end.value, jnp.linalg.norm(gradient), end.iterations, convex, end.hessian
+        return *ended(end, lower, upper, slope), end.hessian
 
     return _mapped(one, (y, wanted, weights), together)
 
@@ -244,7 +249,7 @@ def _contract_batch(
     problem: Problem, space: Space, together: bool, shared: Shared, lower: Array, upper: Array, aim: Array, table: Any,
     wanted: Array, weights: Any,
 ) -> tuple[Array, ...]:  # fmt: skip
-    slope = partial(_slope, space)
+    slope = partial(slope_of, space)
 
     def one(each: tuple[Array, Any]) -> tuple[Array, ...]:
         wanted, weights = each

@@ -11,6 +11,7 @@ import numpyro.distributions as dist
 
 from ..data.dataset import Dataset
 from ..data.domain import Domain
+from ..data.observed_graph import ObservedGraph
 from ..errors import ModelError
 from . import kinds as column
 from .base import AbstractModel, Model
@@ -21,6 +22,7 @@ from .lattice import Ising, Potts
 from .mixed import Network, for_data
 from .mixture import PoissonMixture
 from .network import ConwayMaxwellPoissonGraphical, IsingNetwork, Pairwise, PoissonGraphical
+from .random_graph import RandomGraph
 
 __all__ = [
     "AbstractModel",
@@ -37,6 +39,7 @@ __all__ = [
     "PoissonGraphical",
     "PoissonMixture",
     "Potts",
+    "RandomGraph",
     "by_name",
     "names",
     "paper_priors",
@@ -82,6 +85,13 @@ def _of_levels(d: int, options: Options) -> AbstractModel:
     return Network(column.domain_of(tuple(found)), graph, list(kinds))
 
 
+def _random_graph(options: Options) -> AbstractModel:
+    """A random graph; one that was bound to a graph where options hold that, as a saved fit has it."""
+    model = RandomGraph(_needs(options, "terms", "--terms 'edges + triangle'"), options.get("directed"))
+    seen = options.get("observed")
+    return model if seen is None else model.bound(ObservedGraph.of_plain(seen))
+
+
 # For each name: the model's function, how it is called with a number of columns and options, and the options it takes.
 _BY_NAME: dict[str, tuple[Callable[..., AbstractModel], Callable[[int, Options], AbstractModel], tuple[str, ...]]] = {
     "bernoulli": (Bernoulli, lambda d, o: Bernoulli(), ()),
@@ -109,6 +119,7 @@ _BY_NAME: dict[str, tuple[Callable[..., AbstractModel], Callable[[int, Options],
         ("graph", "prior"),
     ),
     "network": (Network, lambda d, o: _of_levels(d, o), ("graph", "kinds", "levels")),
+    "graph": (RandomGraph, lambda d, o: _random_graph(o), ("terms", "directed", "observed")),
     "poisson-mixture": (
         PoissonMixture,
         lambda d, o: PoissonMixture(_needs(o, "rates", "--rates 5,15")),
@@ -178,4 +189,6 @@ def plain_options(model: AbstractModel) -> dict[str, Any]:
         graph = plain["graph"]
         plain["graph"] = {"size": graph.size, "pairs": [list(p) for p in graph.pairs], "shape": graph.shape}
         plain["graph"] |= {"names": list(graph.names)} if graph.names else {}
+    if isinstance(plain.get("observed"), ObservedGraph):
+        plain["observed"] = plain["observed"].plain()
     return plain

@@ -78,6 +78,10 @@ class AbstractModel(ABC):
     def labelled(self, columns: Sequence[str]) -> Self:
         """The same model with its parameters' entries named after the columns of the data."""
 
+    def observe(self, source: Any) -> tuple[Dataset, AbstractModel] | None:
+        """Data that are not rows (one graph): what stands for them, and the model for it; None where data are rows."""
+        return None
+
     def table(self, sites: Sites) -> Prepared:
         """Log-ratios between neighbouring points."""
         return NeighbourTable.of(self, sites)
@@ -97,6 +101,11 @@ class AbstractModel(ABC):
     def distinct_decrements(self, sites: Sites) -> Any:
         """Few distinct ratios to decrements, and which of them each site has; None where they are not few."""
         return None
+
+    @property
+    def independent(self) -> bool:
+        """Whether the rows that losses sum over are independent; the dyads of a random graph need not be."""
+        return True
 
     @property
     def compresses(self) -> bool:

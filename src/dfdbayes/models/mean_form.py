@@ -50,12 +50,14 @@ def _with_slopes(log_mean: Array, nu: Array) -> tuple[Array, ...]:
 @_with_slopes.defjvp
 def _with_slopes_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Any, Any]:
     *here, twice_mean, mixed, twice_nu, potential = _differentiated(2)(*primals)
-    rate, constant, mean, in_mean, in_nu, expected = here
+    mean, in_mean, in_nu, expected = here[2:]
     along, across = tangents
     moved = in_mean * along + in_nu * across
     slopes = (
-        twice_mean * along + mixed * across, mixed * along + twice_nu * across, mean * in_nu * along + potential * across
-    )  # fmt: skip
+        twice_mean * along + mixed * across,
+        mixed * along + twice_nu * across,
+        mean * in_nu * along + potential * across,
+    )
     return tuple(here), (moved, mean * moved - expected * across, mean * along, *slopes)
 
 
@@ -172,12 +174,12 @@ def _at_points(cell: Array, nu: Array, order: int) -> list[Float[Array, "*cells 
         found[0] = found[0] * place + own[..., power, :]
     if order == 0:
         return found
-    rate = (2.0 * scale / (width * (1.0 + scale * nu)))[..., None]
+    rate = jnp.asarray(2.0 * scale / (width * (1.0 + scale * nu)))[..., None]
     slope = rate * found[1]
     if order == 1:
         return [found[0], slope]
-    return [found[0], slope, 2.0 * rate**2 * found[2] - (scale / (1.0 + scale * nu))[..., None] * slope]
+    return [found[0], slope, 2.0 * rate**2 * found[2] - jnp.asarray(scale / (1.0 + scale * nu))[..., None] * slope]
 
 
-def _taken(values: Array, places: Array) -> Array:
+def _taken(values: Array, places: Any) -> Array:
     return values.at[places].get(mode="promise_in_bounds")

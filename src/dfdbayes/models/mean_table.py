@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -77,9 +78,10 @@ POINTS, TO_POWERS = _powers()
 @cache
 def table() -> Table:
     """The table, made when it is first asked for."""
-    ends, bounds = (0.0, *SPLITS, TOP), []
+    ends = (0.0, *SPLITS, TOP)
+    bounds: list[tuple[float, float, float, float]] = []
     cells = np.zeros((len(ends) - 1, round(LONGEST / FINEST)), np.int32)
-    for sheet, (least, most) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+    for sheet, (least, most) in enumerate(pairwise(ends)):
         beyond = [(float(low), low + 1.0, 0.0, TOP) for low in range(round(SMOOTH), round(LONGEST))]
         own = [(low, high, least, most) for low, high in _divided(most)] + (beyond if sheet == 0 else [])
         cells[sheet] = cells[0]
@@ -200,8 +202,8 @@ def _nodes(least: float, most: float, nu: float) -> tuple[np.ndarray, np.ndarray
     if end < 200.0:
         return np.arange(end), np.ones(int(np.ceil(end)))
     sharp = int(np.searchsorted([2.0, 10.0, 30.0, 100.0, 200.0], product)) + 1  # parts of an octave near the mean
-    x = [np.arange(2.0 * HANDED)]
-    weights = [special.ndtr((HANDED - x[0]) / SOFT)]
+    parted = [np.arange(2.0 * HANDED)]
+    weights = [special.ndtr((HANDED - parted[0]) / SOFT)]
     begin = 0.5 * HANDED
     while begin < end:
         inner = least / 16.0 < begin < 4.0 * most
@@ -209,7 +211,7 @@ def _nodes(least: float, most: float, nu: float) -> tuple[np.ndarray, np.ndarray
         points, shares = GAUSS[24 if inner or begin < 4.0 * HANDED else 12]
         width = begin / parts
         inside = (begin + width * (np.arange(parts)[:, None] + 0.5 + 0.5 * points)).reshape(-1)
-        x.append(inside)
+        parted.append(inside)
         weights.append(np.tile(0.5 * width * shares, parts) * special.ndtr((inside - HANDED) / SOFT))
         begin *= 2.0
-    return np.concatenate(x), np.concatenate(weights)
+    return np.concatenate(parted), np.concatenate(weights)

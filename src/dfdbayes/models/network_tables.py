@@ -23,6 +23,7 @@ from .tables import (
     SecondOrder,
     by_row,
     candidates,
+    derivatives,
     pad,
     padded_size,
     ratios,
@@ -107,8 +108,8 @@ class PairwiseTable(AbstractTable):
         """
         u, v = self.log_ratios(theta)
         value = self.total(minus(u), plus(v), weights)
-        minus1, minus2 = (self.minus * weights[None, :] * part for part in _derivatives(minus, u))
-        plus1, plus2 = (self.plus * weights[None, :] * part for part in _derivatives(plus, v))
+        minus1, minus2 = (self.minus * weights[None, :] * part for part in derivatives(minus, u))
+        plus1, plus2 = (self.plus * weights[None, :] * part for part in derivatives(plus, v))
         features, (own_down, own_up) = self.features, self.owned
         slopes = jnp.concatenate(
             [
@@ -127,7 +128,7 @@ class PairwiseTable(AbstractTable):
 
     def lines(self, minus: Function, plus: Function, theta: Theta) -> Float[Array, "u p"]:
         u, v = self.log_ratios(theta)
-        down, up = self.minus * _derivatives(minus, u)[0], self.plus * _derivatives(plus, v)[0]
+        down, up = self.minus * derivatives(minus, u)[0], self.plus * derivatives(plus, v)[0]
         own_down, own_up = self.owned
         own = down[None] * own_down + up[None] * own_up
         return placed(len(theta), self.slots[0], own, self.edge_lines(down * self.down + up * self.up))
@@ -164,16 +165,6 @@ def moves(model: Pairwise, sites: Sites, size: int) -> Iterator[Array]:
     own, own_down, own_up = (model.own(values) for values in (sites.rows, sites.down, sites.up))
     parts = (rows, down - rows, rows - up, own_down - own, own - own_up, sites.minus.T, sites.plus.T)
     return (jax.device_put(pad(part, size, axis=-1)) for part in parts)
-
-
-def _derivatives(function: Function, at: Array) -> tuple[Array, Array]:
-    """First and second derivative of a function of one number, entry by entry."""
-    ones = jnp.ones_like(at)
-
-    def first(x: Array) -> Array:
-        return jax.jvp(function, (x,), (ones,))[1]
-
-    return jax.jvp(first, (at,), (ones,))
 
 
 WIDTH = 512  # rows worked on at a time: all that they need stays in the cache

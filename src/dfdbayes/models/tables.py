@@ -144,6 +144,16 @@ def filled(array: np.ndarray, size: int) -> Array:
     return jax.device_put(np.concatenate([array, np.repeat(array[:1], size - len(array), axis=0)]).astype(float))
 
 
+def derivatives(function: Function, at: Array) -> tuple[Array, Array]:
+    """First and second derivative of a function of one number, entry by entry."""
+    ones = jnp.ones_like(at)
+
+    def first(x: Array) -> Array:
+        return jax.jvp(function, (x,), (ones,))[1]
+
+    return jax.jvp(first, (at,), (ones,))
+
+
 def by_row(sites: Sites, made: Any, size: int) -> Prepared:
     """A table with one weight for each row."""
     refuse_blocks(sites)

@@ -6,6 +6,7 @@ Every function returns a `matplotlib.figure.Figure`: show it in a notebook, or w
 from .base import MOST
 from .draws import MOST_PAIRS, calibration, intervals, pairs, posterior, trace
 from .observed import correlations, data, lattice, predictive
+from .random_graphs import graph_goodness
 from .regression import coefficients, residuals
 from .structure import MOST_EDGES, MOST_NODES, centrality, group_networks, network, temporal
 from .studies import comparison, coverage
@@ -22,6 +23,7 @@ __all__ = [
     "correlations",
     "coverage",
     "data",
+    "graph_goodness",
     "group_networks",
     "intervals",
     "lattice",

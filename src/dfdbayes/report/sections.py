@@ -9,11 +9,13 @@ import pandas as pd
 
 from .. import plots
 from ..data import glance
+from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
 from ..plots.observed import grid_of
 from ..results import groups as group_differences
 from ..results.checks import Checks
 from ..results.fit_result import Fit
+from ..results.graph_goodness import GraphGoodness
 from ..results.predictive import MOST_CORRELATIONS
 from ..results.uncalibrated import is_calibrated, outweighed, side_by_side
 from . import html, wording
@@ -36,6 +38,8 @@ def _warning(text: str) -> str:
 
 def data(fit: Fit) -> str:
     """The data at a glance."""
+    if isinstance(fit.model, RandomGraph):
+        return _graph(fit.model, fit)
     observed, shape = fit.data, grid_of(fit)
     about = {
         "source": observed.source,
@@ -59,6 +63,21 @@ def data(fit: Fit) -> str:
     else:
         caption = "Mean of every column" + (", ± one standard deviation." if observed.rows.max() > 1 else ".")
     return html.facts(about) + html.table(named) + html.figure(plots.data(observed, shape), caption)
+
+
+def _graph(model: RandomGraph, fit: Fit) -> str:
+    """One observed graph at a glance."""
+    graph = model.graph_observed
+    own = model.statistics.of(graph.tie_of_dyad[None])[0]
+    return html.facts(
+        {
+            "source": graph.source,
+            "graph": "directed" if graph.directed else "undirected",
+            "nodes": str(graph.n),
+            "ties": f"{graph.ties} of {len(graph.dyads[0])} dyads",
+            "distinct dyads": f"{len(fit.data.rows)}, by tie and change statistics",
+        }
+    ) + html.table(pd.DataFrame({"observed": own}, index=pd.Index(model.statistics.names, name="statistic")))
 
 
 def _listed(names: tuple[str, ...], most: int = 30) -> str:
@@ -249,6 +268,8 @@ def chains(fit: Fit, summary: pd.DataFrame) -> str:
 def predictive(fit: Fit) -> str:
     """Whether the model reproduces the data."""
     checked = fit.checks
+    if checked is not None and checked.graph is not None:
+        return _graph_goodness(checked.graph)
     if checked is None or checked.goodness is None:
         why = "it was not asked for (check=False)" if checked is None else checked.problem
         return html.paragraph(f"There is no predictive check: {why}")
@@ -269,6 +290,19 @@ def predictive(fit: Fit) -> str:
             tails += " Total variation is the distance between observed and predicted shares: 0 is equal, 1 is far."
         parts += [html.table(table), html.paragraph(tails, "quiet")]
     return "\n".join(parts)
+
+
+def _graph_goodness(found: GraphGoodness) -> str:
+    """Features of the observed graph beside those of simulated ones."""
+    told = f"{found.size} graphs were simulated at the posterior mean ({found.method})."
+    if not found.mixed:
+        told += " The simulated chains may not have mixed: treat this check with care."
+    caption = (
+        "Degrees, geodesic distances, edgewise shared partners and triads (Hunter, Goodreau and Handcock, 2008): bands "
+        "hold 95 % of the simulated graphs, points are the observed graph, orange where they lie outside."
+    )
+    table = found.statistics.rename(columns={"p_value": "p-value"})
+    return html.paragraph(told) + html.figure(plots.graph_goodness(found), caption, large=True) + html.table(table)
 
 
 def _predicted_pictures(fit: Fit, checked: Checks) -> list[str]:

@@ -12,11 +12,13 @@ import pandas as pd
 from jaxtyping import Float
 
 from ..data.dataset import Dataset
-from ..errors import DfdbayesError
+from ..errors import DegeneracyError, DfdbayesError, DfdbayesWarning, MisfitWarning
 from ..models.base import AbstractModel
 from ..models.graphs import Graph
+from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
 from .goodness_of_fit import GoodnessOfFit, some
+from .graph_goodness import GraphGoodness, graph_goodness
 from .predictive import affordable, replicate
 from .regression import residuals_of
 
@@ -50,6 +52,8 @@ class Checks:
         Why there are no checks, where there are none.
     residuals : pandas.DataFrame or None
         Of a regression of one column, at the posterior mean: see `Fit.residuals`.
+    graph : GraphGoodness or None
+        Of a random graph, at the posterior mean.
     """
 
     goodness: GoodnessOfFit | None = None
@@ -65,11 +69,26 @@ class Checks:
     mixed: bool = True
     problem: str = ""
     residuals: pd.DataFrame | None = None
+    graph: GraphGoodness | None = None
 
     @property
     def p_value(self) -> float:
         """That of the test of fit."""
         return float("nan") if self.goodness is None else self.goodness.p_value
+
+    @property
+    def warnings(self) -> list[DfdbayesWarning]:
+        """What of the checks is worth a warning."""
+        away = () if self.graph is None else self.graph.away
+        if not away:
+            return []
+        return [
+            MisfitWarning(
+                f"graphs simulated at the posterior mean differ from the observed one in {', '.join(away)}, by more "
+                "than chance: the estimate does not reproduce what the model is about. What to do: look at "
+                "dfd.plots.graph_goodness(fit), and add or change terms."
+            )
+        ]
 
     def marginal(self, column: int) -> pd.DataFrame:
         return self.marginals[column]
@@ -85,6 +104,7 @@ class Checks:
             "pairs": _text(self.pairs), "equal": _text(self.equal), "residuals": _text(self.residuals),
             "means": None if self.means is None else self.means.tolist(), "columns": list(self.columns),
             "sets": self.sets, "size": self.size, "method": self.method, "mixed": self.mixed, "problem": self.problem,
+            "graph": None if self.graph is None else self.graph.plain(),
         }  # fmt: skip
 
     @classmethod
@@ -95,6 +115,7 @@ class Checks:
             marginals=tuple(found for text in about["marginals"] if (found := _table(text)) is not None),
             means=None if about["means"] is None else np.asarray(about["means"]),
             columns=tuple(about["columns"]),
+            graph=None if about.get("graph") is None else GraphGoodness.of_plain(about["graph"]),
             **tables, **{name: about[name] for name in ("sets", "size", "method", "mixed", "problem")},
         )  # fmt: skip
 
@@ -104,11 +125,19 @@ def check(model: AbstractModel, thetas: Float[np.ndarray, "all p"], data: Datase
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column that is constant in a replicate, say
+            if isinstance(model, RandomGraph):
+                return _of_graph(graph_goodness(model, thetas.mean(axis=0), seed=seed))
             found = replicate(model, thetas, data, seed=seed, **affordable(model, data))
             graph = model.graph if model.graph is not None and model.graph.shape is not None else None
             return replace(_checks(found, graph), residuals=_residuals(model, thetas, data))
+    except DegeneracyError:  # which no result can stand beside
+        raise
     except (DfdbayesError, ArithmeticError, ValueError, MemoryError) as problem:
         return Checks(problem=str(problem))
+
+
+def _of_graph(found: GraphGoodness) -> Checks:
+    return Checks(graph=found, sets=found.size, size=1, method=found.method, mixed=found.mixed)
 
 
 def _residuals(model: AbstractModel, thetas: np.ndarray, data: Dataset) -> pd.DataFrame | None:

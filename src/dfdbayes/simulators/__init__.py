@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -12,17 +12,32 @@ from .._util.process import require_seed, require_unforked
 from ..errors import ModelError, SettingError
 from ..models.base import AbstractModel
 from ..models.network import Pairwise
+from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
 from .cluster import by_swendsen_wang
+from .degeneracy import require_sound
 from .exact import MOST_POINTS, by_enumeration, by_inversion, probabilities
 from .general import by_general_gibbs
 from .gibbs import by_gibbs
 from .given import by_listing, is_listable
+from .graphs import GraphMixing, Graphs, simulate_graphs
 from .levels import by_levels
 from .metropolis import by_metropolis
 from .perfect import by_coupling_from_the_past
 
-__all__ = ["METHODS", "Mixing", "Sample", "draw", "draw_given", "probabilities", "simulate"]
+__all__ = [
+    "METHODS",
+    "GraphMixing",
+    "Graphs",
+    "Mixing",
+    "Sample",
+    "draw",
+    "draw_given",
+    "probabilities",
+    "require_sound",
+    "simulate",
+    "simulate_graphs",
+]
 
 METHODS = ("enumeration", "inversion", "perfect", "swendsen-wang", "gibbs", "metropolis")
 EXACT = ("enumeration", "inversion", "perfect")
@@ -72,10 +87,22 @@ class Sample:
         return len(self.rows)
 
 
+@overload
+def simulate(
+    model: RandomGraph, theta: Any, n: int, *, method: str | None = None, seed: int = 0, sweeps: int | None = None
+) -> Graphs: ...
+
+
+@overload
 def simulate(
     model: AbstractModel, theta: Any, n: int, *, method: str | None = None, seed: int = 0, sweeps: int | None = None
-) -> Sample:
-    """``n`` independent observations from a model.
+) -> Sample: ...
+
+
+def simulate(
+    model: AbstractModel, theta: Any, n: int, *, method: str | None = None, seed: int = 0, sweeps: int | None = None
+) -> Sample | Graphs:
+    """``n`` independent observations from a model; of a `RandomGraph` as many graphs (`Graphs`).
 
     Parameters
     ----------
@@ -85,7 +112,8 @@ def simulate(
     n : int
     method : str, optional
         ``"enumeration"``, ``"inversion"``, ``"perfect"`` (coupling from the past), ``"swendsen-wang"``, ``"gibbs"`` or
-        ``"metropolis"`` (the paper's). By default an exact one where that is cheap.
+        ``"metropolis"`` (the paper's). By default an exact one where that is cheap. Graphs: ``"enumeration"`` or
+        ``"tie-no-tie"``.
     seed : int
     sweeps : int, optional
         Length of the chains of methods that are not exact; each observation has a chain of its own.
@@ -102,6 +130,8 @@ def simulate(
     if n < 1:
         raise SettingError(f"n is {n}; at least one observation is needed")
     model = model.current()
+    if isinstance(model, RandomGraph):
+        return simulate_graphs(model, theta, n, method=method, seed=seed)
     thetas = np.asarray(model.space.flatten(theta))[None]
     rows, chosen, mixing = draw(model, thetas, n, method, np.random.default_rng([seed, 7]), sweeps)
     return Sample(rows[0], chosen, mixing)

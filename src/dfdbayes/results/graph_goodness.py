@@ -1,0 +1,237 @@
+"""Goodness of fit of random graphs as the field does it: features of the observed graph beside those of simulated ones.
+
+Degrees, geodesic distances, edgewise shared partners and the triad census are no terms of most models, so a model that
+reproduces them has said something (Hunter, Goodreau and Handcock, 2008).
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from math import comb
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float
+from scipy.sparse import csgraph, csr_array
+
+from ..models.graph_counts import Whole
+from ..models.random_graph import RandomGraph
+from ..simulators import Graphs, require_sound, simulate_graphs
+
+LEVEL = 0.95  # of simulated graphs inside the envelope
+MOST_SOURCES = 200  # nodes from which distances are measured
+FAR = 3.0  # standard deviations of simulated graphs
+UNREACHABLE = "none"
+
+Feature = Callable[[Bool[np.ndarray, "n n"]], Float[np.ndarray, " k"]]
+
+
+@dataclass(frozen=True)
+class GraphGoodness:
+    """Features of the observed graph beside those of graphs simulated at an estimate.
+
+    Attributes
+    ----------
+    features : dict of DataFrame
+        ``degree`` (of directed graphs ``sent`` and ``received``), ``distance`` (of pairs of nodes; "none" where there
+        is no path), ``shared partners`` (of ties) and ``triads``. One row for each value: the share of nodes, pairs,
+        ties or triples that have it, ``observed`` and simulated (``median``, and between ``low`` and ``high`` in 95 %
+        of graphs), and ``p_value``, two-sided, from the simulated graphs.
+    statistics : DataFrame
+        The same of the model's own statistics, with their simulated ``mean`` and ``sd``.
+    size : int
+        How many graphs were simulated, by ``method``.
+    mixed : bool
+        Whether their chains have mixed.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd, networkx as nx
+    >>> model = dfd.models.RandomGraph("edges").bound(dfd.ObservedGraph.of(nx.florentine_families_graph()))
+    >>> goodness = graph_goodness(model, {"edges": -1.45})
+    >>> list(goodness.features)
+    ['degree', 'distance', 'shared partners', 'triads']
+    """
+
+    features: Mapping[str, pd.DataFrame]
+    statistics: pd.DataFrame
+    size: int
+    method: str
+    mixed: bool
+
+    @property
+    def away(self) -> tuple[str, ...]:
+        """Statistics of the model that no simulated graph reaches, and that are three standard deviations away."""
+        own = self.statistics
+        far = (own["p_value"] == 0.0) & ((own["observed"] - own["mean"]).abs() > FAR * own["sd"])
+        return tuple(map(str, own.index[far]))
+
+    def plain(self) -> dict[str, Any]:
+        """The same in values JSON can hold."""
+        tables = {name: table.to_json(orient="split", double_precision=15) for name, table in self.features.items()}
+        own = self.statistics.to_json(orient="split", double_precision=15)
+        return {"features": tables, "statistics": own, "size": self.size, "method": self.method, "mixed": self.mixed}
+
+    @classmethod
+    def of_plain(cls, about: Mapping[str, Any]) -> GraphGoodness:
+        """Back from `plain`."""
+
+        def table(text: str) -> pd.DataFrame:
+            found = pd.read_json(io.StringIO(text), orient="split", precise_float=True, convert_axes=False, dtype=False)
+            return found.astype(float).set_axis(found.index.astype(str), axis=0)
+
+        tables = {name: table(text) for name, text in about["features"].items()}
+        return cls(tables, table(about["statistics"]), about["size"], about["method"], about["mixed"])
+
+
+def graph_goodness(model: RandomGraph, theta: Any, size: int = 100, seed: int = 0) -> GraphGoodness:
+    """Compare the observed graph with graphs simulated at coefficients.
+
+    Parameters
+    ----------
+    model : RandomGraph
+        That of a fit, or ``model.bound(graph)``.
+    theta : dict or vector
+    size : int
+        How many graphs to simulate.
+    seed : int
+
+    Raises
+    ------
+    DegeneracyError
+        If simulated graphs are nearly empty, nearly complete or otherwise far from the observed one.
+    """
+    graphs = simulate_graphs(model, theta, size, seed=seed)
+    require_sound(graphs)
+    observed = model.graph_observed
+    simulated = list(graphs.adjacency)
+    features = {
+        name: _table(feature(observed.adjacency), [feature(one) for one in simulated], labels)
+        for name, (feature, labels) in _features(observed.n, observed.directed).items()
+    }
+    mixed = graphs.mixing is None or graphs.mixing.good
+    return GraphGoodness(features, _statistics(graphs), len(graphs), graphs.method, mixed)
+
+
+def _statistics(graphs: Graphs) -> pd.DataFrame:
+    table = _table(graphs.observed, list(graphs.statistics), list(graphs.model.statistics.names), whole=True)
+    table.insert(1, "mean", graphs.statistics.mean(axis=0))
+    table.insert(2, "sd", graphs.statistics.std(axis=0))
+    return table
+
+
+def _table(
+    observed: np.ndarray, simulated: list[np.ndarray], labels: list[str] | None, whole: bool = False
+) -> pd.DataFrame:
+    """A feature, observed and simulated; values that hardly occur are left out at the end."""
+    draws = np.stack(simulated)
+    low, median, high = np.quantile(draws, [0.5 * (1 - LEVEL), 0.5, 0.5 * (1 + LEVEL)], axis=0)
+    above, below = (draws >= observed).mean(axis=0), (draws <= observed).mean(axis=0)
+    tail = np.minimum(1.0, 2.0 * np.minimum(above, below))
+    names = list(map(str, range(len(observed)))) if labels is None else labels
+    table = pd.DataFrame(
+        {"observed": observed, "low": low, "median": median, "high": high, "p_value": tail},
+        index=pd.Index(names, name="value"),
+    )
+    if whole:
+        return table
+    seen = (table["observed"] > 0) | (table["high"] > 0)
+    last = int(np.flatnonzero(seen.to_numpy()).max()) + 1
+    return table.iloc[:last] if labels is None else table[seen]
+
+
+def _features(n: int, directed: bool) -> dict[str, tuple[Feature, list[str] | None]]:
+    """Each feature's function, and the names of its values where these are not 0, 1, 2, ..."""
+    degrees: dict[str, tuple[Feature, list[str] | None]] = {"degree": (lambda a: _shares(a.sum(axis=1), n), None)}
+    if directed:
+        degrees = {
+            "sent": (lambda a: _shares(a.sum(axis=1), n), None),
+            "received": (lambda a: _shares(a.sum(axis=0), n), None),
+        }
+    lengths = [*map(str, range(1, n)), UNREACHABLE]
+    return degrees | {
+        "distance": (_distances, lengths),
+        "shared partners": (lambda a: _partners(a, directed), None),
+        "triads": (_directed_triads, list(TRIADS)) if directed else (_triads, ["0", "1", "2", "3"]),
+    }
+
+
+def _shares(values: np.ndarray, length: int) -> Float[np.ndarray, " k"]:
+    """The share of each of 0, 1, ..., among values; zeros where there are none."""
+    return np.bincount(values.astype(int).reshape(-1), minlength=length) / max(values.size, 1)
+
+
+def _distances(adjacency: np.ndarray) -> np.ndarray:
+    """Shares of pairs of nodes at distance 1, 2, ..., and of those without a path."""
+    n = len(adjacency)
+    sources = np.unique(np.linspace(0, n - 1, min(n, MOST_SOURCES)).astype(int))
+    found = csgraph.shortest_path(csr_array(adjacency.astype(float)), unweighted=True, indices=sources)
+    away = found[np.arange(n) != sources[:, None]]
+    return _shares(np.where(np.isfinite(away), away, n) - 1.0, n)
+
+
+def _partners(adjacency: np.ndarray, directed: bool) -> np.ndarray:
+    """Shares of ties with 0, 1, ... shared partners."""
+    return _shares(Whole(adjacency[None], directed).two_paths[0][adjacency], len(adjacency))
+
+
+def _triads(adjacency: np.ndarray) -> np.ndarray:
+    """Shares of triples of nodes with 0, 1, 2 and 3 ties."""
+    n, degrees = len(adjacency), adjacency.sum(axis=1).astype(float)
+    three = float(Whole(adjacency[None], False).closed[0]) / 6.0
+    two = float((degrees * (degrees - 1.0)).sum()) / 2.0 - 3.0 * three
+    one = float(degrees.sum()) / 2.0 * (n - 2) - 2.0 * two - 3.0 * three
+    total = comb(n, 3)
+    return np.array([total - one - two - three, one, two, three]) / max(total, 1)
+
+
+# -- triads of directed graphs -----------------------------------------------------------------
+
+
+def _kind(first: str, second: str, third: str) -> str:
+    """The class of a triad (i, j, k) from its dyads ij, ik and jk: mutual, null, > (from the first) or < (to it).
+
+    Named by the numbers of mutual, asymmetric and null dyads, and by a letter where these do not tell (Davis and
+    Leinhardt, 1972).
+    """
+    dyads = {(0, 1): first, (0, 2): second, (1, 2): third}
+    counts = [sum(state in kinds for state in dyads.values()) for kinds in ("M", "<>", "N")]
+    name = "".join(map(str, counts))
+    arrows = [pair if state == ">" else pair[::-1] for pair, state in dyads.items() if state in "<>"]
+    sent, received = (
+        [ends.count(node) for node in range(3)] for ends in ([a for a, _ in arrows], [b for _, b in arrows])
+    )
+    if name in ("021", "120"):
+        letter = "D" if 2 in sent else "U" if 2 in received else "C"
+    elif name == "030":
+        letter = "T" if 2 in sent else "C"
+    elif name == "111":
+        joint = next(pair for pair, state in dyads.items() if state == "M")
+        letter = "D" if arrows[0][1] in joint else "U"
+    else:
+        letter = ""
+    return name + letter
+
+
+TRIADS = (
+    "003", "012", "102", "021D", "021U", "021C", "111D", "111U", "030T", "030C", "201", "120D", "120U", "120C", "210",
+    "300",
+)  # fmt: skip
+_PLACES = {states: TRIADS.index(_kind(*states)) for states in product("MN<>", repeat=3)}
+
+
+def _directed_triads(adjacency: np.ndarray) -> np.ndarray:
+    """Shares of triples of nodes in each of the 16 classes: sums over all (i, j, k) of products of dyads' states."""
+    a = adjacency.astype(np.float32)
+    mutual, n = a * a.T, len(a)
+    states = {"M": mutual, ">": a - mutual, "<": a.T - mutual, "N": 1.0 - np.maximum(a, a.T) - np.eye(n, dtype="f4")}
+    found = np.zeros(len(TRIADS))
+    for second, third in product(states, repeat=2):
+        paths = states[second] @ states[third].T
+        for first, here in states.items():
+            found[_PLACES[first, second, third]] += np.sum(here * paths, dtype=float)
+    return found / 6.0 / max(comb(n, 3), 1)

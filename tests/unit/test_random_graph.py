@@ -1,0 +1,307 @@
+"""Random graph models: losses by their definitions, known estimates, refits, and what `fit` does with one graph."""
+
+import warnings
+
+import networkx as nx
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+
+import dfdbayes as dfd
+import graph_oracles
+from dfdbayes.inference.refits import refit_many
+from dfdbayes.simulators.graphs import probabilities
+
+
+def florence():
+    """Marriages of 16 families; one has none, and networkx leaves it out."""
+    families = nx.florentine_families_graph()
+    families.add_node("Pucci")
+    return families
+
+
+def small(directed, n):
+    return dfd.ObservedGraph.of(
+        graph_oracles.random_adjacency(np.random.default_rng(8), n, directed),
+        nodes={"name": list("uvwxyz"[:n])} | {name: values[:n] for name, values in graph_oracles.NODES.items()},
+        directed=directed,
+    )
+
+
+# -- losses ------------------------------------------------------------------------------------
+
+SMALL = {
+    "undirected": (False, 5, "edges + triangle + gwesp(0.3) + nodecov('size')", [-0.4, 0.3, 0.5, 0.2]),
+    "directed": (True, 4, "edges + mutual + ttriple + nodematch('team')", [-0.5, 0.8, 0.3, 0.4]),
+}
+
+
+@pytest.mark.parametrize("loss", ["dfd", "ratio", "pseudo"])
+@pytest.mark.parametrize("kind", SMALL)
+def test_losses_are_their_definitions(kind, loss):
+    """From the probability of every graph, by listing all of them."""
+    directed, n, terms, theta = SMALL[kind]
+    graph = small(directed, n)
+    objective = dfd.objective(dfd.models.RandomGraph(terms), graph, loss)
+    ties, chance = probabilities(objective.model, theta)
+    p = {tuple(one): value for one, value in zip(ties, chance, strict=True)}
+    here, expected = tuple(graph.tie_of_dyad), 0.0
+    for d in range(len(here)):
+        there = (*here[:d], not here[d], *here[d + 1 :])
+        if loss == "dfd":
+            expected += (p[there] / p[here]) ** 2 - 2.0 * p[here] / p[there]
+        elif loss == "pseudo":
+            expected -= np.log(p[here] / (p[here] + p[there]))
+        else:
+            s, below = 1.0 / (1.0 + p[there] / p[here]), 1.0 / (1.0 + p[here] / p[there])
+            expected += s**2 + below**2 - 2.0 * s
+    assert objective(np.array(theta)) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["dfd", "ratio", "pseudo"])
+def test_derivatives_are_differences(loss):
+    directed, n, terms, theta = SMALL["undirected"]
+    objective = dfd.objective(dfd.models.RandomGraph(terms), small(directed, n), loss)
+    theta, step = np.array(theta), 1e-5
+    for k in range(len(theta)):
+        e = step * np.eye(len(theta))[k]
+        slope = (objective(theta + e) - objective(theta - e)) / (2 * step)
+        assert objective.gradient(theta)[k] == pytest.approx(slope, rel=1e-6, abs=1e-7)
+        bend = (objective.gradient(theta + e) - objective.gradient(theta - e)) / (2 * step)
+        np.testing.assert_allclose(objective.hessian(theta)[k], bend, rtol=1e-6, atol=1e-6)
+    own = objective.unit_gradients(theta) * objective.units.weights[:, None]
+    np.testing.assert_allclose(own.sum(axis=0), objective.gradient(theta), atol=1e-9)
+
+
+def test_the_likelihood_is_there_where_ties_do_not_depend_on_each_other():
+    graph = small(False, 5)
+    model = dfd.models.RandomGraph("edges + nodecov('size')")
+    theta = np.array([-0.3, 0.4])
+    objective = dfd.objective(model, graph, "likelihood")
+    ties, chance = probabilities(objective.model, theta)
+    own = chance[(ties == graph.tie_of_dyad).all(axis=1)][0]
+    assert objective(theta) == pytest.approx(-np.log(own), rel=1e-10)
+    with pytest.raises(dfd.errors.ModelError, match="sum over all graphs"):
+        dfd.objective(dfd.models.RandomGraph("edges + triangle"), graph, "likelihood")(theta)
+
+
+# -- known values ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["dfd", "ratio", "pseudo", "likelihood"])
+def test_edges_alone_are_the_log_odds_of_a_tie(loss):
+    found = dfd.minimise(dfd.objective(dfd.models.RandomGraph("edges"), florence(), loss))
+    assert found.theta["edges"] == pytest.approx(np.log(20 / 100), abs=1e-9)
+
+
+def test_florentine_marriages():
+    """Pseudo-likelihood of edges + triangle, as statnet's ergm gives it."""
+    found = dfd.minimise(dfd.objective(dfd.models.RandomGraph("edges + triangle"), florence(), "pseudo"))
+    np.testing.assert_allclose(found.vector, [-1.701, 0.221], atol=5e-4)
+
+
+def test_the_same_from_files(shared_data):
+    graph = dfd.ObservedGraph.of(shared_data / "flomarriage_edges.csv", nodes=shared_data / "flomarriage_nodes.csv")
+    assert (graph.n, graph.ties) == (16, 20)
+    found = dfd.minimise(dfd.objective(dfd.models.RandomGraph("edges + triangle"), graph, "pseudo"))
+    np.testing.assert_allclose(found.vector, [-1.701, 0.221], atol=5e-4)
+
+
+def test_a_school_of_205_pupils(shared_data):
+    graph = dfd.ObservedGraph.of(
+        shared_data / "faux_mesa_high_edges.csv", nodes=shared_data / "faux_mesa_high_nodes.csv"
+    )
+    model = dfd.models.RandomGraph("edges + nodefactor('Sex') + nodematch('Grade') + gwesp(0.25)")
+    objective = dfd.objective(model, graph, "pseudo")
+    assert objective.data.n == 20910 and len(objective.data.rows) < 300  # distinct dyads
+    assert objective.model.space.names == ("edges", "nodefactor(Sex)[M]", "nodematch(Grade)", "gwesp(0.25)")
+    assert dfd.minimise(objective).usable
+
+
+# -- priors ------------------------------------------------------------------------------------
+
+
+def test_priors_are_weak_on_the_scale_of_the_data():
+    families = florence()
+    nx.set_node_attributes(families, {name: 1000.0 * k for k, name in enumerate(families)}, "florins")
+    terms = "edges + triangle + nodecov('florins') + nodematch('florins')"
+    nx.set_node_attributes(families, {name: k % 2 for k, name in enumerate(families)}, "side")
+    _, model = dfd.models.RandomGraph(terms.replace("match('florins", "match('side")).observe(families)
+    priors = {p.name: p.prior for p in model.space.parameters}
+    assert priors["edges"].loc == pytest.approx(np.log(20.5 / 100.5)) and priors["edges"].scale > 3.0
+    assert priors["triangle"].scale == 3.0 and priors["nodematch(side)"].scale == 3.0
+    sd = model.statistics.covariates[:, 2].std()
+    assert priors["nodecov(florins)"].scale == pytest.approx(3.0 / sd)
+
+
+# -- refits ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["pseudo", "ratio"])
+def test_refits_are_modes_of_each_graph(loss):
+    """All at once, each is the mode that one search for its graph alone finds; a graph without triangles has one."""
+    from dfdbayes.inference.minimise import mode
+
+    objective = dfd.objective(dfd.models.RandomGraph("edges + triangle"), florence(), loss)
+    minimum = dfd.minimise(objective)
+    graphs = dfd.simulate(objective.model, minimum.vector, 60)
+    found = refit_many(objective, list(graphs.datasets()), minimum)
+    assert found.vectors.shape == (60, 2) and found.usable.all()
+    none = np.flatnonzero(graphs.statistics[:, 1] == 0)[:2]
+    assert len(none) and np.isfinite(found.vectors[none]).all()
+    for k in [0, 1, *none]:
+        (data,) = objective.model.statistics.distinct(graphs.ties[[k]])
+        alone = mode(dfd.Objective(objective.model, data, objective.loss), 1.0, minimum, minimum.vector)
+        np.testing.assert_allclose(found.vectors[k], alone, atol=1e-6)
+
+
+# -- fit ---------------------------------------------------------------------------------------
+
+QUICK = {"sampler": "laplace", "draws": 400, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def fit():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return dfd.fit(dfd.models.RandomGraph("edges + triangle"), florence(), check=True, **QUICK)
+
+
+def test_one_call(fit):
+    table = fit.summary()
+    assert list(table.index) == ["edges", "triangle"]
+    assert fit.settings["loss"] == "pseudo" and fit.data.n == 120
+    np.testing.assert_allclose(table["mean"], [-1.7, 0.2], atol=0.25)
+    assert any("depend on each other" in text for text in fit.warnings)
+
+
+def test_ties_that_do_not_depend_on_each_other_need_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = dfd.fit("graph", florence(), options={"terms": "edges"}, **QUICK)
+    assert found.minimum.theta["edges"] == pytest.approx(np.log(0.2), abs=1e-8)
+    sd = np.sqrt(1 / 20 + 1 / 100)
+    assert found.summary().loc["edges", "sd"] == pytest.approx(sd, rel=0.15)
+
+
+def test_saved_and_read_back(fit, tmp_path):
+    back = dfd.load(fit.save(tmp_path / "fit.nc"))
+    assert back.model == fit.model and back.missing == ()
+    np.testing.assert_array_equal(back.summary()["mean"], fit.summary()["mean"])
+    np.testing.assert_array_equal(back.model.observed.adjacency, fit.model.observed.adjacency)
+    for name, table in fit.checks.graph.features.items():
+        assert back.checks.graph.features[name].index.tolist() == table.index.tolist()
+        np.testing.assert_allclose(back.checks.graph.features[name], table)
+    again = dfd.simulate(back.model, back.minimum.vector, 5, seed=2)
+    np.testing.assert_array_equal(again.ties, dfd.simulate(fit.model, fit.minimum.vector, 5, seed=2).ties)
+
+
+def test_a_report_shows_the_graph(fit, tmp_path):
+    page = fit.report(tmp_path / "page.html").read_text()
+    assert "20 of 120 dyads" in page and "100 graphs were simulated" in page
+
+
+def test_priors_by_name_and_settings_about_rows():
+    model = dfd.models.RandomGraph("edges + gwesp(0.25)")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = dfd.fit(model, florence(), prior={"gwesp(0.25)": dist.Normal(0.0, 0.01)}, **QUICK)
+    assert found.summary().loc["gwesp(0.25)", "sd"] < 0.012
+    with pytest.raises(dfd.errors.ModelError, match="no parameter 'gwesp'"):
+        dfd.fit(model, florence(), prior={"gwesp": dist.Normal(0.0, 1.0)}, **QUICK)
+    with pytest.raises(dfd.errors.SettingError, match="columns= is about rows"):
+        dfd.fit(model, florence(), columns=["a"], **QUICK)
+    with pytest.raises(dfd.errors.SettingError, match="formula= is about rows"):
+        dfd.fit(model, florence(), formula="~ x", **QUICK)
+    with pytest.raises(dfd.errors.ModelError, match="whole graph"):
+        found.replicate()
+
+
+@pytest.mark.parametrize(
+    ("graph", "said"), [(nx.empty_graph(5), "no ties"), (nx.complete_graph(5), "all ties"), ([(1, 1)], "itself")]
+)
+def test_graphs_that_say_nothing_are_refused(graph, said):
+    with pytest.raises(dfd.errors.DataError, match=said):
+        dfd.fit(dfd.models.RandomGraph("edges"), graph, **QUICK)
+
+
+def test_a_model_without_a_graph_says_so():
+    model = dfd.models.RandomGraph("edges")
+    with pytest.raises(dfd.errors.ModelError, match="has seen no graph"):
+        dfd.simulate(model, {"edges": 0.0}, 5)
+    with pytest.raises(dfd.errors.ModelError, match="prior="):
+        model.with_priors({"edges": dist.Normal(0.0, 1.0)})
+    with pytest.raises(dfd.errors.DataError, match="directed"):
+        dfd.models.RandomGraph("edges", directed=True).bound(dfd.ObservedGraph.of([(1, 2)]))
+
+
+# -- degeneracy --------------------------------------------------------------------------------
+
+
+def test_a_degenerate_model_is_named():
+    """Triangles of a graph of dense groups: simulated graphs are complete."""
+    groups = nx.relaxed_caveman_graph(3, 6, 0.2, seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(dfd.errors.DegeneracyError, match=r"nearly complete.*The term triangle drives it.*gwesp"):
+            dfd.fit(dfd.models.RandomGraph("edges + triangle"), groups, check=True, **QUICK)
+
+
+def test_independent_ties_are_never_degenerate():
+    from dfdbayes.simulators import require_sound
+
+    model = dfd.models.RandomGraph("edges").bound(dfd.ObservedGraph.of(florence()))
+    require_sound(dfd.simulate(model, {"edges": 4.0}, 50))
+
+
+# -- goodness of fit ---------------------------------------------------------------------------
+
+
+def test_goodness_of_fit_has_the_field_s_features(fit):
+    features = fit.checks.graph.features
+    families = florence()
+    shares = np.bincount([d for _, d in families.degree]) / 16
+    table = features["degree"]["observed"].to_numpy()
+    np.testing.assert_allclose(table[: len(shares)], shares)
+    assert not table[len(shares) :].any()
+    away = dict(nx.all_pairs_shortest_path_length(families))
+    for length, share in features["distance"]["observed"].items():
+        count = sum(
+            away[a].get(b, None) == (None if length == "none" else int(length))
+            for a in families for b in families if a != b
+        )  # fmt: skip
+        assert share == pytest.approx(count / (16 * 15))
+    partners = [len(list(nx.common_neighbors(families, a, b))) for a, b in families.edges]
+    np.testing.assert_allclose(features["shared partners"]["observed"].to_numpy()[:2], np.bincount(partners)[:2] / 20)
+    assert features["triads"]["observed"]["3"] == pytest.approx(sum(nx.triangles(families).values()) / 3 / 560)
+    for table in features.values():
+        assert (table["low"] <= table["median"]).all() and (table["median"] <= table["high"]).all()
+        assert table["observed"].sum() == pytest.approx(1.0)
+    own = fit.checks.graph.statistics
+    assert own.loc["edges", "observed"] == 20 and (own["p_value"] > 0.05).all()
+
+
+def test_an_estimate_that_does_not_reproduce_its_statistics_is_told():
+    """A prior that allows hardly any ties."""
+    with pytest.warns(dfd.errors.DfdbayesWarning) as told:
+        found = dfd.fit("graph", florence(), options={"terms": "edges"}, check=True, **QUICK,
+                        prior={"edges": dist.Normal(-5.0, 0.05)})  # fmt: skip
+    assert found.checks.graph.away == ("edges",)
+    assert any(isinstance(one.message, dfd.errors.MisfitWarning) for one in told)
+    assert any("graphs simulated at the posterior mean" in text for text in found.warnings)
+
+
+def test_the_triad_census_of_directed_graphs():
+    from dfdbayes.results.graph_goodness import TRIADS, _directed_triads
+
+    for seed, n, density in [(1, 4, 0.4), (2, 9, 0.15), (3, 9, 0.5), (4, 12, 0.8)]:
+        graph = nx.gnp_random_graph(n, density, seed=seed, directed=True)
+        expected = nx.triadic_census(graph)
+        found = _directed_triads(nx.to_numpy_array(graph).astype(bool)) * n * (n - 1) * (n - 2) / 6
+        np.testing.assert_allclose(found, [expected[kind] for kind in TRIADS], atol=1e-6)
+
+
+def test_pictures_of_goodness(fit):
+    assert len(dfd.plots.graph_goodness(fit).axes) == 4
+    with pytest.raises(dfd.errors.SettingError, match="check=True"):
+        dfd.plots.graph_goodness(dfd.fit("poisson", [1, 2, 3, 2] * 5, **QUICK))
