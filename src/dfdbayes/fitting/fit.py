@@ -46,7 +46,7 @@ from ..results.tree import assemble
 from ..results.uncalibrated import uncalibrated_intervals
 from .plan import Plan
 from .progress import Progress, by_percent, shown_on
-from .regressions import read_regression
+from .regressions import own_priors, read_regression
 from .whole import read_whole
 
 
@@ -125,7 +125,7 @@ def fit(
     resampling : {"multinomial", "dirichlet", "parametric"} or resampling
         Whether a bootstrap draws observations with replacement or gives each a random share; or, ``"parametric"``,
         whether data sets are simulated at the estimate and fitted again, which needs no independent observations and
-        believes the model; or an object such as ``dfd.resampling.Blocks(side=5)``.
+        believes the model (graphs by default); or an object such as ``dfd.resampling.Blocks(side=5)``.
     seed : int
         The same seed gives the same draws.
     weighting : {"auto", "frequency", "sampling"}
@@ -170,15 +170,15 @@ def fit(
         reading = {"columns": columns, "weights": weights, "weighting": weighting, "missing": missing}
         reading["cluster"] = cluster
         formulas = dict(getattr(model, "formulas", None) or {}) | formulas
-        whole = read_whole(model, data, options, reading | {"formula": formula, **formulas})
+        whole = read_whole(model, data, options, prior, reading | {"formula": formula, **formulas})
         if whole is not None:
-            source, made = whole[0], whole[1].with_priors(_own_priors(prior))
+            source, made = whole
         elif formula is None and not formulas:
             source, made = _read(backend, model, data, options, prior, reading, plan, shown)
         else:
             advance = by_percent(shown.begin("reading", 100))
             source, regressed = read_regression(backend, model, data, options, formula, formulas, reading, advance)
-            made = regressed.with_priors(_own_priors(prior)).labelled(source.data.columns)
+            made = regressed.with_priors(own_priors(prior)).labelled(source.data.columns)
         plans = plan.of_data(made, source.data)
     for plan in plans:
         try:
@@ -205,10 +205,7 @@ def fit(
     if check:
         with clock.stage("check"):
             found = _checked(found, objective, plan)
-            assert found.checks is not None
-            told += found.checks.warnings
-            found = replace(found, warnings=tuple(map(str, told)))
-    for warning in told:
+    for warning in told + ([] if found.checks is None else found.checks.warnings):
         warnings.warn(warning, stacklevel=2)
     return found
 
@@ -286,15 +283,6 @@ def _read(
     return source, found.with_priors(given).labelled(source.data.columns)
 
 
-def _own_priors(prior: Mapping[str, Any] | str | None) -> Mapping[str, Any] | None:
-    if isinstance(prior, str):
-        raise SettingError(
-            "the paper has no priors for this model; give priors by parameter name, for example "
-            "prior={'mean': dist.Normal(0, 2)} for all coefficients of the mean of a regression"
-        )
-    return prior
-
-
 def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress) -> Objective:
     """The loss on the data, as long as the machine can hold what comes next."""
     units = None
@@ -366,7 +354,8 @@ def _checked(fit: Fit, objective: Objective, plan: Plan) -> Fit:
         objective.model, fit.joint_draws, objective.data, plan.seed
     )  # fmt: skip
     plain = uncalibrated_intervals(objective, fit.minimum, plan.seed, list(fit.entries))
-    return replace(fit, checks=checks, uncalibrated=plain)
+    told = (*fit.warnings, *map(str, checks.warnings))
+    return replace(fit, checks=checks, uncalibrated=plain, warnings=told)
 
 
 def _asked(objective: Objective, plan: Plan) -> dict[str, Any]:

@@ -64,6 +64,8 @@ class Plan:
 
     def of_data(self, model: AbstractModel, data: Dataset) -> list[Plan]:
         """The same with a loss; where the choice was left to the model, with a second one that cannot run away."""
+        if self.method == "curvature" and not model.independent and self.resampling == resamplings.KINDS[0]:
+            return replace(self, resampling=Parametric.kind).of_data(model, data)  # there are no rows to draw
         if self.asked_loss is not None:
             return [self]
         name, reason = model.advise(data)

@@ -65,6 +65,16 @@ def read_regression(
     return replace(source, data=found), made  # type: ignore[type-var]
 
 
+def own_priors(prior: Mapping[str, Any] | str | None) -> Mapping[str, Any] | None:
+    """Priors by name, of a model that the paper has none for."""
+    if isinstance(prior, str):
+        raise SettingError(
+            "the paper has no priors for this model; give priors by parameter name, for example "
+            "prior={'mean': dist.Normal(0, 2)} for all coefficients of the mean of a regression"
+        )
+    return prior
+
+
 def matrices(
     family: AbstractFamily, asked: Mapping[str, str], frame: pd.DataFrame
 ) -> tuple[list[Design], dict[str, np.ndarray]]:

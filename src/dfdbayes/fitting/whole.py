@@ -9,21 +9,25 @@ from .. import models
 from ..backends.local import InMemory, Source
 from ..errors import SettingError
 from ..models.base import AbstractModel
+from .regressions import own_priors
+
+USUAL = {"missing": "refuse", "weighting": "auto"}  # what settings about rows are, unless a user gives them
 
 
 def read_whole(
-    model: AbstractModel | str, data: Any, options: Mapping[str, Any] | None, reading: dict[str, Any]
-) -> tuple[Source, AbstractModel] | None:
+    model: AbstractModel | str, data: Any, options: Mapping[str, Any] | None, prior: Mapping[str, Any] | str | None,
+    reading: dict[str, Any],
+) -> tuple[Source, AbstractModel] | None:  # fmt: skip
     """What stands for the data, and the model for it; None where data are rows. ``reading`` is about rows."""
     if model == "graph":
         model, options = models.by_name(model, 0, options), None
     seen = model.observe(data) if isinstance(model, AbstractModel) else None
     if seen is None:
         return None
-    given = [name for name, value in reading.items() if value is not None and (name, value) != ("missing", "refuse")]
+    given = [name for name, value in reading.items() if value is not None and value != USUAL.get(name)]
     if given or options:
         raise SettingError(
             f"{(given or ['options'])[0]}= is about rows, and the data are one graph. What to do: leave it out; "
             "attributes of nodes enter by terms of the model, such as nodecov('age')."
         )
-    return InMemory(seen[0]), seen[1]
+    return InMemory(seen[0]), seen[1].with_priors(own_priors(prior))

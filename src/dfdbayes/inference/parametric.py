@@ -20,9 +20,12 @@ from ..data.dataset import Dataset
 from ..data.sites import Units, rows_of
 from ..errors import CalibrationError
 from ..models.base import AbstractModel
+from ..models.random_graph import RandomGraph
+from ..simulators import require_sound, simulate_graphs
 from ..simulators.replicas import replicas
 from .minimise import Minima, Minimum, interior, mode
 from .objective import Objective
+from .refits import refit_many
 from .resampling import AbstractResampling, Bootstrap, Fits, chosen
 
 WINSOR = 3.0  # robust standard deviations beyond which an estimate counts as this far
@@ -43,6 +46,9 @@ class Parametric(AbstractResampling):
         start = space.to_y(interior(space, minimum.vector))
         theta = np.asarray(space.from_y(mode(objective, 1.0, minimum, start)))
         around = replace(minimum, vector=theta)
+        if isinstance(model, RandomGraph):
+            minima = _of_graphs(objective, model, theta, around, size, seed)
+            return Bootstrap(self.kind, np.empty((size, 0)), minima, 0, theta)
         found = []
         for data, weights in replicas(model, theta, objective.data, size, seed):
             sets = replace(objective, data=data, resampled=None, held=True)
@@ -54,6 +60,15 @@ class Parametric(AbstractResampling):
             tuple(outcome for part in found for outcome in part.outcomes),
         )
         return Bootstrap(self.kind, np.empty((size, 0)), whole, 0, theta)
+
+
+def _of_graphs(
+    objective: Objective, model: RandomGraph, theta: np.ndarray, around: Minimum, size: int, seed: int
+) -> Minima:
+    """Estimates of simulated graphs, which have dyads of their own; none where simulated graphs are degenerate."""
+    graphs = simulate_graphs(model, theta, size, seed=seed)
+    require_sound(graphs)
+    return refit_many(objective, list(graphs.datasets()), around)
 
 
 def how_resampled(resampling: Any, model: AbstractModel, data: Dataset) -> AbstractResampling:

@@ -139,7 +139,7 @@ def _search(
     """Minimise under each row of ``weights`` from one start, a batch at a time."""
     parts = []
     for wanted, term_weights in _batches(objective, weights):
-        parts.append(_descend(objective, wanted, term_weights, np.repeat(y[None], len(wanted), axis=0), lower, upper))
+        parts.append(descend(objective, wanted, term_weights, np.repeat(y[None], len(wanted), axis=0), lower, upper))
         advance(int(wanted.sum()))
     return _joined(parts)
 
@@ -169,10 +169,14 @@ def _joined(parts: Sequence[Sequence[np.ndarray]]) -> Ends:
     return Ends(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
-def _descend(
-    objective: Objective, wanted: np.ndarray, term_weights: Any, y: np.ndarray, lower: np.ndarray, upper: np.ndarray
-) -> list[np.ndarray]:
-    """Run one batch; what ends on a saddle point is pushed off it and run again."""
+def descend(
+    objective: Objective, wanted: np.ndarray, term_weights: Any, y: np.ndarray, lower: np.ndarray, upper: np.ndarray,
+    tables: Any = None,
+) -> list[np.ndarray]:  # fmt: skip
+    """Run one batch; what ends on a saddle point is pushed off it and run again.
+
+    All have the objective's table, or each has its own of ``tables``.
+    """
     n = objective.size
     for _ in range(4):
         found = _minimise_batch(
@@ -183,10 +187,11 @@ def _descend(
             lower,
             upper,
             AIM * n,
-            objective.table,
+            objective.table if tables is None else None,
             wanted,
             term_weights,
             objective.space.prior_values if objective.held else None,
+            tables,
         )
         *ends, hessians = map(np.array, found)
         y, values, norms, _, convex = ends
@@ -203,35 +208,23 @@ def _mapped(one: Callable[[Any], tuple[Array, ...]], each: Any, together: bool) 
     return jax.vmap(one)(each) if together else tuple(jax.lax.map(one, each))
 
 
-def slope_of(space: Space, y: Array) -> Array:
+def _slope(space: Space, y: Array) -> Array:
     """Each d theta / d y."""
     return jnp.abs(jax.jvp(space.from_y, (y,), (jnp.ones_like(y),))[1])
-
-
-def ended(end: newton.State, lower: Array, upper: Array, slope: Callable[[Array], Array]) -> tuple[Array, ...]:
-    """The parts of `Ends` of one traced search."""
-    free = newton.free_of(end.y, end.gradient, lower, upper)
-    gradient = jnp.where(free, end.gradient, 0.0) / slope(end.y)
-    inner = jnp.where(free[:, None] & free[None, :], end.hessian, 0.0) + jnp.diag(jnp.where(free, 0.0, 1.0))
-    scale = 1.0 / jnp.sqrt(jnp.maximum(jnp.abs(jnp.diag(inner)), 1e-300))
-    convex = jnp.all(
-        jnp.isfinite(jnp.linalg.cholesky(inner * scale[:, None] * scale[None, :] + 1e-10 * jnp.eye(len(scale))))
-    )
-    return end.y, end.value, jnp.linalg.norm(gradient), end.iterations, convex
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
 def _minimise_batch(
     problem: Problem, space: Space, together: bool, y: Array, lower: Array, upper: Array, aim: Array, table: Any,
-    wanted: Array, weights: Any, priors: Any = None,
+    wanted: Array, weights: Any, priors: Any, tables: Any,
 ) -> tuple[Array, ...]:  # fmt: skip
-    slope = partial(slope_of, space)
+    slope = partial(_slope, space)
 
-    def one(each: tuple[Array, Array, Any]) -> tuple[Array, ...]:
-        y, wanted, weights = each
+    def one(each: tuple[Array, Array, Any, Any]) -> tuple[Array, ...]:
+        y, wanted, weights, own = each
 
         def evaluate(y: Array) -> SecondOrder:
-            found = problem.second_order_along(space.from_y, y, table, weights)
+            found = problem.second_order_along(space.from_y, y, table if own is None else own, weights)
             if priors is None:
                 return found
             prior = second_order(lambda y: space.log_prior_at_y(y, priors, jnp.zeros_like(y)), y)
@@ -239,9 +232,16 @@ def _minimise_batch(
             return value, gradient, hessian
 
         end = newton.many(evaluate, y, lower, upper, slope, aim, wanted)
-        return *ended(end, lower, upper, slope), end.hessian
+        free = newton.free_of(end.y, end.gradient, lower, upper)
+        gradient = jnp.where(free, end.gradient, 0.0) / slope(end.y)
+        inner = jnp.where(free[:, None] & free[None, :], end.hessian, 0.0) + jnp.diag(jnp.where(free, 0.0, 1.0))
+        scale = 1.0 / jnp.sqrt(jnp.maximum(jnp.abs(jnp.diag(inner)), 1e-300))
+        convex = jnp.all(
+            jnp.isfinite(jnp.linalg.cholesky(inner * scale[:, None] * scale[None, :] + 1e-10 * jnp.eye(len(scale))))
+        )
+        return end.y, end.value, jnp.linalg.norm(gradient), end.iterations, convex, end.hessian
 
-    return _mapped(one, (y, wanted, weights), together)
+    return _mapped(one, (y, wanted, weights, tables), together)
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
@@ -249,7 +249,7 @@ def _contract_batch(
     problem: Problem, space: Space, together: bool, shared: Shared, lower: Array, upper: Array, aim: Array, table: Any,
     wanted: Array, weights: Any,
 ) -> tuple[Array, ...]:  # fmt: skip
-    slope = partial(slope_of, space)
+    slope = partial(_slope, space)
 
     def one(each: tuple[Array, Any]) -> tuple[Array, ...]:
         wanted, weights = each
