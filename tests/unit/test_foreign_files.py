@@ -78,7 +78,14 @@ def test_a_broken_workbook_is_refused(tmp_path):
             dfd.Dataset.of(tmp_path / name)
 
 
-FRAME = pd.DataFrame({"mood": [1.0, 2.0, 5.0, 9.0, -9.0, 3.0] * 5, "clinic": [1.0, 2.0] * 15, "name": ["a", ""] * 15})
+FRAME = pd.DataFrame(
+    {
+        "mood": [1.0, 2.0, 5.0, 9.0, -9.0, 3.0] * 5,
+        "clinic": [1.0, 2.0] * 15,
+        "name": ["a", ""] * 15,
+        "age": ["7", "11", "."] * 10,
+    }
+)
 LABELS = {"mood": {1: "never", 5: "always", 9: "no answer"}, "clinic": {1: "north", 2: "south"}}
 
 
@@ -99,6 +106,7 @@ def test_values_of_statistical_packages(labelled):
     frame = table.frame()
     assert frame["clinic"].tolist() == [1, 2] * 15 and table.labels["clinic"] == {1.0: "north", 2.0: "south"}
     assert frame["name"][0] == "a" and pd.isna(frame["name"][1])
+    assert frame["age"].tolist()[:2] == [7, 11] and np.isnan(frame["age"][2])  # numbers that are stored as texts
     declared = labelled.suffix != ".dta"  # only SPSS can say that -9 is missing
     assert frame["mood"].isna().sum() == (5 if declared else 0)
     data = dfd.Dataset.of(labelled, columns=["mood"], missing="drop")

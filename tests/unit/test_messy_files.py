@@ -279,3 +279,12 @@ def test_columns_of_numbers_are_no_factors(tmp_path):
     with pytest.warns(dfd.errors.DroppedRowsWarning):
         found = dfd.fit("poisson", tmp_path / "x.csv", missing_codes=["old", "older"], missing="drop", **settings)
     assert found.data.n == 40 and list(found.summary().index)[:2] == ["mean[Intercept]", "mean[age]"]
+
+
+def test_rows_of_a_folder_are_counted_through(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n3,4\n")
+    (tmp_path / "b.csv").write_text("x,y\n5,6\n7\n8,oh\n")
+    with pytest.raises(DataError) as caught:
+        dfd.Dataset.of(tmp_path)
+    assert "row 4 has fewer cells" in str(caught.value) and "row 5, column 'y' is the text 'oh'" in str(caught.value)
+    assert any("row 4 has fewer cells" in text for text in dfd.describe(tmp_path).problems)

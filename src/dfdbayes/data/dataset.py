@@ -253,7 +253,7 @@ def opened(source: Any, missing_codes: Any = None, decimal: str | None = None) -
 def _from_table(table: Table, reading: Reading, advance: Callable[[int, int], None]) -> Dataset:
     found, done = Tallies(), 0
     for part in table.parts:
-        ragged = Ragged()
+        ragged = Ragged(begins=found.total)
         for chunk, read in part.chunks(reading.needed, CHUNK, reading.words, ragged):
             found.add(reading.tally(chunk, found.total, ragged))
             done += read

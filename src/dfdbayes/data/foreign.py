@@ -70,10 +70,12 @@ def labelled(path: Path, codes: MissingCodes) -> Foreign:
     except Exception as problem:  # the library has errors of its own, and passes on those of C
         raise DataError(f"{name} cannot be read: {str(problem).strip() or type(problem).__name__}") from problem
     arrays = {}
+    texts = {str(c): [v for v in frame[c] if isinstance(v, str)] for c in frame.columns}
+    marks = Marks.of(texts, None, False)
     for column in frame.columns:
         values = frame[column].to_numpy()
         if values.dtype == object:
-            values = np.array([None if _absent(value) else value for value in values], dtype=object)
+            values = _column([None if _absent(value) else value for value in values], str(column), marks, codes)
         elif values.dtype.kind == "f" and np.isfinite(values).all() and (values == np.round(values)).all():
             values = values.astype(np.int64) if np.abs(values).max(initial=0) < 2**53 else values
         arrays[str(column)] = values

@@ -82,16 +82,21 @@ class Table:
     def frame(self, most: int | None = None, ragged: Ragged | None = None) -> pd.DataFrame:
         """All rows, or the first ``most``; a column of a text file is of numbers only if all of it is."""
         pieces: dict[str, list[tuple[Part, Any]]] = {name: [] for name in self.columns}
-        left = np.inf if most is None else most
+        left, total = np.inf if most is None else most, 0
         for part in self.parts:
-            rows = int(min(CHUNK, left))
-            chunks = part.texts(rows, ragged) if isinstance(part, TextFile) else part.chunks(self.columns, rows)
+            rows, own = int(min(CHUNK, left)), Ragged(begins=total)
+            chunks = part.texts(rows, own) if isinstance(part, TextFile) else part.chunks(self.columns, rows)
             found = []
             for chunk, _ in chunks if rows else ():
                 found.append(chunk)
-                left -= len(chunk[self.columns[0]])
+                left, total = left - len(chunk[self.columns[0]]), total + len(chunk[self.columns[0]])
                 if left <= 0:
                     break
+            if ragged is None:
+                own.refuse(self.name, len(self.columns))
+            else:
+                ragged.rows += [own.begins + row for row in own.rows]
+                ragged.cells += own.cells
             for name in self.columns if found else ():
                 together = pa.concat_arrays if isinstance(part, TextFile) else np.concatenate
                 pieces[name].append((part, together([chunk[name] for chunk in found])))

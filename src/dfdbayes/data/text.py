@@ -38,19 +38,20 @@ NO_WORDS: Words = MappingProxyType({})
 
 @dataclass
 class Ragged:
-    """Rows that have other than the right number of cells, counted from 0, and how many each has."""
+    """Rows that have other than the right number of cells, counted from ``begins``, and how many each has."""
 
     rows: list[int] = field(default_factory=list)
     cells: list[int] = field(default_factory=list)
+    begins: int = 0
 
     def tell(self, problems: Problems, width: int) -> None:
         """Add to what is wrong with a table of so many columns."""
-        problems.skipped += self.rows
+        problems.skipped += [self.begins + row for row in self.rows]
         for more in (True, False):
             which = [i for i, cells in enumerate(self.cells) if (cells > width) == more]
             if which:
                 word, has = ("more", self.cells[which[0]]) if more else ("fewer", self.cells[which[0]])
-                shown = [self.rows[i] + 1 for i in which[:ROWS]]
+                shown = [self.begins + self.rows[i] + 1 for i in which[:ROWS]]
                 problems.found.append(
                     Problem(
                         f"row {shown[0]} has {word} cells ({has}) than there are columns ({width})",
