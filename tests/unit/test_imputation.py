@@ -138,6 +138,7 @@ def test_the_equations_derivative_is_that_of_finite_differences(answers):
     np.testing.assert_allclose(at.hessian(theta) + at.moved(theta), np.array(slopes).T, atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:levels with fewer than 5 rows")
 def test_drawn_completions_give_what_listed_ones_do(answers, monkeypatch):
     """The shares of 64 draws have an error of a few percent of what is missing."""
     listed, drawn = (fitted(answers, most, monkeypatch) for most in (2048, 4))
@@ -146,17 +147,21 @@ def test_drawn_completions_give_what_listed_ones_do(answers, monkeypatch):
     assert (np.abs(listed.summary()["mean"] - drawn.summary()["mean"]).to_numpy() < 0.25 * sd).all()
 
 
+@pytest.mark.filterwarnings("ignore:levels with fewer than 5 rows")
+def test_nothing_missing_is_the_plain_fit(answers):
+    frame = answers.fillna(0).astype(int)
+    plain, imputed = (plainly(frame, how) for how in ("refuse", "impute"))
+    assert plain.summary().equals(imputed.summary())
+    assert imputed.imputation is None
+
+
+def plainly(frame, how):
+    return dfd.fit("network", frame, missing=how, progress=False, sampler="laplace")
+
+
 def fitted(frame, most, monkeypatch):
     monkeypatch.setattr("dfdbayes.data.completions.MOST_EACH", most)
     return dfd.fit("network", frame, missing="impute", sampler="laplace", progress=False)
-
-
-def test_nothing_missing_is_the_plain_fit(answers):
-    frame = answers.fillna(0).astype(int)
-    plain, imputed = (
-        dfd.fit("network", frame, missing=how, progress=False, sampler="laplace") for how in ("refuse", "impute")
-    )
-    assert plain.summary().equals(imputed.summary()) and imputed.imputation is None
 
 
 def test_saved_loaded_and_done_again_it_is_the_same(answers, tmp_path):

@@ -19,12 +19,13 @@ def read_whole(
     reading: dict[str, Any],
 ) -> tuple[Source, AbstractModel] | None:  # fmt: skip
     """What stands for the data, and the model for it; None where data are rows. ``reading`` is about rows."""
-    if model == "graph":
+    if isinstance(model, str) and model == "graph":
         model, options = models.by_name(model, 0, options), None
     seen = model.observe(data) if isinstance(model, AbstractModel) else None
     if seen is None:
         return None
-    given = [name for name, value in reading.items() if value is not None and value != USUAL.get(name)]
+    told = {name: value for name, value in reading.items() if value is not None}
+    given = [name for name, value in told.items() if not (isinstance(value, str) and value == USUAL.get(name))]
     if given or options:
         raise SettingError(
             f"{(given or ['options'])[0]}= is about rows, and the data are one graph. What to do: leave it out; "
