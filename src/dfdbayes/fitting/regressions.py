@@ -69,7 +69,7 @@ def own_priors(prior: Mapping[str, Any] | str | None) -> Mapping[str, Any] | Non
     """Priors by name, of a model that the paper has none for."""
     if isinstance(prior, str):
         raise SettingError(
-            "the paper has no priors for this model; give priors by parameter name, for example "
+            "the paper has no priors for regressions, nor for graphs; give priors by parameter name, for example "
             "prior={'mean': dist.Normal(0, 2)} for all coefficients of the mean of a regression"
         )
     return prior
