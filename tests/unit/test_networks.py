@@ -185,6 +185,19 @@ def test_a_level_that_nobody_chose_is_no_level(answers):
     assert "threshold[calm,4]" in fit.summary().index
 
 
+def test_counts_that_vary_more_than_geometric_ones_lie_on_the_edge():
+    """Gamma mixtures that rise together: nu is zero, the edge is positive, and nothing runs away."""
+    rng = np.random.default_rng(1)
+    rates = rng.gamma(0.7, 4.0, (400, 1))
+    frame = pd.DataFrame(rng.poisson(rates * np.ones(2)), columns=["a", "b"])
+    with pytest.warns(dfd.errors.BoundaryWarning, match=r"at the boundary of nu\[a\]"):
+        fit, table = interactions(frame, check=False)
+    assert fit.minimum.outcome == "at the boundary" and (fit.minimum.theta["nu"] == 0).all()
+    nu = fit.summary().filter(like="nu", axis=0)
+    assert (nu["eti95_lb"] == 0).all() and (nu["eti95_ub"] < 0.5).all()
+    assert table.loc["interaction[a,b]", "eti95_lb"] > 0
+
+
 def test_a_saved_network_knows_its_columns(answers, tmp_path):
     fit, _ = interactions(answers, check=False)
     fit.save(tmp_path / "run")
