@@ -69,7 +69,7 @@ def test_other_tables():
     table = pd.DataFrame({"sales": counts.index, "stores": counts.to_numpy()})
     assert dfd.describe(table).suggestions[0].python == 'dfd.fit("cmp", data, weights="stores")'
     edges = dfd.describe({"from": [1, 1, 2, 3], "to": [2, 3, 3, 4]}).suggestions[0]
-    assert "edge list" in edges.why and not edges.python
+    assert "edge list" in edges.why and edges.python.startswith("dfd.fit(dfd.models.RandomGraph(")
     assert "No column holds discrete data" in dfd.describe({"x": RNG.normal(size=30)}).suggestions[0].why
     assert "text of two values" in dfd.describe({"x": ["a", "b"] * 20, "y": RNG.normal(size=40)}).suggestions[0].why
     assert "'bernoulli' needs 0 and 1" in dfd.describe({"x": [1, 2] * 20}).suggestions[0].why
@@ -77,6 +77,25 @@ def test_other_tables():
     assert dfd.describe(repeated).suggestions[0].python.endswith('formula="y ~ x", cluster="subject")')
     assert kinds(dfd.describe(dfd.datasets.sales())) == {"sales": "count"}
     assert dfd.describe(dfd.datasets.sales()).n == 3168
+
+
+def test_answers_in_words(tmp_path):
+    answers = pd.DataFrame({name: RNG.choice(["Yes", "No"], N) for name in "abcd"})
+    answers["id"] = np.arange(N)
+    answers.to_csv(tmp_path / "x.csv", index=False)
+    one = dfd.describe(tmp_path / "x.csv").suggestions[0]
+    assert one.python.endswith('columns=["a", "b", "c", "d"], options={"levels": ["No", "Yes"]})')
+    assert one.command.endswith("--columns a,b,c,d --levels No,Yes")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        settings = {"sampler": "laplace", "draws": 50, "progress": False, "options": {"levels": ["No", "Yes"]}}
+        assert dfd.fit("network", tmp_path / "x.csv", columns=list("abcd"), **settings).data.n == N
+    scale = ["never", "sometimes", "often"]
+    words = pd.DataFrame({name: pd.Categorical(RNG.choice(scale, N), scale, ordered=True) for name in "abc"})
+    found = dfd.describe(words)
+    assert set(kinds(found).values()) == {"ordinal"} and found.suggestions[0].python == 'dfd.fit("network", data)'
+    assert [level for level, _ in found.columns[0].levels] == scale
+    assert "in their order" in dfd.describe(words.astype(str)).suggestions[0].why
 
 
 def test_missing_entries_of_discrete_columns_are_imputed():
@@ -194,7 +213,7 @@ def test_real_tables(shared_data):
     wanted = {
         "adhd.csv": "network", "attendance.csv": "daysabs ~", "bird_parasites.csv": "network", "boredom.csv": "network",
         "brca_10.csv": "network", "cmp_4.0_0.75_n2000.csv": '"cmp"', "sales_frequencies.csv": 'weights="stores"',
-        "takeoverbids.csv": "numbids ~", "flomarriage_edges.csv": "",
+        "takeoverbids.csv": "numbids ~", "flomarriage_edges.csv": "RandomGraph",
     }  # fmt: skip
     for name, said in wanted.items():
         assert said in dfd.describe(shared_data / name).suggestions[0].python, name

@@ -97,12 +97,26 @@ class Profile:
 
 
 def profiles(
-    frame: pd.DataFrame, weights: np.ndarray | None, labels: Mapping[str, Mapping[float, str]], problems: Problems
-) -> tuple[Profile, ...]:
-    """What each column of a frame is; what is wrong with single cells is added to ``problems``."""
+    frame: pd.DataFrame, weights: np.ndarray | None, labels: Mapping[str, Mapping[float, str]],
+    scales: Mapping[str, tuple[Any, ...]], problems: Problems,
+) -> tuple[Profile, ...]:  # fmt: skip
+    """What each column of a frame is; what is wrong with single cells is added to ``problems``.
+
+    ``scales`` are the levels of columns that say themselves that these are ordered.
+    """
     each = np.ones(len(frame)) if weights is None else np.asarray(weights, float)
     found = [_profile(str(name), frame[name], each, labels.get(str(name)), problems) for name in frame.columns]
+    found = [_ordered(own, scales[own.name]) if own.name in scales else own for own in found]
     return tuple(_beside(found, frame))
+
+
+def _ordered(own: Profile, scale: tuple[Any, ...]) -> Profile:
+    """A column of texts whose order is known."""
+    if own.kind != "text":
+        return own
+    often = dict(own.levels)
+    levels = tuple((str(level), often[str(level)]) for level in scale if str(level) in often)
+    return replace(own, kind="ordinal", levels=levels)
 
 
 def _profile(

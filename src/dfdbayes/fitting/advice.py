@@ -12,6 +12,8 @@ import pandas as pd
 
 from ..data.profile import ID_LIKE, Profile
 
+MOST_LEVELS = 11  # of answers in words
+_IN_ORDER = (("no", "yes"), ("n", "y"), ("false", "true"), ("absent", "present"), ("nein", "ja"), ("non", "oui"))
 MOST = 8  # covariates that are written into a formula
 LACKING = 0.7  # share of rows that a formula must leave
 FEW_VALUES = 50  # of a table of frequencies that begins at one, and not at zero
@@ -63,6 +65,9 @@ def suggestions_for(table: About) -> tuple[Suggestion, ...]:
     if counted is not None:
         return (counted,)
     discrete, given = table.of("binary", "ordinal", "count"), table.of("whole", "continuous", "text")
+    answers_in_words = _answers_in_words(table)
+    if len(answers_in_words) >= max(3, len(discrete)):
+        return (_of_words(table, answers_in_words),)
     if len(discrete) == 1 and not given:
         return (_alone(table, discrete[0]),)
     responses = [own for own in _responses(discrete, table.of("whole")) if _term(own)]
@@ -76,6 +81,26 @@ def suggestions_for(table: About) -> tuple[Suggestion, ...]:
         return (_network(table, discrete),)
     scales = [own for own in discrete if not _is_time(own.name)]
     return (_scale(table, scales[0], given),) if scales else (_nothing(table),)
+
+
+def _answers_in_words(table: About) -> list[Profile]:
+    """The most columns of texts that have the same few levels, such as yes and no."""
+    groups: dict[frozenset[str], list[Profile]] = {}
+    for own in table.of("text"):
+        if own.distinct <= MOST_LEVELS:
+            groups.setdefault(frozenset(level for level, _ in own.levels), []).append(own)
+    return max(groups.values(), key=len, default=[])
+
+
+def _of_words(table: About, used: Sequence[Profile]) -> Suggestion:
+    """A network of answers in words, whose order only the user knows."""
+    levels = sorted({level for own in used for level, _ in own.levels})
+    known = next((pair for pair in _IN_ORDER if {level.lower() for level in levels} == set(pair)), None)
+    if known is not None:
+        levels.sort(key=lambda level: known.index(level.lower()))
+    why = f"{len(used)} columns of answers in words: which go together, given all others?"
+    why += "" if known else " Write the levels in their order, from the lowest to the highest:"
+    return _call(table, why, "network", used, missing="impute", levels=levels)
 
 
 def _responses(discrete: Sequence[Profile], whole: Sequence[Profile]) -> list[Profile]:
@@ -109,7 +134,7 @@ def _scale(table: About, own: Profile, given: Sequence[Profile]) -> Suggestion:
             "",
         )
     why = f"'{own.name}' is a short scale, and the models of scales are of several of them (network)."
-    if own.low > 1:
+    if not own.low <= 1:
         return Suggestion(why, "")
     found = _regression(table, own, given, ()) if given else _call(table, "", "cmp", [own])
     return Suggestion(f"{why} If its values are counts:", found.python, found.command)
@@ -124,16 +149,16 @@ def _network(table: About, discrete: Sequence[Profile]) -> Suggestion:
 
 
 def _differing(table: About, discrete: Sequence[Profile], given: Sequence[Profile]) -> list[Suggestion]:
-    """A network of yes/no columns that depends on covariates."""
+    """A network that depends on covariates."""
     usable = [own for own in given if _term(own)]
-    if not usable or not all(own.zero_one for own in discrete):
+    if not usable:
         return []
     formula = f"~ {' + '.join(_term(own) for own in usable)}"
-    why = f"The same with intercepts that depend on {_listed([own.name for own in usable])}:"
+    why = f"The same where each column's own level depends on {_listed([own.name for own in usable])}:"
     lacking = "drop" if any(own.missing for own in (*discrete, *usable)) else None
     names = [own.name for own in discrete]
     return [
-        _call(table, why, "ising-network", discrete, formula=formula, missing=lacking, beside=usable, columns=names)
+        _call(table, why, "network", discrete, formula=formula, missing=lacking, beside=usable, columns=names),
     ]
 
 
@@ -211,14 +236,15 @@ def _frequencies(table: About) -> Suggestion | None:
 
 def _edge_list(table: About) -> Suggestion | None:
     names = [own.name.lower() for own in table.columns[:2]]
-    if len(table.columns) in (2, 3) and set(names) in _ENDS:
-        first, second = (own.name for own in table.columns[:2])
-        return Suggestion(
-            f"'{first}' and '{second}' look like the two ends of the edges of one graph (an edge list). The models "
-            "here are of many rows with the same columns, not of a single graph.",
-            "",
-        )
-    return None
+    if len(table.columns) not in (2, 3) or set(names) not in _ENDS:
+        return None
+    first, second = (own.name for own in table.columns[:2])
+    data = "data" if table.path is None else _quoted(table.path)
+    return Suggestion(
+        f"'{first}' and '{second}' look like the two ends of the edges of one graph (an edge list): what makes a tie "
+        "likely? A table of nodes with their attributes is nodes=, and directed=True gives edges a direction:",
+        f'dfd.fit(dfd.models.RandomGraph("edges + gwesp(0.25)"), dfd.ObservedGraph.of({data}))',
+    )
 
 
 def _name(name: str) -> str:
@@ -248,7 +274,7 @@ def _quoted(text: str) -> str:
 def _call(
     table: About, why: str, model: str, used: Sequence[Profile], *, formula: str | None = None,
     missing: str | None = None, weights: str | None = None, beside: Sequence[Profile] = (),
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None, levels: Sequence[str] = (),
 ) -> Suggestion:  # fmt: skip
     """A call of `fit`, in Python and on the command line."""
     names = [own.name for own in used]
@@ -274,6 +300,9 @@ def _call(
     if weights is not None:
         python.append(f"weights={_quoted(weights)}")
         words += ["--weights", shlex.quote(weights)]
+    if levels:
+        python.append(f'options={{"levels": [{", ".join(map(_quoted, levels))}]}}')
+        words += ["--levels", shlex.quote(",".join(levels))]
     if codes:
         python.append(f"missing_codes=[{', '.join(shown)}]")
         words.append(shlex.quote(f"--missing-codes={plain}"))
@@ -287,5 +316,5 @@ def _call(
     if missing is not None:
         python.append(f"missing={_quoted(missing)}")
         words += ["--missing", missing]
-    sayable = table.path is not None and not any("," in name for name in columns or ())
+    sayable = table.path is not None and not any("," in name for name in (*(columns or ()), *levels))
     return Suggestion(why, f"dfd.fit({', '.join(python)})", " ".join(words) if sayable else "")

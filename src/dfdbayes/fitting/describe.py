@@ -193,7 +193,7 @@ def describe(data: Any, *, missing_codes: Any = None, decimal: str | None = None
         frame = frame.drop(columns=list(table.nameless))
     problems = Problems(table.name)
     ragged.tell(problems, len(table.columns))
-    found = profiles(frame, weights, table.labels, problems)
+    found = profiles(frame, weights, table.labels, table.scales, problems)
     told = [str(problem) for problem in problems.found]
     if missing_codes is None:
         told += note({own.name: tuple(c for c in own.codes if not isinstance(c, str)) for own in found})
