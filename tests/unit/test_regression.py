@@ -228,7 +228,7 @@ def test_a_parameter_that_rows_share_may_have_as_many_entries_as_there_are_rows(
         ({"formula": "visits ~ age", "nuu": "~ 1"}, "did you mean 'nu'"),
         ({"formula": "visits ~ age", "los": "~ 1"}, "neither a setting nor a parameter"),
         ({"formula": "visits ~ age", "nu": "visits ~ 1"}, "has no left side"),
-        ({"formula": "visits ~ age", "prior": "paper"}, "no priors for this model"),
+        ({"formula": "visits ~ age", "prior": "paper"}, "no priors for regressions"),
     ],
 )
 def test_what_is_wrong_with_a_formula_is_said(people, settings, said):
