@@ -72,6 +72,12 @@ def blocks_of(blocks: Int[np.ndarray, " d"]) -> Units:
     return Units(BLOCKS, ones, ones, blocks)
 
 
+def blocks_of_rows(blocks: Int[np.ndarray, " u"]) -> Units:
+    """Blocks of the sites of one map, whose rows are sites: clusters of rows."""
+    ones = np.ones(int(blocks.max()) + 1)
+    return Units(CLUSTERS, ones, ones, blocks)
+
+
 Scales = Callable[[Int[np.ndarray, "u d"], Domain], tuple[Any, Any]]
 
 

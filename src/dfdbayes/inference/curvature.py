@@ -155,7 +155,8 @@ def curvature(
         before, beta = beta, 1.0 / float(np.median(ratios))
         if abs(np.log(beta / before)) < SETTLED:
             break
-    weights = np.minimum(1.0 / ratios, cap(space.size, 0.0 if objective.loss.bounded else size) * beta)
+    trusted = 0.0 if objective.loss.bounded and simulated is None else size
+    weights = np.minimum(1.0 / ratios, cap(space.size, trusted) * beta)
     pushed = hessian @ across
     information = (pushed * weights) @ pushed.T
     stretch = (across * np.sqrt(weights / beta)) @ pushed.T

@@ -12,8 +12,10 @@ import numpyro.distributions as dist
 from ..data.dataset import Dataset
 from ..data.domain import Domain
 from ..data.observed_graph import ObservedGraph
+from ..data.observed_map import ObservedMap
 from ..errors import ModelError
 from . import kinds as column
+from .autologistic import Autologistic
 from .base import AbstractModel, Model
 from .counts import Bernoulli, ConwayMaxwellPoisson, Poisson
 from .exponential import ExponentialFamily
@@ -26,6 +28,7 @@ from .random_graph import RandomGraph
 
 __all__ = [
     "AbstractModel",
+    "Autologistic",
     "Bernoulli",
     "ConwayMaxwellPoisson",
     "ConwayMaxwellPoissonGraphical",
@@ -92,6 +95,15 @@ def _random_graph(options: Options) -> AbstractModel:
     return model if seen is None else model.bound(ObservedGraph.of_plain(seen))
 
 
+def _autologistic(options: Options) -> AbstractModel:
+    """A model of maps; one that was bound to a map where options hold that, as a saved fit has it."""
+    own = {name: value for name in ("at", "neighbours", "graph") if (value := options.get(name)) is not None}
+    model, seen = Autologistic(**own), options.get("observed")
+    return model if seen is None else model.bound(ObservedMap.of_plain(seen))
+
+
+WHOLE = ("graph", "autologistic")  # models of one observation as a whole, which read their own data
+
 # For each name: the model's function, how it is called with a number of columns and options, and the options it takes.
 _BY_NAME: dict[str, tuple[Callable[..., AbstractModel], Callable[[int, Options], AbstractModel], tuple[str, ...]]] = {
     "bernoulli": (Bernoulli, lambda d, o: Bernoulli(), ()),
@@ -120,6 +132,7 @@ _BY_NAME: dict[str, tuple[Callable[..., AbstractModel], Callable[[int, Options],
     ),
     "network": (Network, lambda d, o: _of_levels(d, o), ("graph", "kinds", "levels")),
     "graph": (RandomGraph, lambda d, o: _random_graph(o), ("terms", "directed", "observed")),
+    "autologistic": (Autologistic, lambda d, o: _autologistic(o), ("at", "neighbours", "graph", "observed")),
     "poisson-mixture": (
         PoissonMixture,
         lambda d, o: PoissonMixture(_needs(o, "rates", "--rates 5,15")),
@@ -189,6 +202,6 @@ def plain_options(model: AbstractModel) -> dict[str, Any]:
         graph = plain["graph"]
         plain["graph"] = {"size": graph.size, "pairs": [list(p) for p in graph.pairs], "shape": graph.shape}
         plain["graph"] |= {"names": list(graph.names)} if graph.names else {}
-    if isinstance(plain.get("observed"), ObservedGraph):
+    if isinstance(plain.get("observed"), (ObservedGraph, ObservedMap)):
         plain["observed"] = plain["observed"].plain()
     return plain
