@@ -130,29 +130,40 @@ class ObservedMap:
         of = [np.asarray((values == k).astype(float) @ self.adjacency) for k in range(len(self.categories))]
         return np.stack(of, axis=-1)
 
+    @cached_property
+    def _open(self) -> Bool[np.ndarray, " u"]:
+        """Which of the used sites, or of their neighbours, have no value."""
+        lost = (~self.observed).astype(float)
+        return np.asarray(lost + self.adjacency @ lost > 0)[self.used]
+
     def dataset(self, values: Int[np.ndarray, "b n"]) -> Dataset:
         """The sites that count, each with its covariates and how many neighbours have each category.
 
-        Of several maps, one after the other: completions of one that share its weight.
+        Of several completions of one map, sites that differ between them are there once for each, and share their
+        weight.
         """
         terms = [self.matrix] if self.offset is None else [self.matrix, self.offset[:, None]]
-        own = np.concatenate(terms, axis=1)[self.used]
-        given = np.concatenate([np.tile(own, (len(values), 1)), *self._counts(values)], axis=1)
-        rows = values[:, self.used].reshape(-1, 1)
+        known = np.concatenate(terms, axis=1)
+        number = len(values)
+        copy = np.repeat(np.arange(number), [len(self.used), *[int(self._open.sum())] * (number - 1)])
+        site = np.concatenate([self.used, *[self.used[self._open]] * (number - 1)])
+        weights = np.where(np.concatenate([self._open, *[self._open[self._open]] * (number - 1)]), 1.0 / number, 1.0)
+        given = np.concatenate([known[site], self.around(values)[copy, site]], axis=1)
         names = (*self.labels, *([] if self.offset is None else ["offset"]), *self.categories)
         return Dataset(
-            rows, np.full(len(rows), 1.0 / len(values)), (self.response,), np.tile(self.used, len(values)),
-            source=self.source, given=given, given_columns=names, notes=self._notes,
+            values[copy, site][:, None], weights, (self.response,), site, source=self.source, given=given,
+            given_columns=names, notes=self._notes,
         )  # fmt: skip
-
-    def _counts(self, values: np.ndarray) -> list[np.ndarray]:
-        found = self.around(values)[:, self.used]
-        return [found.reshape(-1, found.shape[-1])]
 
     @property
     def _notes(self) -> tuple[str, ...]:
         unseen = int((~self.observed).sum())
-        if self.missing != "drop" or len(self.used) == self.n:
+        if self.missing == "impute" and unseen:
+            return (
+                f"{unseen} of {self.n} sites have no value: they were drawn from the model given the others, again and "
+                "again, which is right where what is missing does not depend on the missing values themselves",
+            )
+        if len(self.used) == self.n:
             return ()
         return (
             f"{len(self.used)} of {self.n} sites have a term: {unseen} have no value, and sites next to them, or "

@@ -24,6 +24,7 @@ from ..models.base import AbstractModel
 from ..models.random_graph import RandomGraph
 from ..simulators import require_sound, simulate_graphs, simulate_maps
 from ..simulators.replicas import replicas
+from .map_imputation import is_incomplete, refit_incomplete
 from .minimise import Minima, Minimum, interior, mode
 from .objective import Objective
 from .refits import refit_many
@@ -79,7 +80,10 @@ def _of_maps(
     objective: Objective, model: Autologistic, theta: np.ndarray, around: Minimum, size: int, seed: int
 ) -> Minima:
     """Estimates of simulated maps, which have neighbours of their own."""
-    return refit_many(objective, list(simulate_maps(model, theta, size, seed=seed).datasets()), around)
+    maps = simulate_maps(model, theta, size, seed=seed)
+    if is_incomplete(model):
+        return refit_incomplete(objective, model, maps.values, around, seed)
+    return refit_many(objective, list(maps.datasets()), around)
 
 
 def how_resampled(resampling: Any, model: AbstractModel, data: Dataset) -> AbstractResampling:

@@ -132,6 +132,11 @@ class Blocks(Reweighting):
 
     def units(self, model: AbstractModel, data: Dataset) -> Units:
         if isinstance(model, Autologistic):
+            if model.map.missing == "impute":
+                raise ModelError(
+                    "blocks of sites do not say what missing values cost. What to do: leave out resampling=, or use "
+                    "missing='drop'."
+                )
             return blocks_of_rows(model.blocks(self.side))
         if model.graph is None or data.n != 1:
             raise ModelError("blocks of sites can be resampled where there is one observation of a model on a grid")

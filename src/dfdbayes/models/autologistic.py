@@ -92,7 +92,7 @@ class Autologistic(AbstractModel):
         found = model.map
         if not len(found.used):
             raise DataError("no site has a value while all its neighbours have one; use missing='impute'")
-        return found.dataset(found.values[None]), model
+        return found.dataset(np.maximum(found.values, 0)[None]), model
 
     def bound(self, seen: ObservedMap) -> Autologistic:
         """The same model for the sites of a map: its coefficients have names, and priors on the data's scale."""

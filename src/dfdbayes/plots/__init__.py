@@ -5,6 +5,7 @@ Every function returns a `matplotlib.figure.Figure`: show it in a notebook, or w
 
 from .base import MOST
 from .draws import MOST_PAIRS, calibration, intervals, pairs, posterior, trace
+from .maps import sites
 from .observed import correlations, data, lattice, predictive
 from .random_graphs import graph_goodness
 from .regression import coefficients, residuals
@@ -32,6 +33,7 @@ __all__ = [
     "posterior",
     "predictive",
     "residuals",
+    "sites",
     "temporal",
     "trace",
 ]
