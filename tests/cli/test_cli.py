@@ -168,3 +168,11 @@ def test_failure_and_resampling_are_choices_of_the_command_line(call, visits):
     assert code == 0 and "400 dirichlet bootstrap fits" in out
     code, _, err = call("fit", visits, "--model", "poisson", "--on-failure", "shrug")
     assert code == 2 and "on_failure must be 'raise' or 'fallback', not 'shrug'" in err
+
+
+def test_a_map(call, tmp_path):
+    rows = [f"{r},{c},{(r * c + r) % 3 % 2},{r - c}" for r in range(9) for c in range(9) if r + c < 14]
+    (tmp_path / "map.csv").write_text("\n".join(["row,col,present,height", *rows]))
+    settings = ("--formula", "present ~ height", "--at", "row,col", "--beta", 1, "--sampler", "laplace")
+    code, out, _ = call("fit", tmp_path / "map.csv", "--model", "autologistic", *settings)
+    assert code == 0 and "\ninteraction " in out and "log odds of present = 1 rather than 0" in out

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from .arguments import (
+    At,
     Bootstrap,
     Cluster,
     Columns,
@@ -28,6 +29,7 @@ from .arguments import (
     Missing,
     MissingCodes,
     ModelName,
+    Neighbours,
     Out,
     Rates,
     Resume,
@@ -67,6 +69,7 @@ app = typer.Typer(
     "  dfdbayes fit visits.csv --model cmp --out runs/visits\n\n"
     "  dfdbayes fit table.csv --model cmp --weights count\n\n"
     "  dfdbayes fit answers.csv --model ising-network --loss ratio --json\n\n"
+    "  dfdbayes fit map.csv --model autologistic --formula 'present ~ altitude' --at row,col\n\n"
     "  dfdbayes fit visits.csv --model mymodels.py:hurdle    (runs the code in mymodels.py)\n\n"
     "  dfdbayes fit visits.csv --model cmp --out runs/visits --resume    (after an interruption)\n\n"
     "  dfdbayes rerun runs/visits\n\n"
@@ -94,7 +97,7 @@ def fit_command(
         str, typer.Option(help="raise, or fallback: another calibration if there is no beta.")
     ] = "raise",
     bootstrap: Bootstrap = 400,
-    resampling: Annotated[str, typer.Option(help="multinomial or dirichlet.")] = "multinomial",
+    resampling: Annotated[str, typer.Option(help="multinomial, dirichlet or parametric.")] = "multinomial",
     sampler: Annotated[str, typer.Option(help="auto, nuts, hmc, independence, random-walk or laplace.")] = "auto",
     draws: Annotated[int | None, typer.Option(help="Draws a chain.")] = None,
     warmup: Annotated[int | None, typer.Option(help="Warm-up steps a chain.")] = None,
@@ -112,6 +115,8 @@ def fit_command(
     rates: Rates = None,
     kinds: Kinds = None,
     levels: Levels = None,
+    at: At = None,
+    neighbours: Neighbours = None,
     dask: Dask = None,
     out: Out = None,
     resume: Resume = False,
@@ -125,7 +130,7 @@ def fit_command(
         prior=prior, on_failure=on_failure, bootstrap=bootstrap, resampling=resampling, sampler=sampler, draws=draws,
         warmup=warmup, chains=chains, seed=seed, columns=columns.split(",") if columns else None, weights=weights,
         weighting=weighting, missing=missing, missing_codes=codes_of(missing_codes), decimal=decimal, cluster=cluster,
-        options=options_of(graph, states, rates, kinds, levels), formula=formula,
+        options=options_of(graph, states, rates, kinds, levels, at, neighbours), formula=formula,
         **{name: text for name, text in {"nu": nu, "zeros": zeros, "interaction": interaction}.items() if text},
     )  # fmt: skip
 

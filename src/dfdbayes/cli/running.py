@@ -169,9 +169,12 @@ def options_of(
     rates: str | None,
     kinds: str | None = None,
     levels: Sequence[str] | None = None,
+    at: str | None = None,
+    neighbours: int | None = None,
 ) -> dict[str, Any]:
     """What a model given by name may take."""
-    own = {"kinds": kinds_of(kinds), "levels": levels_of(levels)}
+    own = {"kinds": kinds_of(kinds), "levels": levels_of(levels), "neighbours": neighbours}
+    own["at"] = None if at is None else [name.strip() for name in at.split(",")]
     return {"graph": graph, "states": states, "rates": numbers_of(rates)} | own
 
 

@@ -167,7 +167,10 @@ def _require_options(name: str, options: Options) -> None:
     for key, value in options.items():
         if value is not None and key not in takes:
             known = f"takes {', '.join(takes)}" if takes else "takes no options"
-            raise ModelError(f"'{name}' has no {key}: it {known}. Leave out {key} (--{key}), or choose another model.")
+            other = "choose another model"
+            if key in ("at", "neighbours"):
+                other = "choose 'autologistic', the model of one map with a row for each site"
+            raise ModelError(f"'{name}' has no {key}: it {known}. Leave out {key} (--{key}), or {other}.")
 
 
 def needs_data(name: Any, options: Options | None) -> bool:

@@ -164,8 +164,8 @@ def _of_like(row: pd.Series) -> list[DfdbayesWarning]:
     return [
         MisfitWarning(
             f"of pairs of neighbours {row['observed']:.0%} are alike, and {row['predicted']:.0%} in maps that the "
-            "model makes: it does not reproduce what it is about. What to do: look at dfd.plots.sites(fit); a covariate is "
-            "probably missing, or neighbours=8 is nearer the truth."
+            "model makes: it does not reproduce what it is about. What to do: look at dfd.plots.sites(fit); a "
+            "covariate is probably missing, or neighbours=8 is nearer the truth."
         )
     ]
 
