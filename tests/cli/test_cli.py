@@ -170,6 +170,17 @@ def test_failure_and_resampling_are_choices_of_the_command_line(call, visits):
     assert code == 2 and "on_failure must be 'raise' or 'fallback', not 'shrug'" in err
 
 
+def test_the_version_and_a_file_without_a_command(visits):
+    """A file alone is described; a word that is neither a file nor a command is named."""
+    told = subprocess.run([COMMAND, "--version"], capture_output=True, text=True, check=True).stdout
+    assert told == f"dfdbayes {dfd.__version__}\n"
+    shown = subprocess.run([COMMAND, visits], capture_output=True, text=True, check=True).stdout
+    assert "What to call:" in shown and f"dfdbayes fit {visits} --model" in shown
+    assert dfd.suggest(visits)[0].command in shown
+    wrong = subprocess.run([COMMAND, "nofile.csv"], capture_output=True, text=True)
+    assert wrong.returncode == 2 and "there is no file 'nofile.csv'" in wrong.stderr
+
+
 def test_a_map(call, tmp_path):
     rows = [f"{r},{c},{(r * c + r) % 3 % 2},{r - c}" for r in range(9) for c in range(9) if r + c < 14]
     (tmp_path / "map.csv").write_text("\n".join(["row,col,present,height", *rows]))
