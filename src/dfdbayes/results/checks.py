@@ -87,7 +87,7 @@ class Checks:
     def warnings(self) -> list[DfdbayesWarning]:
         """What of the checks is worth a warning."""
         if self.sites is not None and self.equal is not None:
-            return _of_like(self.equal.loc[LIKE])
+            return _of_like(dict(self.equal.T[LIKE]))
         away = () if self.graph is None else self.graph.away
         if not away:
             return []
@@ -157,7 +157,7 @@ def _of_map(maps: Maps) -> Checks:
     return Checks(equal=beside(maps), sites=shares(maps), sets=len(maps), size=1, method="gibbs", mixed=mixed)
 
 
-def _of_like(row: pd.Series) -> list[DfdbayesWarning]:
+def _of_like(row: dict[Any, Any]) -> list[DfdbayesWarning]:
     """A warning where the interaction does not reproduce how alike neighbours are."""
     if not abs(row["observed"] - row["predicted"]) > FAR * row["sd"]:
         return []
