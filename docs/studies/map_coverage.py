@@ -179,7 +179,7 @@ standard error near 95 % is 1.3 for 300 maps. True values: intercept -0.3, x 0.6
 neighbours of the same kind raises the log odds by as much, each of the other kind lowers them). Made by
 `python docs/studies/map_coverage.py` (map r from seed 70000 + r).
 
-The last line has so many maps that chance is small: the estimate of each, and widths that are interpolated between those
+The last line has so many maps that chance is small: the estimate of each, and widths interpolated between those
 of the fits, as a smooth function of the estimates (normal intervals). Among the maps that were fitted themselves
 estimates happen to vary more than they do among these.
 
