@@ -18,7 +18,8 @@ from jaxtyping import Array, Float
 
 from ..data.dataset import Dataset
 from ..data.domain import Domain
-from ..data.formulas import INTERCEPT, Design, Observed
+from ..data.formulas import INTERCEPT, Design
+from ..data.observed import Observed
 from ..data.sites import Sites
 from ..errors import ModelError
 from .base import AbstractModel, Row
