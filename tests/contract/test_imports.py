@@ -29,7 +29,7 @@ INSIDE = {
     "inference": ["incomplete", "windows", "objective", "newton", "minimise", "imputation", "replicates", "refits",
                   "resampling", "parametric", "curvature", "clusters", "edges", "calibration", "posterior", "mixing",
                   "pareto", "sampling", "diagnostics"],
-    "results": ["evidence", "nodes", "selection", "stein", "goodness_of_fit", "predictive", "regression",
+    "results": ["evidence", "nodes", "selection", "stein", "goodness_of_fit", "predictive", "regression", "forecasts",
                 "graph_goodness", "checks", "intervals", "uncalibrated", "summary", "tree", "temporal", "saving",
                 "fit_result", "loading", "groups"],
     "fitting": ["advice", "describe", "progress", "plan", "regressions", "whole", "fit", "comparison", "nested",

@@ -24,6 +24,7 @@ from ..inference.mixing import entries_of
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
 from .checks import Checks
+from .forecasts import Forecast, forecast
 from .nodes import node_table
 from .predictive import Predictive, parameters_of, replicate
 from .regression import effects, predictions, residuals, second_opinion
@@ -260,6 +261,40 @@ class Fit:
         ['mean', 'mean_low', 'mean_high', 'new_low', 'new_high']
         """
         return predictions(self, newdata, interval)
+
+    def forecast(
+        self, steps: int | None = None, newdata: Any = None, interval: float = 0.95, draws: int = 1000, seed: int = 0
+    ) -> Forecast:
+        """What comes next in a series: futures simulated from the posterior, step by step.
+
+        Parameters
+        ----------
+        steps : int, optional
+            How many steps ahead; by default as many as ``newdata`` has rows.
+        newdata : frame, mapping or path, optional
+            Covariates of the steps to come, a row for each (of a panel, for each unit); the time and lags of the
+            response are known without it.
+        interval : float
+            The level of the intervals.
+        draws : int
+            Futures, each with a draw of the posterior.
+        seed : int
+
+        Returns
+        -------
+        Forecast
+            ``.table`` has a line for each step: ``mean``, ``median``, ``low`` and ``high`` of the new observation.
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd
+        >>> cases = {"week": range(60), "cases": [3, 4, 2, 5, 6, 4, 3, 2, 4, 5, 3, 4] * 5}
+        >>> fit = dfd.fit("poisson", cases, formula="cases ~ log1p(lag(cases))", time="week", sampler="laplace",
+        ...               check=False, progress=False)
+        >>> list(fit.forecast(2).table.columns)
+        ['mean', 'median', 'low', 'high']
+        """
+        return forecast(self, steps, newdata, interval, draws, seed)
 
     def residuals(self, seed: int = 0) -> pd.DataFrame:
         """Randomised quantile residuals of a regression of one column (Dunn and Smyth, 1996).
