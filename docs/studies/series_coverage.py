@@ -151,7 +151,10 @@ def coefficients() -> list[str]:
 
 
 def forecasts() -> list[str]:
-    lines = ["| case | data sets | covered at steps 1, 4, 8 | all steps | stated, all steps |", "|---|---:|---|---:|---:|"]
+    lines = [
+        "| case | data sets | covered at steps 1, 4, 8 | all steps | stated, all steps |",
+        "|---|---:|---|---:|---:|",
+    ]
     for name, case in CASES.items():
         whole = [result for result in results(name, "windows (default)") if "inside" in result]
         if whole:

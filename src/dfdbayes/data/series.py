@@ -222,9 +222,7 @@ class Ordered:
         return self.whole[[name for name in dict.fromkeys([*columns, *lagged, *keys]) if name in self.whole]]
 
 
-def ordered(
-    frame: pd.DataFrame, lags: Sequence[Lag], time: str | None, by: str | None, missing: str
-) -> Ordered:
+def ordered(frame: pd.DataFrame, lags: Sequence[Lag], time: str | None, by: str | None, missing: str) -> Ordered:
     """Sort a frame by time and put lags beside its rows; gaps, repeated times and missing values are named."""
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
     names = list(frame.columns)
@@ -260,8 +258,9 @@ def _require_once(frame: pd.DataFrame, series: Series) -> None:
     twice = np.flatnonzero(np.diff(series.lines(frame)) == 0)
     if len(twice):
         remedy = (
-            "keep one row for each time" if series.by else "keep one row for each time, or name the column that says "
-            "whose row it is with cluster=..."
+            "keep one row for each time"
+            if series.by
+            else "keep one row for each time, or name the column that says whose row it is with cluster=..."
         )
         raise DataError(f"two rows have {_shown(frame, series, int(twice[0]))}. What to do: {remedy}.")
 

@@ -126,10 +126,10 @@ def fit(
     resampling : {"multinomial", "dirichlet", "windows", "parametric"} or resampling
         Whether a bootstrap draws observations with replacement or gives each a random share; or, ``"parametric"``,
         whether data sets are simulated at the estimate and fitted again, which needs no independent observations and
-        believes the model (graphs by default); or an object such as ``dfd.resampling.Blocks(side=5)``. Of a series with ``time`` windows
-        of neighbouring rows are drawn, and the default calibration uses their long-run variance;
-        ``dfd.resampling.Windows(length=12)`` says how long, ``dfd.resampling.Rows()`` believes the model that rows
-        share nothing given their past.
+        believes the model (graphs by default); or an object such as ``dfd.resampling.Blocks(side=5)``. Of a series
+        windows of neighbouring rows are drawn, and the default calibration uses their long-run variance (Newey and
+        West): ``dfd.resampling.Windows(length=12)`` says how long they are, and ``dfd.resampling.Rows()`` believes the
+        model that rows share nothing given their past.
     seed : int
         The same seed gives the same draws.
     weighting : {"auto", "frequency", "sampling"}
@@ -399,6 +399,7 @@ def _settings(objective: Objective, minimum: Minimum, weight: Calibration, plan:
         "calibration": weight.method,
         "edges": _edges(objective.model.space),
         "kinds": objective.model.columns_told(objective.data.columns) or None,
+        "series": getattr(objective.model, "series_told", None),
         "bounds": None if objective.loss.bounded else bounds_of(minimum),
         "bootstrap": plan.bootstrap if len(weight.outcomes) else 0,
     }

@@ -68,14 +68,14 @@ def read_regression(
         found, given_columns=tuple(names), dropped=found.dropped + dropped, source=_name(data, found.source),
         notes=notes_of(data, frame, covariates) + (() if timed is None else timed.notes) + found.notes,
     )  # fmt: skip
-    used = Observed(kept, weights) if timed is None else Observed(timed.kept((*columns, *covariates)), None, timed.series)
+    used = (
+        Observed(kept, weights) if timed is None else Observed(timed.kept((*columns, *covariates)), None, timed.series)
+    )
     made = regression(base, family, designs, found, used)
     return replace(source, data=found), made  # type: ignore[type-var]
 
 
-def _in_time(
-    frame: pd.DataFrame, rights: list[str], time: str | None, reading: dict[str, Any]
-) -> Ordered | None:
+def _in_time(frame: pd.DataFrame, rights: list[str], time: str | None, reading: dict[str, Any]) -> Ordered | None:
     """The rows in the order of time, with lags; None where neither a time nor a lag is named."""
     lags = lags_of(rights)
     if time is None and not lags:
@@ -138,7 +138,12 @@ def _responses(
         return response
     if reading["columns"] is not None:
         return tuple(map(str, listed(reading["columns"])))
-    aside = {*covariates, *others, reading["weights"] if isinstance(reading["weights"], str) else None, reading["cluster"]}
+    aside = {
+        *covariates,
+        *others,
+        reading["weights"] if isinstance(reading["weights"], str) else None,
+        reading["cluster"],
+    }
     return tuple(name for name in map(str, frame.columns) if name not in aside)
 
 

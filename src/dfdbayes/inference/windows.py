@@ -38,9 +38,7 @@ def automatic_length(lines: Float[np.ndarray, "n p"], place: Int[np.ndarray, " n
     return float(max(min(max(1.1447 * (growth * n) ** (1 / 3), LEAST * n ** (1 / 3)), n / FEWEST), 1.0))
 
 
-def long_run(
-    lines: Float[np.ndarray, "n p"], place: Int[np.ndarray, " n"], length: float
-) -> Float[np.ndarray, "p p"]:
+def long_run(lines: Float[np.ndarray, "n p"], place: Int[np.ndarray, " n"], length: float) -> Float[np.ndarray, "p p"]:
     """n times the long-run variance of lines in the order of time: squares, and products of rows with later ones."""
     centred = lines - lines.mean(axis=0)
     found = centred.T @ centred
@@ -86,9 +84,7 @@ def starts_of(place: Int[np.ndarray, " n"], length: int) -> int:
     return sum(len(run) + length - 1 for run in runs_of(place))
 
 
-def of_windows(
-    drawn: Float[np.ndarray, "b s"], place: Int[np.ndarray, " n"], length: int
-) -> Float[np.ndarray, "b n"]:
+def of_windows(drawn: Float[np.ndarray, "b s"], place: Int[np.ndarray, " n"], length: int) -> Float[np.ndarray, "b n"]:
     """Weights of rows from how often each window was drawn."""
     weights, first = np.empty((len(drawn), len(place))), 0
     for run in runs_of(place):

@@ -108,6 +108,11 @@ class Regression(AbstractModel):
         return None if self.base is None else self.base.graph
 
     @property
+    def series_told(self) -> str | None:
+        """The order of rows in time in a sentence, where they have one."""
+        return None if self.observed.series is None else self.observed.series.told
+
+    @property
     def varying(self) -> frozenset[str]:
         """Parameters that have a formula."""
         return frozenset(term.parameter for term in self.terms)

@@ -387,11 +387,11 @@ class Fit:
             return parameters_of(self.groups["posterior"], names) if names else np.empty((0, 0))
         return projected(self.model.space, shape, parameters_of(line, names))
 
-    def report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML page about this fit."""
+    def report(self, path: str | Path, forecast: Forecast | None = None) -> Path:
+        """Write one self-contained HTML page about this fit; of a series, with a forecast where one is given."""
         from ..report import write_report  # a doorway down the road: reports know fits, not the reverse
 
-        return write_report(self, path)
+        return write_report(self, path, forecast)
 
     def save(self, path: str | Path) -> Path:
         """Write everything to one netCDF file, completely or not at all."""
@@ -407,7 +407,7 @@ class Fit:
         return plain(self, interval)
 
     def __repr__(self) -> str:
-        kinds = self.settings.get("kinds") or ""
+        kinds = self.settings.get("kinds") or self.settings.get("series") or ""
         others = "; override with options={'kinds': {NAME: KIND}}" if "guessed" in kinds else ""
         return (
             f"Fit of {self.settings['model']} to {self.data.n} observations by {self.settings['loss']}; "

@@ -81,7 +81,7 @@ def forecast(fit: Fit, steps: int | None, newdata: Any, interval: float, draws: 
         raise SettingError("forecasts are for series: fit with time=... (or a lag in the formula), and forecast then")
     if draws < 2:
         raise SettingError(f"draws is {draws}; a forecast needs at least 2, better 1000")
-    ahead = None if newdata is None else frame_of(newdata).set_axis(list(map(str, frame_of(newdata).columns)), axis=1)
+    ahead = None if newdata is None else frame_of(newdata).rename(columns=str)
     thetas = evenly(fit.joint_draws, draws)
     rng = np.random.default_rng([seed, 8])
     response, series = fit.data.columns[0], observed.series
