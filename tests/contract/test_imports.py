@@ -18,8 +18,8 @@ ROAD = [
 INSIDE = {
     "_util": ["identity", "process", "resources", "files", "tables", "checkpoint", "timing", "progress"],
     "data": ["domain", "numerals", "encodings", "missing", "problems", "dialect", "text", "foreign", "reading",
-             "distinct", "interpreting", "lags", "calendar", "series", "dataset", "completions", "sites", "glance", "profile", "builtin",
-             "formulas", "observed", "covariates", "scales", "graph_reading", "observed_graph"],
+             "distinct", "interpreting", "lags", "calendar", "series", "dataset", "completions", "sites", "glance",
+             "profile", "builtin", "formulas", "observed", "covariates", "scales", "graph_reading", "observed_graph"],
     "models": ["graphs", "priors", "parameters", "normaliser", "tables", "base", "exponential_tables", "exponential",
                "starts", "counts", "lattice", "mixture", "kinds", "remarks", "network_tables", "network", "mixed",
                "mean_table", "mean_form", "families", "regression_tables", "pairwise_regression", "regression",

@@ -40,7 +40,7 @@ def forecast_command(
     said = [str(warning.message) for warning in told]
     if as_json:
         table = found.table.reset_index()
-        keys = list(found.table.index.names)
+        keys = [str(name) for name in found.table.index.names]
         table[keys] = table[keys].astype(str)
         rows = {"response": found.response, "interval": interval, "steps": plain_table(table), "warnings": said}
         print(json.dumps(rows))

@@ -11,7 +11,7 @@ from jaxtyping import Int
 
 from ..errors import DataError
 
-OFF = 0.25  # of a step, that a time may lie beside the place that it is taken for
+OFF = 0.1  # of a step, that a time may lie beside the place that it is taken for
 KINDS = ("rows", "numbers", "dates", "months")
 
 

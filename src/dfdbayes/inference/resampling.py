@@ -1,10 +1,11 @@
 """How a minimiser varies: the loss is minimised again on resampled data, all replicates at once.
 
 What is resampled are rows as a rule (`Rows`), clusters of rows that belong together (`Clusters`), blocks of sites where
-there is a single observation of a lattice (`Blocks`), or windows of neighbouring rows of a series (`Windows`). Weights are ``"multinomial"`` (draws with replacement;
-Efron, 1979) or ``"dirichlet"`` (a random share for every unit, so that no value is ever left out; the Bayesian
-bootstrap of Rubin, 1981). A replicate is a vector of weights, never a copied data set. Another kind of resampling is
-another `AbstractResampling`: it says which units there are, and makes replicates as it likes.
+there is a single observation of a lattice (`Blocks`), or windows of neighbouring rows of a series (`Windows`). Weights
+are ``"multinomial"`` (draws with replacement; Efron, 1979) or ``"dirichlet"`` (a random share for every unit, so that
+no value is ever left out; the Bayesian bootstrap of Rubin, 1981). A replicate is a vector of weights, never a copied
+data set. Another kind of resampling is another `AbstractResampling`: it says which units there are, and makes
+replicates as it likes.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def automatic_length(lines: Float[np.ndarray, "n p"], place: Int[np.ndarray, " n
 
 
 def long_run(lines: Float[np.ndarray, "n p"], place: Int[np.ndarray, " n"], length: float) -> Float[np.ndarray, "p p"]:
-    """n times the long-run variance of lines in the order of time: squares, and products of rows with later ones."""
+    """The long-run variance of lines in the order of time, times their number: squares and products with later ones."""
     centred = lines - lines.mean(axis=0)
     found = centred.T @ centred
     for apart in range(1, int(np.ceil(length))):

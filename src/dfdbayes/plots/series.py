@@ -40,7 +40,7 @@ def forecast(found: Forecast, past: int | None = None) -> Figure:
     figure = Figure(figsize=(7.6, 0.8 + 2.6 * len(units)), layout="constrained")
     panels = figure.subplots(len(units), 1, squeeze=False)[:, 0]
     for axes, unit in zip(panels, units, strict=True):
-        band = quantiles if by is None else quantiles.xs(unit, level=0)
+        band = quantiles if by is None else quantiles.loc[[unit]].droplevel(0)
         seen = found.observed if by is None else found.observed[found.observed[by] == unit]
         seen = seen.tail(5 * len(band) if past is None else past)
         _fan(axes, seen, band, found.response)

@@ -172,8 +172,8 @@ def regression(fit: Fit) -> str:
 def forecast(found: Forecast) -> str:
     """What comes next in a series."""
     caption = (
-        f"{found.response} so far and to come: median, and intervals of 50, 80 and 95 % of new observations. Parameters "
-        "and all values to come are uncertain in them."
+        f"{found.response} so far and to come: median, and intervals of 50, 80 and 95 % of new observations. These "
+        "allow for uncertain parameters, and for all values that come before."
     )
     shown = found.table.rename(columns={"low": f"{found.interval:.0%} from", "high": "to"})
     if shown.index.nlevels > 1:

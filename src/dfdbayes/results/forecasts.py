@@ -18,7 +18,7 @@ from ..errors import DataError, MisfitWarning, ModelError, SettingError
 from ..models.regression import Regression
 from ..simulators.paths import Step, expected, step
 from .predictive import evenly
-from .regression import DRAWS, covariates, require_level, require_regression
+from .regression import covariates, require_level, require_regression
 
 if TYPE_CHECKING:
     from .fit_result import Fit
