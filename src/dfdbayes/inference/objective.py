@@ -398,10 +398,7 @@ class Objective:
         return placed(np.stack(alone))
 
     def moments(self, theta: Any) -> tuple[float, Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
-        """Of the gradients of single observations: how many there are, their sum, and the sum of their squares.
-
-        Of a series, those of windows: how many there are side by side.
-        """
+        """Of gradients of single observations (windows of a series): how many, their sum, the sum of their squares."""
         if self._prepared.moments is not None:
             return self._prepared.moments(np.asarray(self.model.space.flatten(theta)))
         lines = self.unit_gradients(theta) * self.units.each[:, None]
