@@ -125,19 +125,20 @@ def posteriors(case: Case, frame: pd.DataFrame) -> dict[str, tuple[np.ndarray, n
 
 
 def replicate(name: str, seed: int) -> dict[str, Any]:
+    """How many standard deviations the truth is from the centre, by each way."""
+    case = CASES[name]
+    try:
+        found = posteriors(case, case.source(N + 1 + AHEAD, seed)[: N + 1])
+    except dfd.errors.DfdbayesError as problem:
+        return {"failure": type(problem).__name__, "said": str(problem)[:200]}
+    return {way: (np.abs(np.array(truth(name)) - centre) / sd).tolist() for way, (centre, sd) in found.items()}
+
+
+def forecast(name: str, seed: int) -> dict[str, Any]:
+    """Whether new observations lie in the intervals that a whole fit forecasts, and what the intervals state."""
     case = CASES[name]
     frame = case.source(N + 1 + AHEAD, seed)
     past, ahead = frame[: N + 1], frame[N + 1 :]
-    try:
-        found = posteriors(case, past)
-    except dfd.errors.DfdbayesError as problem:
-        return {"failure": type(problem).__name__, "said": str(problem)[:200]}
-    return {way: (np.abs(np.array(truth(name)) - centre) / sd).tolist() for way, (centre, sd) in found.items()} | (
-        forecast(case, past, ahead, seed) if seed < FIRST + FORECAST else {}
-    )
-
-
-def forecast(case: Case, past: pd.DataFrame, ahead: pd.DataFrame, seed: int) -> dict[str, Any]:
     fit = dfd.fit(case.model, past, formula=case.formula, time="t", seed=seed, check=False, progress=False)
     told = fit.forecast(AHEAD, ahead, seed=seed)
     low, high = (told.table[end].to_numpy() for end in ("low", "high"))
@@ -148,12 +149,16 @@ def forecast(case: Case, past: pd.DataFrame, ahead: pd.DataFrame, seed: int) -> 
     }
 
 
-def path_of(name: str) -> Path:
-    return KEPT / f"{name}.jsonl"
+JOBS: dict[str, Callable[[str, int], dict[str, Any]]] = {"coefficients": replicate, "forecasts": forecast}
 
 
-def results(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path_of(name).read_text().splitlines()] if path_of(name).is_file() else []
+def path_of(name: str, job: str) -> Path:
+    return KEPT / f"{name} {job}.jsonl"
+
+
+def results(name: str, job: str) -> list[dict[str, Any]]:
+    path = path_of(name, job)
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
 
 
 def coefficients() -> list[str]:
@@ -162,7 +167,7 @@ def coefficients() -> list[str]:
         "|---|---|---:|---|---:|",
     ]
     for name, case in CASES.items():
-        found = results(name)
+        found = results(name, "coefficients")
         whole = [result for result in found if WINDOWS in result]
         for way in WAYS:
             if whole:
@@ -180,7 +185,7 @@ def forecasts() -> list[str]:
         "|---|---:|---|---:|---:|",
     ]
     for name, case in CASES.items():
-        whole = [result for result in results(name) if "inside" in result]
+        whole = results(name, "forecasts")
         if whole:
             inside = 100 * np.array([result["inside"] for result in whole]).mean(axis=0)
             stated = 100 * np.mean([result["stated"] for result in whole])
@@ -218,14 +223,16 @@ def main() -> None:
     KEPT.mkdir(parents=True, exist_ok=True)
     end = time.time() + 60 * given.minutes
     named = [name for name in CASES if not given.cases or name in given.cases]
-    done = {name: {result["seed"] for result in results(name)} for name in named}
-    for first in range(FIRST, FIRST + given.replicates, PART):
-        for name in named:
-            for seed in range(first, min(first + PART, FIRST + given.replicates)):
-                if seed not in done[name] and time.time() < end:
-                    with path_of(name).open("a") as lines:
-                        lines.write(json.dumps({"seed": seed} | replicate(name, seed)) + "\n")
-        print(first, flush=True)
+    for job, function in JOBS.items():
+        number = given.replicates if job == "coefficients" else min(given.replicates, FORECAST)
+        done = {name: {result["seed"] for result in results(name, job)} for name in named}
+        for first in range(FIRST, FIRST + number, PART):
+            for name in named:
+                for seed in range(first, min(first + PART, FIRST + number)):
+                    if seed not in done[name] and time.time() < end:
+                        with path_of(name, job).open("a") as lines:
+                            lines.write(json.dumps({"seed": seed} | function(name, seed)) + "\n")
+            print(job, first, flush=True)
     text = HEADING + "\n".join(coefficients()) + "\n" + BETWEEN + "\n".join(forecasts()) + "\n"
     (ROOT / "docs" / "tables" / "series-coverage.md").write_text(text)
 
