@@ -7,8 +7,8 @@ import gc
 import json
 import os
 import sys
-import time
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated
 
 import typer
@@ -33,10 +33,12 @@ from .arguments import (
     Resume,
     Seed,
     States,
+    Time,
     Timings,
     Weighting,
     Weights,
 )
+from .forecasting import forecast_command
 from .running import (
     cluster_at,
     codes_of,
@@ -112,7 +114,9 @@ def fit_command(
         str, typer.Option(help="raise, or fallback: another calibration if there is no beta.")
     ] = "raise",
     bootstrap: Bootstrap = 400,
-    resampling: Annotated[str, typer.Option(help="multinomial or dirichlet.")] = "multinomial",
+    resampling: Annotated[
+        str, typer.Option(help="multinomial, dirichlet, windows (of a series) or parametric.")
+    ] = "multinomial",
     sampler: Annotated[str, typer.Option(help="auto, nuts, hmc, independence, random-walk or laplace.")] = "auto",
     draws: Annotated[int | None, typer.Option(help="Draws a chain.")] = None,
     warmup: Annotated[int | None, typer.Option(help="Warm-up steps a chain.")] = None,
@@ -125,6 +129,7 @@ def fit_command(
     missing_codes: MissingCodes = None,
     decimal: Decimal = None,
     cluster: Cluster = None,
+    time: Time = None,
     graph: GraphName = None,
     states: States = None,
     rates: Rates = None,
@@ -143,9 +148,12 @@ def fit_command(
         prior=prior, on_failure=on_failure, bootstrap=bootstrap, resampling=resampling, sampler=sampler, draws=draws,
         warmup=warmup, chains=chains, seed=seed, columns=columns.split(",") if columns else None, weights=weights,
         weighting=weighting, missing=missing, missing_codes=codes_of(missing_codes), decimal=decimal, cluster=cluster,
-        options=options_of(graph, states, rates, kinds, levels), formula=formula,
+        time=time, options=options_of(graph, states, rates, kinds, levels), formula=formula,
         **{name: text for name, text in {"nu": nu, "zeros": zeros, "interaction": interaction}.items() if text},
     )  # fmt: skip
+
+
+app.command("forecast")(forecast_command)
 
 
 @app.command("describe")
@@ -293,9 +301,9 @@ def reproduce(
     chosen = experiments or list(NAMES)
     for number, name in enumerate(chosen, 1):
         print(f"[{number}/{len(chosen)}] {name} ...", end=" ", flush=True)
-        began = time.perf_counter()
+        began = perf_counter()
         finding = run(name, Settings(quick, data))
-        taken = time.perf_counter() - began
+        taken = perf_counter() - began
         write_finding(name, finding, folder, taken, quick)
         write_page(NAMES, folder, versions()["dfdbayes"])
         print("skipped: no data" if finding.skipped else f"{taken:.0f} s", flush=True)

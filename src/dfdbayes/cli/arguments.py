@@ -21,6 +21,7 @@ Weighting = Annotated[
     typer.Option(help="What weights are: frequency, or sampling (a survey's); auto: whole numbers are frequencies."),
 ]
 Cluster = Annotated[str | None, typer.Option(help="Column that says which rows belong together, such as school.")]
+Time = Annotated[str | None, typer.Option(help="Column of times of a series, for lag(...) and season(...).")]
 Missing = Annotated[str, typer.Option(help="Rows with missing values: refuse, drop, or impute.")]
 MissingCodes = Annotated[
     str | None,

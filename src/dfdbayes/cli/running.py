@@ -261,6 +261,8 @@ def show(result: Any, interval: float, as_json: bool = False) -> None:
         say(
             f"{settings['kinds']}" + ("; override with --kinds NAME=KIND,..." if "guessed" in settings["kinds"] else "")
         )
+    if settings.get("series"):
+        say(settings["series"])
     why = f" ({settings['loss_reason']})" if settings["loss_reason"] else ""
     say(f"loss {settings['loss']}{why}")
     for about in (result.imputation, result.clusters):

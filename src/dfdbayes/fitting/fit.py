@@ -75,6 +75,7 @@ def fit(
     missing_codes: Any = None,
     decimal: str | None = None,
     cluster: str | None = None,
+    time: str | None = None,
     options: Mapping[str, Any] | None = None,
     client: Any = None,
     checkpoint: str | Path | None = None,
@@ -123,10 +124,13 @@ def fit(
         Lengths of the chains; each sampler has its own defaults.
     bootstrap : int
         Bootstrap replicates, for the calibrations that need them; the default one does not.
-    resampling : {"multinomial", "dirichlet", "parametric"} or resampling
+    resampling : {"multinomial", "dirichlet", "windows", "parametric"} or resampling
         Whether a bootstrap draws observations with replacement or gives each a random share; or, ``"parametric"``,
         whether data sets are simulated at the estimate and fitted again, which needs no independent observations and
-        believes the model (graphs by default); or an object such as ``dfd.resampling.Blocks(side=5)``.
+        believes the model (graphs by default); or an object such as ``dfd.resampling.Blocks(side=5)``. Of a series
+        windows of neighbouring rows are drawn, and the default calibration uses their long-run variance (Newey and
+        West): ``dfd.resampling.Windows(length=12)`` says how long they are, and ``dfd.resampling.Rows()`` believes the
+        model that rows share nothing given their past.
     seed : int
         The same seed gives the same draws.
     weighting : {"auto", "frequency", "sampling"}
@@ -136,6 +140,11 @@ def fit(
     cluster : str, optional
         The column that says which rows belong together (pupils of a school, shots of a patient): intervals allow for
         that by variances between clusters, which takes at least ten of them; ``fit.clusters`` says what they are worth.
+    time : str, optional
+        The column of times of a series (numbers or dates): rows are put in that order, ``lag(cases, 2)`` in a formula
+        is the value of exactly two steps before, and intervals allow for what neighbouring rows share (see
+        ``resampling``). With ``cluster`` there is a series for each of its values (a panel). Lags without ``time`` take
+        rows in the order in which they are.
     options : mapping, optional
         With a model given by name, what its function takes: ``{"graph": dfd.graphs.grid(6, 6)}``.
     client : dask.distributed.Client, optional
@@ -171,14 +180,17 @@ def fit(
         reading = {"columns": columns, "weights": weights, "weighting": weighting, "missing": missing}
         reading["cluster"] = cluster
         formulas = dict(getattr(model, "formulas", None) or {}) | formulas
-        whole = read_whole(model, data, options, prior, reading | {"formula": formula, **formulas})
+        asked = reading | {"time": time}
+        whole = read_whole(model, data, options, prior, asked | {"formula": formula, **formulas})
         if whole is not None:
             source, made = whole
         elif formula is None and not formulas:
+            if time is not None:
+                raise SettingError("time= is for formulas: give formula='cases ~ lag(cases)', for example")
             source, made = _read(backend, model, data, options, prior, reading, plan, shown)
         else:
             advance = by_percent(shown.begin("reading", 100))
-            source, regressed = read_regression(backend, model, data, options, formula, formulas, reading, advance)
+            source, regressed = read_regression(backend, model, data, options, formula, formulas, asked, advance)
             made = regressed.with_priors(own_priors(prior)).labelled(source.data.columns)
         plans = plan.of_data(made, source.data)
     for plan in plans:
@@ -389,6 +401,7 @@ def _settings(objective: Objective, minimum: Minimum, weight: Calibration, plan:
         "calibration": weight.method,
         "edges": _edges(objective.model.space),
         "kinds": objective.model.columns_told(objective.data.columns) or None,
+        "series": getattr(objective.model, "series_told", None),
         "bounds": None if objective.loss.bounded else bounds_of(minimum),
         "bootstrap": plan.bootstrap if len(weight.outcomes) else 0,
     }

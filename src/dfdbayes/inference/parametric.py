@@ -17,8 +17,9 @@ import numpy as np
 from jaxtyping import Float
 
 from ..data.dataset import Dataset
+from ..data.series import PLACE
 from ..data.sites import Units, rows_of
-from ..errors import CalibrationError
+from ..errors import CalibrationError, SettingError
 from ..models.base import AbstractModel
 from ..models.random_graph import RandomGraph
 from ..simulators import require_sound, simulate_graphs
@@ -39,6 +40,11 @@ class Parametric(AbstractResampling):
     kind: str = "parametric"
 
     def units(self, model: AbstractModel, data: Dataset) -> Units:
+        if PLACE in data.given_columns:
+            raise SettingError(
+                "a parametric bootstrap draws rows given their covariates, and the lags of a series would have to be "
+                "drawn with it. What to do: leave out resampling=, for windows of neighbouring rows."
+            )
         return rows_of(data)
 
     def __call__(self, objective: Objective, minimum: Minimum, size: int, seed: int, fits: Fits) -> Bootstrap:

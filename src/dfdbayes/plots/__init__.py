@@ -8,6 +8,7 @@ from .draws import MOST_PAIRS, calibration, intervals, pairs, posterior, trace
 from .observed import correlations, data, lattice, predictive
 from .random_graphs import graph_goodness
 from .regression import coefficients, residuals
+from .series import forecast
 from .structure import MOST_EDGES, MOST_NODES, centrality, group_networks, network, temporal
 from .studies import comparison, coverage
 
@@ -23,6 +24,7 @@ __all__ = [
     "correlations",
     "coverage",
     "data",
+    "forecast",
     "graph_goodness",
     "group_networks",
     "intervals",

@@ -8,17 +8,18 @@ from pathlib import Path
 from .._util.files import write_atomically
 from ..results import evidence
 from ..results.fit_result import Fit
+from ..results.forecasts import Forecast
 
 __all__ = ["render", "write_report"]
 
 
-def write_report(fit: Fit, path: str | Path) -> Path:
+def write_report(fit: Fit, path: str | Path, forecast: Forecast | None = None) -> Path:
     """Write the page, completely or not at all."""
-    page = render(fit)
+    page = render(fit, forecast)
     return write_atomically(path, lambda scratch: scratch.write_text(page, encoding="utf-8"))
 
 
-def render(fit: Fit) -> str:
+def render(fit: Fit, forecast: Forecast | None = None) -> str:
     """The page as text."""
     from . import (  # not before a page is wanted: pictures take a while to import
         html,
@@ -36,6 +37,7 @@ def render(fit: Fit) -> str:
         "Data": sections.data(fit),
         "What was fitted and how": sections.model(fit),
         "Estimates": sections.estimates(fit, summary),
+        "Forecast": "" if forecast is None else sections.forecast(forecast),
         "Coefficients and residuals": sections.regression(fit),
         "Network": networks.network(fit) if network else "",
         "Groups": sections.groups(fit),

@@ -15,6 +15,7 @@ from ..plots.observed import grid_of
 from ..results import groups as group_differences
 from ..results.checks import Checks
 from ..results.fit_result import Fit
+from ..results.forecasts import Forecast
 from ..results.graph_goodness import GraphGoodness
 from ..results.predictive import MOST_CORRELATIONS
 from ..results.uncalibrated import is_calibrated, outweighed, side_by_side
@@ -49,6 +50,7 @@ def data(fit: Fit) -> str:
         "columns": (f"{observed.d}: " if observed.d > 1 else "") + _listed(observed.columns),
         "missing entries": "" if fit.imputation is None else str(fit.imputation),
         "clusters": "" if fit.clusters is None else str(fit.clusters),
+        "time": fit.settings.get("series") or "",
     }
     if shape is not None:
         about["lattice"] = f"{shape[0]} × {shape[1]} sites"
@@ -165,6 +167,18 @@ def regression(fit: Fit) -> str:
         )
         parts.append(html.figure(plots.residuals(fit), caption, large=True))
     return "\n".join(parts)
+
+
+def forecast(found: Forecast) -> str:
+    """What comes next in a series."""
+    caption = (
+        f"{found.response} so far and to come: median, and intervals of 50, 80 and 95 % of new observations. These "
+        "allow for uncertain parameters, and for all values that come before."
+    )
+    shown = found.table.rename(columns={"low": f"{found.interval:.0%} from", "high": "to"})
+    if shown.index.nlevels > 1:
+        shown.index = [", ".join(map(str, key)) for key in shown.index]
+    return html.figure(plots.forecast(found), caption, large=True) + html.table(shown)
 
 
 def groups(fit: Fit) -> str:

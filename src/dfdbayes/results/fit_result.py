@@ -25,6 +25,7 @@ from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
 from .checks import Checks
 from .for_arviz import more_groups
+from .forecasts import Forecast, forecast
 from .nodes import node_table
 from .predictive import Predictive, parameters_of, replicate
 from .regression import effects, predictions, residuals, second_opinion
@@ -282,6 +283,40 @@ class Fit:
         """
         return predictions(self, newdata, interval)
 
+    def forecast(
+        self, steps: int | None = None, newdata: Any = None, interval: float = 0.95, draws: int = 1000, seed: int = 0
+    ) -> Forecast:
+        """What comes next in a series: futures simulated from the posterior, step by step.
+
+        Parameters
+        ----------
+        steps : int, optional
+            How many steps ahead; by default as many as ``newdata`` has rows.
+        newdata : frame, mapping or path, optional
+            Covariates of the steps to come, a row for each (of a panel, for each unit); the time and lags of the
+            response are known without it.
+        interval : float
+            The level of the intervals.
+        draws : int
+            Futures, each with a draw of the posterior.
+        seed : int
+
+        Returns
+        -------
+        Forecast
+            ``.table`` has a line for each step: ``mean``, ``median``, ``low`` and ``high`` of the new observation.
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd
+        >>> cases = {"week": range(60), "cases": [3, 4, 2, 5, 6, 4, 3, 2, 4, 5, 3, 4] * 5}
+        >>> fit = dfd.fit("poisson", cases, formula="cases ~ log1p(lag(cases))", time="week", sampler="laplace",
+        ...               check=False, progress=False)
+        >>> list(fit.forecast(2).table.columns)
+        ['mean', 'median', 'low', 'high']
+        """
+        return forecast(self, steps, newdata, interval, draws, seed)
+
     def residuals(self, seed: int = 0) -> pd.DataFrame:
         """Randomised quantile residuals of a regression of one column (Dunn and Smyth, 1996).
 
@@ -373,11 +408,11 @@ class Fit:
             return parameters_of(self.groups["posterior"], names) if names else np.empty((0, 0))
         return projected(self.model.space, shape, parameters_of(line, names))
 
-    def report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML page about this fit."""
+    def report(self, path: str | Path, forecast: Forecast | None = None) -> Path:
+        """Write one self-contained HTML page about this fit; of a series, with a forecast where one is given."""
         from ..report import write_report  # a doorway down the road: reports know fits, not the reverse
 
-        return write_report(self, path)
+        return write_report(self, path, forecast)
 
     def save(self, path: str | Path) -> Path:
         """Write everything to one netCDF file, completely or not at all."""
@@ -393,7 +428,7 @@ class Fit:
         return plain(self, interval)
 
     def __repr__(self) -> str:
-        kinds = self.settings.get("kinds") or ""
+        kinds = self.settings.get("kinds") or self.settings.get("series") or ""
         others = "; override with options={'kinds': {NAME: KIND}}" if "guessed" in kinds else ""
         return (
             f"Fit of {self.settings['model']} to {self.data.n} observations by {self.settings['loss']}; "
