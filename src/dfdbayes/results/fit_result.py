@@ -189,7 +189,7 @@ class Fit:
             raise ModelError(
                 "the model's functions have changed since this fit (a global or an attribute that they use); fit again"
             )
-        return replicate(model, self.joint_draws, self.data, draws, size, method, seed)
+        return replicate(model, self.joint_draws, self.data, draws, size, method, seed, self.estimate)
 
     def evidence(self, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
         """What the data say about every edge of a network: `dfdbayes.evidence.edges`, and two columns more.
@@ -342,6 +342,11 @@ class Fit:
         ['likelihood', 'ratio', 'difference', 'standard_error', 'standardised']
         """
         return second_opinion(self, loss)
+
+    @property
+    def estimate(self) -> np.ndarray:
+        """All parameters, flat: where the loss is smallest, or their posterior means where that is nowhere."""
+        return self.minimum.vector if self.minimum.usable else self.joint_draws.mean(axis=0)
 
     @property
     def joint_draws(self) -> np.ndarray:
