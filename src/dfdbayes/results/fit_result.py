@@ -23,10 +23,11 @@ from ..inference.minimise import Minimum, Outcome
 from ..inference.mixing import entries_of
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
+from .agreement import second_opinion
 from .checks import Checks
 from .nodes import node_table
 from .predictive import Predictive, parameters_of, replicate
-from .regression import effects, predictions, residuals, second_opinion
+from .regression import effects, predictions, residuals
 from .saving import plain, written
 from .selection import evidence_table
 from .summary import summarised
@@ -318,10 +319,11 @@ class Fit:
         return effects(self, interval)
 
     def second_opinion(self, loss: Any = "ratio") -> pd.DataFrame:
-        """What another loss says of the same regression and data, and whether the two differ by more than chance.
+        """What another loss says of the same model and data, and whether the two differ by more than chance.
 
-        Estimates of a right model agree up to chance, whatever the loss. Where any differ by more than two joint
-        standard errors (from each unit's influence on both minimisers) a `DisagreementWarning` says which.
+        Estimates of a right model agree up to chance, whatever the loss. Both are of the same rows, so the error of
+        their difference comes from each unit's influence on both (a Hausman test). Where they differ by more than
+        chance, all parameters considered, a `DisagreementWarning` says about what, with both numbers.
 
         Parameters
         ----------
@@ -331,7 +333,8 @@ class Fit:
         -------
         pandas.DataFrame
             By parameter: the two minimisers, their ``difference``, its ``standard_error``, and the one divided by the
-            other (``standardised``).
+            other (``standardised``; of a positive parameter, that of its logarithm). In ``attrs``: ``p_value`` of the
+            joint test, and the ``sentence``.
 
         Examples
         --------
