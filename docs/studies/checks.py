@@ -1,4 +1,4 @@
-"""How often the test of fit rejects: models that are right, which it should reject in 5 of 100, and models that are not.
+"""How often the test of fit rejects: models that are right, which should be 5 times in 100, and models that are not.
 
     python docs/studies/checks.py [--replicates R] [--minutes M] [CASE ...]
 

@@ -99,8 +99,8 @@ def places(name: str, own: Dataset, base: Dataset) -> Int[np.ndarray, " u"]:
             if min(found) >= 0:
                 return np.array(found)
     raise SettingError(
-        f"'{name}' is a fit of other data, or of covariates whose rows cannot be matched with those of the others. What "
-        "to do: fit all models to the same rows and columns; covariates of one should be among those of another."
+        f"'{name}' is a fit of other data, or of covariates whose rows cannot be matched with those of the others. "
+        "What to do: fit all models to the same rows and columns; covariates of one should be among those of another."
     )
 
 

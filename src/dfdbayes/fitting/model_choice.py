@@ -15,6 +15,7 @@ from scipy.special import ndtri
 from ..errors import CalibrationError, DfdbayesError, EscapedError, MinimiserError, ModelError, SettingError
 from ..inference.minimise import minimise
 from ..losses.base import AbstractLoss
+from ..models import own_options
 from ..models.base import AbstractModel
 from ..results.fit_result import Fit
 from ..results.predictive import evenly
@@ -137,7 +138,8 @@ def _fitted(candidates: Any, data: Any, seed: int, settings: dict[str, Any]) -> 
         warnings.simplefilter("ignore")  # they are on the fits
         for name, one in candidates.items():
             try:
-                fits[name] = one if isinstance(one, Fit) else fit(one, data, seed=seed, **settings)
+                own = {"options": own_options(one, settings.get("options"))} if isinstance(one, str) else {}
+                fits[name] = one if isinstance(one, Fit) else fit(one, data, seed=seed, **settings | own)
             except (CalibrationError, EscapedError, MinimiserError, ModelError) as problem:
                 failed[name] = str(problem)
     return fits, failed
@@ -154,7 +156,7 @@ def _compared(
         [{"first": a, "second": b} | _difference(held[a] - held[b], dealt) for a, b in pairs]
     ).set_index(["first", "second"])
     best = names[0]
-    errors = [0.0, *(float(differences.loc[(best, name), "standard_error"]) for name in names[1:])]
+    errors = [0.0, *(_difference(held[best] - held[name], dealt)["standard_error"] for name in names[1:])]
     table = pd.DataFrame(
         {
             "loss": [total[name] / weights.sum() for name in names],
@@ -168,7 +170,8 @@ def _compared(
     if judge.normalised:
         criteria = pd.DataFrame([_criteria(fits[name], judge) for name in names], index=table.index)
         table = pd.concat([table, criteria], axis=1)
-    tied = (best, *(name for name, *row in table.iloc[1:, 1:3].itertuples() if not _sure(*row, judge)))
+    worse, error = (table[column].to_numpy(dtype=float) for column in ("worse_by", "standard_error"))
+    tied = (best, *(name for k, name in enumerate(names) if k and not _sure(worse[k], error[k], judge)))
     return ModelComparison(
         table, _verdict(tied, table, judge), tied, judge.name, len(dealt.observations), differences, fits, failed
     )
@@ -179,8 +182,8 @@ def _difference(differences: Float[np.ndarray, "k u"], dealt: Folds) -> dict[str
     own = differences * dealt.each
     if dealt.cluster is not None:
         sums = np.bincount(dealt.cluster, weights=np.sum(own * dealt.observations, axis=0))
-        n, spread = len(sums), float(np.var(sums, ddof=1))
-        return {"difference": float(sums.sum()), "standard_error": float(np.sqrt(n * spread))}
+        spread = len(sums) * float(np.var(sums, ddof=1))
+        return {"difference": float(sums.sum()), "standard_error": float(np.sqrt(spread))}
     n = float(dealt.observations.sum())
     whole = float(np.sum(own * dealt.observations))
     spread = float(np.sum(dealt.observations * (own - whole / n) ** 2)) / (n - 1.0)

@@ -143,9 +143,8 @@ def _sentence(table: pd.DataFrame, p_value: float, first: str, second: str) -> s
     far = table["standardised"].abs().sort_values(ascending=False)
     far = far[far > 2.0].head(3) if (far > 2.0).any() else far.head(1)
     told = "; ".join(
-        f"{name} is {table.loc[name, first]:.3g} by '{first}' and {table.loc[name, second]:.3g} by '{second}', "
-        f"{size:.1f} joint standard errors apart"
-        for name, size in far.items()
+        f"{name} is {one:.3g} by '{first}' and {two:.3g} by '{second}', {far[name]:.1f} joint standard errors apart"
+        for name, one, two in table.loc[far.index, [first, second]].itertuples()
     )
     return (
         f"two losses disagree by more than chance ({shown}): {told}. The model is suspect, or a few rows are. What to "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..models.base import AbstractModel
 from ..models.graphs import Graph
 from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
-from .goodness_of_fit import LEVEL, GoodnessOfFit, some
+from .goodness_of_fit import LEVEL, Finding, GoodnessOfFit, some
 from .graph_goodness import GraphGoodness, graph_goodness
 from .predictive import affordable, replicate
 from .regression import residuals_of
@@ -89,7 +90,8 @@ class Checks:
         if self.p_value >= LEVEL or not self.misfits:
             return f"the data look like the model's (test of fit, {shown})"
         first = self.misfits[0]
-        return f"the model looks wrong (test of fit, {shown}): {first.sentence}. {first.remedy[0].upper()}{first.remedy[1:]}."
+        remedy = f"{first.remedy[0].upper()}{first.remedy[1:]}"
+        return f"the model looks wrong (test of fit, {shown}): {first.sentence}. {remedy}."
 
     @property
     def p_value(self) -> float:
@@ -125,7 +127,7 @@ class Checks:
             "means": None if self.means is None else self.means.tolist(), "columns": list(self.columns),
             "sets": self.sets, "size": self.size, "method": self.method, "mixed": self.mixed, "problem": self.problem,
             "graph": None if self.graph is None else self.graph.plain(),
-            "misfits": [[one.sentence, one.remedy] for one in self.misfits],
+            "misfits": [[one.sentence, one.remedy, one.finding.kind] for one in self.misfits],
         }  # fmt: skip
 
     @classmethod
@@ -135,7 +137,7 @@ class Checks:
         told, findings = about.get("misfits", ()), () if goodness is None else goodness.findings
         return cls(
             goodness=goodness,
-            misfits=tuple(Misfit(*words, one) for words, one in zip(told, findings, strict=False)),
+            misfits=tuple(Misfit(words[0], words[1], _of_kind(words[2], findings)) for words in told),
             marginals=tuple(found for text in about["marginals"] if (found := _table(text)) is not None),
             means=None if about["means"] is None else np.asarray(about["means"]),
             columns=tuple(about["columns"]),
@@ -190,6 +192,10 @@ def _checks(found: Any, graph: Graph | None) -> Checks:
         method=found.method,
         mixed=found.mixing is None or bool(found.mixing.good),
     )
+
+
+def _of_kind(kind: str, findings: Sequence[Finding]) -> Finding:
+    return next(one for one in findings if one.kind == kind)
 
 
 def _text(table: pd.DataFrame | None) -> str | None:

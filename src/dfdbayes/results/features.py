@@ -309,7 +309,7 @@ def _of_regression(pool: Tails, domain: Domain, n: int) -> list[Family]:
 
 
 def _quantiles(pool: Tails, n: int) -> Family:
-    """Where quantile residuals fall (Dunn and Smyth, 1996), by the expected value; shared where a cell's edge divides."""
+    """Where quantile residuals fall (Dunn and Smyth, 1996), by the expected value; shared by cells on whose edge."""
     bins = int(np.clip(n // LEAST_EXPECTED, 2, BINS))
     groups = int(np.clip(n // (LEAST_EXPECTED * bins), 1, GROUPS))
     edges = np.linspace(0.0, 1.0, bins + 1)

@@ -107,9 +107,10 @@ class GoodnessOfFit:
     @classmethod
     def of_plain(cls, about: dict[str, Any]) -> GoodnessOfFit:
         """Back from `plain`."""
-        lists = {"columns", "values"}
-        found = [{k: tuple(v) if k in lists else v for k, v in one.items()} for one in about.get("findings", ())]
-        return cls(**about | {"findings": tuple(Finding(**one) for one in found)})
+        found = []
+        for one in about.get("findings", ()):
+            found.append(Finding(**one | {name: tuple(one[name]) for name in ("columns", "values")}))
+        return cls(**about | {"findings": tuple(found)})
 
 
 NO_TEST = GoodnessOfFit(NONE, float("nan"), float("nan"), float("nan"))
@@ -345,7 +346,7 @@ def _judged(kept: list[tuple[Family, Any, Any, Any]], observed: Rows, predicted:
             place = int(np.argmax(each))
             columns = columns_of(family, family.places[place])
             values = tuple(family.places[place][len(columns) :])
-            numbers = (family.measured(rows, place) for rows in (observed, predicted))
-            findings.append(Finding(family.kind, columns, values, *numbers, float(adjusted[k])))
+            seen, made = family.measured(observed, place), family.measured(predicted, place)
+            findings.append(Finding(family.kind, columns, values, seen, made, float(adjusted[k])))
     error = float(np.sqrt(p_value * (1 - p_value) / REPLICATES))
     return GoodnessOfFit(MOMENTS, float(ranks[0].min()), p_value, error, tuple(findings))
