@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .fitting.coverage import Coverage, coverage
     from .fitting.describe import Description, describe, suggest
     from .fitting.fit import fit, sample
+    from .fitting.model_choice import ModelComparison, compare_models
     from .fitting.nested import compare_nested
     from .inference import resampling
     from .inference import sampling as samplers
@@ -69,6 +70,7 @@ __all__ = [
     "Integers",
     "Minimum",
     "Model",
+    "ModelComparison",
     "Objective",
     "ObservedGraph",
     "Ordinal",
@@ -79,6 +81,7 @@ __all__ = [
     "calibrate",
     "compare",
     "compare_losses",
+    "compare_models",
     "compare_nested",
     "coverage",
     "datasets",
@@ -123,6 +126,7 @@ _MODULES = {
     "fitting.coverage": "Coverage coverage",
     "fitting.describe": "Description describe suggest",
     "fitting.fit": "fit sample",
+    "fitting.model_choice": "ModelComparison compare_models",
     "fitting.nested": "compare_nested",
     "inference.calibration": "Calibration calibrate",
     "inference.minimise": "Minimum Outcome minimise",

@@ -29,11 +29,11 @@ INSIDE = {
     "inference": ["incomplete", "windows", "objective", "newton", "minimise", "imputation", "replicates", "refits",
                   "resampling", "parametric", "curvature", "clusters", "edges", "calibration", "posterior", "mixing",
                   "pareto", "sampling", "diagnostics"],
-    "results": ["evidence", "nodes", "selection", "stein", "goodness_of_fit", "predictive", "regression", "forecasts",
-                "graph_goodness", "checks", "intervals", "uncalibrated", "summary", "tree", "for_arviz", "temporal",
-                "saving", "fit_result", "loading", "groups"],
-    "fitting": ["advice", "describe", "progress", "plan", "regressions", "whole", "fit", "comparison", "nested",
-                "coverage"],
+    "results": ["evidence", "nodes", "selection", "stein", "features", "goodness_of_fit", "predictive", "regression",
+                "remedies", "forecasts", "graph_goodness", "checks", "agreement", "intervals", "uncalibrated",
+                "summary", "tree", "for_arviz", "temporal", "saving", "fit_result", "loading", "groups"],
+    "fitting": ["advice", "describe", "progress", "plan", "regressions", "whole", "fit", "comparison", "held_out",
+                "model_choice", "nested", "coverage"],
     "backends": ["local", "dask"],
 }  # fmt: skip
 

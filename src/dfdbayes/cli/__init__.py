@@ -38,6 +38,7 @@ from .arguments import (
     Weighting,
     Weights,
 )
+from .choosing import choose
 from .forecasting import forecast_command
 from .running import (
     cluster_at,
@@ -68,6 +69,7 @@ app = typer.Typer(
     "  dfdbayes visits.csv    (what is in the file, and which command fits it)\n\n"
     "  dfdbayes fit visits.csv --model cmp --out runs/visits\n\n"
     "  dfdbayes fit table.csv --model cmp --weights count\n\n"
+    "  dfdbayes choose visits.csv --models poisson,cmp    (which predicts best)\n\n"
     "  dfdbayes fit answers.csv --model ising-network --loss ratio --json\n\n"
     "  dfdbayes fit visits.csv --model mymodels.py:hurdle    (runs the code in mymodels.py)\n\n"
     "  dfdbayes fit visits.csv --model cmp --out runs/visits --resume    (after an interruption)\n\n"
@@ -210,9 +212,12 @@ def compare(
     if as_json:
         warned = {word: list(result.warnings) for word, result in compared.fits.items()}
         table = plain_table(compared.table.reset_index())
-        print(json.dumps({"table": table, "warnings": warned, "failed": compared.failed}))
+        told = {word: agreement.sentence for word, agreement in compared.agreements.items()}
+        print(json.dumps({"table": table, "warnings": warned, "failed": compared.failed, "agreements": told}))
     else:
         say(compared.table.to_string(float_format=lambda value: f"{value:.4f}"))
+        for agreement in compared.agreements.values():
+            say(agreement.sentence)
         for word, result in compared.fits.items():
             for warning in result.warnings:
                 say(f"warning ({word}): {warning}")
@@ -224,6 +229,9 @@ def compare(
         write_text(folder / "comparison.csv", compared.table.to_csv())
         draw(folder / "comparison.png", plots.comparison(compared))
         tell(f"written to {folder}{os.sep}: comparison.csv, comparison.png", as_json)
+
+
+app.command()(choose)
 
 
 @app.command("coverage")

@@ -277,6 +277,8 @@ def show(result: Any, interval: float, as_json: bool = False) -> None:
     say()
     say(table.to_string(float_format=lambda value: f"{value:.4f}"))
     say()
+    if result.checks is not None:
+        say(result.checks.sentence)
     for warning in result.warnings:
         say(f"warning: {warning}")
 

@@ -365,7 +365,7 @@ def sample(
 def _checked(fit: Fit, objective: Objective, plan: Plan) -> Fit:
     """The same fit with its predictive checks, and the intervals that there would be without calibration."""
     checks = Checks(problem="the data are with the workers") if objective.elsewhere else check(
-        objective.model, fit.joint_draws, objective.data, plan.seed
+        objective.model, fit.joint_draws, objective.data, plan.seed, fit.estimate
     )  # fmt: skip
     plain = uncalibrated_intervals(objective, fit.minimum, plan.seed, list(fit.entries))
     told = (*fit.warnings, *map(str, checks.warnings))

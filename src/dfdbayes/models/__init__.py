@@ -168,6 +168,12 @@ def _require_options(name: str, options: Options) -> None:
             raise ModelError(f"'{name}' has no {key}: it {known}. Leave out {key} (--{key}), or choose another model.")
 
 
+def own_options(name: str, options: Options | None) -> dict[str, Any]:
+    """Those among the options of several models that a model given by name takes."""
+    takes = _BY_NAME[name][2] if name in _BY_NAME else ()
+    return {key: value for key, value in (options or {}).items() if key in takes}
+
+
 def needs_data(name: Any, options: Options | None) -> bool:
     """Whether a model given by name is made from data: a network, unless all is known of its columns."""
     levels, kinds = (options or {}).get("levels"), (options or {}).get("kinds")

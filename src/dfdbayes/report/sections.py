@@ -292,18 +292,25 @@ def predictive(fit: Fit) -> str:
     if not checked.mixed:
         told += " The simulated chains may not have mixed: treat this check with care."
     if np.isfinite(checked.p_value):
-        told += f" At the posterior mean, {checked.goodness}"
-        told += ": the data would be unusual under the model." if checked.p_value < 0.05 else "."
+        told += f" In all, {checked.sentence.rstrip('.')}."
     tails = (
         "A tail is the share of simulated data sets whose statistic is at least the observed one: near 0 or 1 is bad."
     )
     pictures, table = _predicted_pictures(fit, checked), _checks(fit, checked)
-    parts = [html.paragraph(told), *pictures]
+    parts = [html.paragraph(told), *_misfits(checked), *pictures]
     if table is not None:
         if "total variation" in table:
             tails += " Total variation is the distance between observed and predicted shares: 0 is equal, 1 is far."
         parts += [html.table(table), html.paragraph(tails, "quiet")]
     return "\n".join(parts)
+
+
+def _misfits(checked: Checks) -> list[str]:
+    """What differs between model and data beside the first thing, and what to try."""
+    if len(checked.misfits) < 2:
+        return []
+    rows = [(one.sentence, one.remedy) for one in checked.misfits[1:]]
+    return [html.table(pd.DataFrame(rows, columns=["what differs, too", "what to try"]).set_index("what differs, too"))]
 
 
 def _graph_goodness(found: GraphGoodness) -> str:

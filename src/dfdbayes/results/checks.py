@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,10 +18,11 @@ from ..models.base import AbstractModel
 from ..models.graphs import Graph
 from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
-from .goodness_of_fit import GoodnessOfFit, some
+from .goodness_of_fit import LEVEL, Finding, GoodnessOfFit, some
 from .graph_goodness import GraphGoodness, graph_goodness
 from .predictive import affordable, replicate
 from .regression import residuals_of
+from .remedies import Misfit, misfits
 
 MOST_COLUMNS = 40  # whose statistics are kept one by one
 MOST_MARGINALS = 12
@@ -54,6 +56,9 @@ class Checks:
         Of a regression of one column, at the posterior mean: see `Fit.residuals`.
     graph : GraphGoodness or None
         Of a random graph, at the posterior mean.
+    misfits : tuple of Misfit
+        What the test of fit found, the surest and plainest first: each a ``sentence`` with both numbers, a ``remedy``
+        and the ``finding``. None where the data look like the model's.
     """
 
     goodness: GoodnessOfFit | None = None
@@ -70,6 +75,23 @@ class Checks:
     problem: str = ""
     residuals: pd.DataFrame | None = None
     graph: GraphGoodness | None = None
+    misfits: tuple[Misfit, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """Whether the model reproduces the data, in a sentence; what differs and what to try, where it does not."""
+        if self.graph is not None:
+            away = self.graph.away
+            told = f"simulated graphs differ from the observed one in {', '.join(away)}" if away else ""
+            return told or "simulated graphs are like the observed one in the model's own terms"
+        if not np.isfinite(self.p_value):
+            return f"the model was not checked: {self.problem}" if self.problem else "the model was not checked"
+        shown = "p < 0.002" if self.p_value < 0.002 else f"p = {self.p_value:.2g}"
+        if self.p_value >= LEVEL or not self.misfits:
+            return f"the data look like the model's (test of fit, {shown})"
+        first = self.misfits[0]
+        remedy = f"{first.remedy[0].upper()}{first.remedy[1:]}"
+        return f"the model looks wrong (test of fit, {shown}): {first.sentence}. {remedy}."
 
     @property
     def p_value(self) -> float:
@@ -99,19 +121,23 @@ class Checks:
     def plain(self) -> dict[str, Any]:
         """The same in values JSON can hold."""
         return {
-            "goodness": None if self.goodness is None else vars(self.goodness),
+            "goodness": None if self.goodness is None else self.goodness.plain(),
             "table": _text(self.table), "marginals": [_text(table) for table in self.marginals],
             "pairs": _text(self.pairs), "equal": _text(self.equal), "residuals": _text(self.residuals),
             "means": None if self.means is None else self.means.tolist(), "columns": list(self.columns),
             "sets": self.sets, "size": self.size, "method": self.method, "mixed": self.mixed, "problem": self.problem,
             "graph": None if self.graph is None else self.graph.plain(),
+            "misfits": [[one.sentence, one.remedy, one.finding.kind] for one in self.misfits],
         }  # fmt: skip
 
     @classmethod
     def of_plain(cls, about: dict[str, Any]) -> Checks:
         tables: dict[str, Any] = {name: _table(about[name]) for name in ("table", "pairs", "equal", "residuals")}
+        goodness = None if about["goodness"] is None else GoodnessOfFit.of_plain(about["goodness"])
+        told, findings = about.get("misfits", ()), () if goodness is None else goodness.findings
         return cls(
-            goodness=None if about["goodness"] is None else GoodnessOfFit(**about["goodness"]),
+            goodness=goodness,
+            misfits=tuple(Misfit(words[0], words[1], _of_kind(words[2], findings)) for words in told),
             marginals=tuple(found for text in about["marginals"] if (found := _table(text)) is not None),
             means=None if about["means"] is None else np.asarray(about["means"]),
             columns=tuple(about["columns"]),
@@ -120,16 +146,20 @@ class Checks:
         )  # fmt: skip
 
 
-def check(model: AbstractModel, thetas: Float[np.ndarray, "all p"], data: Dataset, seed: int = 0) -> Checks:
-    """Simulate from the posterior on a small budget, and compare with the data."""
+def check(
+    model: AbstractModel, thetas: Float[np.ndarray, "all p"], data: Dataset, seed: int = 0,
+    at: Float[np.ndarray, " p"] | None = None,
+) -> Checks:  # fmt: skip
+    """Simulate from the posterior on a small budget, and compare with the data; the test of fit is at ``at``."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column that is constant in a replicate, say
             if isinstance(model, RandomGraph):
                 return _of_graph(graph_goodness(model, thetas.mean(axis=0), seed=seed))
-            found = replicate(model, thetas, data, seed=seed, **affordable(model, data))
+            found = replicate(model, thetas, data, seed=seed, at=at, **affordable(model, data))
             graph = model.graph if model.graph is not None and model.graph.shape is not None else None
-            return replace(_checks(found, graph), residuals=_residuals(model, thetas, data))
+            told = misfits(model, data, found.goodness.findings)
+            return replace(_checks(found, graph), residuals=_residuals(model, thetas, data), misfits=told)
     except DegeneracyError:  # which no result can stand beside
         raise
     except (DfdbayesError, ArithmeticError, ValueError, MemoryError) as problem:
@@ -162,6 +192,10 @@ def _checks(found: Any, graph: Graph | None) -> Checks:
         method=found.method,
         mixed=found.mixing is None or bool(found.mixing.good),
     )
+
+
+def _of_kind(kind: str, findings: Sequence[Finding]) -> Finding:
+    return next(one for one in findings if one.kind == kind)
 
 
 def _text(table: pd.DataFrame | None) -> str | None:

@@ -23,12 +23,13 @@ from ..inference.minimise import Minimum, Outcome
 from ..inference.mixing import entries_of
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
+from .agreement import second_opinion
 from .checks import Checks
 from .for_arviz import more_groups
 from .forecasts import Forecast, forecast
 from .nodes import node_table
 from .predictive import Predictive, parameters_of, replicate
-from .regression import effects, predictions, residuals, second_opinion
+from .regression import effects, predictions, residuals
 from .saving import plain, written
 from .selection import evidence_table
 from .summary import summarised
@@ -211,7 +212,7 @@ class Fit:
             raise ModelError(
                 "the model's functions have changed since this fit (a global or an attribute that they use); fit again"
             )
-        return replicate(model, self.joint_draws, self.data, draws, size, method, seed)
+        return replicate(model, self.joint_draws, self.data, draws, size, method, seed, self.estimate)
 
     def evidence(self, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
         """What the data say about every edge of a network: `dfdbayes.evidence.edges`, and two columns more.
@@ -374,10 +375,11 @@ class Fit:
         return effects(self, interval)
 
     def second_opinion(self, loss: Any = "ratio") -> pd.DataFrame:
-        """What another loss says of the same regression and data, and whether the two differ by more than chance.
+        """What another loss says of the same model and data, and whether the two differ by more than chance.
 
-        Estimates of a right model agree up to chance, whatever the loss. Where any differ by more than two joint
-        standard errors (from each unit's influence on both minimisers) a `DisagreementWarning` says which.
+        Estimates of a right model agree up to chance, whatever the loss. Both are of the same rows, so the error of
+        their difference comes from each unit's influence on both (a Hausman test). Where they differ by more than
+        chance, all parameters considered, a `DisagreementWarning` says about what, with both numbers.
 
         Parameters
         ----------
@@ -387,7 +389,8 @@ class Fit:
         -------
         pandas.DataFrame
             By parameter: the two minimisers, their ``difference``, its ``standard_error``, and the one divided by the
-            other (``standardised``).
+            other (``standardised``; of a positive parameter, that of its logarithm). In ``attrs``: ``p_value`` of the
+            joint test, and the ``sentence``.
 
         Examples
         --------
@@ -398,6 +401,11 @@ class Fit:
         ['likelihood', 'ratio', 'difference', 'standard_error', 'standardised']
         """
         return second_opinion(self, loss)
+
+    @property
+    def estimate(self) -> np.ndarray:
+        """All parameters, flat: where the loss is smallest, or their posterior means where that is nowhere."""
+        return self.minimum.vector if self.minimum.usable else self.joint_draws.mean(axis=0)
 
     @property
     def joint_draws(self) -> np.ndarray:
