@@ -97,6 +97,7 @@ def model(fit: Fit) -> str:
         "priors": wording.priors(fit),
         "loss": wording.loss(fit),
         "chosen because": s["loss_reason"],
+        "weights of rows": s.get("loss_weight") or "",
         "minimiser": _first(m.names, [f"{v:.5g}" for v in m.vector], " = ", 8),
         "search": m.message,
         "parameter space": _first(m.bounds, [f"[{a:.3g}, {b:.3g}]" for a, b in m.bounds.values()], " in ", 4),

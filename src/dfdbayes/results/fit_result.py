@@ -374,7 +374,8 @@ class Fit:
     def __repr__(self) -> str:
         kinds = self.settings.get("kinds") or ""
         others = "; override with options={'kinds': {NAME: KIND}}" if "guessed" in kinds else ""
+        rows = self.settings.get("loss_weight") or ""
         return (
             f"Fit of {self.settings['model']} to {self.data.n} observations by {self.settings['loss']}; "
-            f"{self.calibration.message}" + (f"\n{kinds}{others}" if kinds else "")
+            f"{self.calibration.message}" + (f"\n{rows}" if rows else "") + (f"\n{kinds}{others}" if kinds else "")
         )
