@@ -41,6 +41,7 @@ from ..models.parameters import Space
 from ..models.priors import describe_prior
 from ..results.checks import Checks, check
 from ..results.fit_result import Fit
+from ..results.influence import warnings_of_rows
 from ..results.saving import versions
 from ..results.tree import assemble
 from ..results.uncalibrated import uncalibrated_intervals
@@ -196,6 +197,7 @@ def fit(
         line = {} if inside is theta else made.space.unflatten(theta)
         groups = assemble(named, drawn.stats, objective.data, _labels(made.space), line)
         told = warnings_of(objective, minimum, weight, drawn.stats, groups["posterior"]) + left_out
+        told += warnings_of_rows(objective, minimum, weight)
         found = Fit(
             made, objective.data, minimum, weight, groups, _settings(objective, minimum, weight, plan, drawn),
             tuple(map(str, told)), {"seconds": clock.seconds, "compiling": clock.compiling}, versions(), objective.loss,

@@ -24,6 +24,7 @@ from ..inference.mixing import entries_of
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
 from .checks import Checks
+from .influence import influences
 from .nodes import node_table
 from .predictive import Predictive, parameters_of, replicate
 from .regression import effects, predictions, residuals, second_opinion
@@ -342,6 +343,31 @@ class Fit:
         ['likelihood', 'ratio', 'difference', 'standard_error', 'standardised']
         """
         return second_opinion(self, loss)
+
+    def influence(self, most: int | None = 20) -> pd.DataFrame:
+        """Which rows matter most: how far each moves the estimates, by one Newton step of the calibrated loss.
+
+        Parameters
+        ----------
+        most : int, optional
+            How many rows, those with the largest shifts first; all distinct ones with None.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One line for each distinct row, by the number of the first observation that has it (``row``, from 0, of the
+            rows that were used): how many ``observations`` have it, the ``parameter`` that one of them moves most, by
+            how many standard errors of the others (``shift``, from the estimate without it to the estimate with it),
+            the row's values, and the change of every parameter, in its own units.
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd
+        >>> fit = dfd.fit("poisson", [2, 3, 1, 4, 2, 0, 3, 5, 2, 25] * 5, loss="likelihood", progress=False, check=False)
+        >>> fit.influence(1)[["observations", "parameter", "x1"]].values.tolist()
+        [[5, 'rate', 25]]
+        """
+        return influences(self, most)
 
     @property
     def joint_draws(self) -> np.ndarray:
