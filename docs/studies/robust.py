@@ -135,7 +135,6 @@ def replicate(case: Case, seed: int) -> dict[str, Any]:
     return found
 
 
-
 def results(name: str) -> list[dict[str, Any]]:
     path = KEPT / f"{name}.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
@@ -167,9 +166,9 @@ def table() -> str:
             number = f"{len(kept)}" + (f" of {len(found)}" if len(kept) < len(found) else "")
             lines.append(f"| {case.title} | robust-{base} | {number} | " + " | ".join(shown) + " |")
     text = (
-        "Made by `python docs/studies/robust.py`, seeds 70000 and on; weights are those that `fit` chooses. Coverage of "
-        "95 % intervals; efficiency is the variance of the plain loss's estimates over that of the robust one's, both on "
-        "clean data; bias is the mean of (estimate - truth) / posterior sd. Of several parameters, the mean, and in "
+        "Made by `python docs/studies/robust.py`, seeds 70000 and on; weights are those that `fit` chooses. Coverage "
+        "of 95 % intervals; efficiency is the variance of the plain loss's estimates over that of the robust one's, "
+        "both on clean data; bias is the mean of (estimate - truth) / posterior sd. Of several parameters, the mean, and in "
         "brackets the least and the largest. The plain loss on soiled data: of the first 50 data sets.\n\n"
     )
     return text + "\n".join(lines) + "\n"

@@ -41,7 +41,9 @@ def regression(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("make", [poisson, cmp, *(pytest.param(m, marks=pytest.mark.slow) for m in (network, regression))])
+@pytest.mark.parametrize(
+    "make", [poisson, cmp, *(pytest.param(m, marks=pytest.mark.slow) for m in (network, regression))]
+)
 def test_influence_agrees_with_leaving_rows_out(make, seed):
     """20 data sets, every distinct row of each: correlation over 0.99, and no error over a quarter of the largest."""
     fit = make(seed)

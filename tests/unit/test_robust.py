@@ -6,11 +6,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from test_divergence import CASES, pair, table_model
 
 import dfdbayes as dfd
 import oracles
 from dfdbayes.inference.pilot import weight_for
-from test_divergence import CASES, pair, table_model
 
 QUICK = {"check": False, "progress": False, "sampler": "laplace", "draws": 250}
 
@@ -204,7 +204,7 @@ def test_counts_of_a_network_are_cut_one_by_one():
     ("model", "data", "settings", "said"),
     [
         ("poisson", [1, 2, 3], {}, "at least 20"),
-        ("poisson", [1, 2, 3] * 20, {"loss": dfd.losses.Robust("dfd", weight=lambda rows: rows)}, "one positive number"),
+        ("poisson", [1, 2, 3] * 20, {"loss": dfd.losses.Robust("dfd", weight=lambda r: r)}, "one positive number"),
         ("poisson", [1, 2, 3] * 20, {"loss": dfd.losses.Robust("dfd", weight=lambda r: -np.ones(len(r)))}, "positive"),
         ("ising-network", [[1, 0], [0, np.nan]] * 20, {"missing": "impute"}, "missing entries"),
     ],

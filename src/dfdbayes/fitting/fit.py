@@ -406,7 +406,10 @@ def _identity(objective: Objective, minimum: Minimum, plan: Plan) -> dict[str, A
     """What the parts of a run depend on."""
     parts = {"bootstrap": plan.bootstrap, "resampling": fingerprint(plan.resampling), "on_failure": plan.on_failure}
     parts |= {"data": objective.data.digest, "calibration": str(plan.method)}
-    parts |= {"sampler settings": fingerprint(plan.sampler), "loss settings": fingerprint(losses.plain(plan.loss) or plan.loss)}
+    parts |= {
+        "sampler settings": fingerprint(plan.sampler),
+        "loss settings": fingerprint(losses.plain(plan.loss) or plan.loss),
+    }
     # The minimum stands for what no identity sees: what a function calls outside of JAX.
     parts["minimum"] = [f"{number:.8g}" for number in (minimum.value, *minimum.vector)]
     return _asked(objective, plan) | parts | {"identity": objective.model.identity, "versions": versions()}

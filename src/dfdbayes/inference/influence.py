@@ -4,9 +4,9 @@ Leaving an observation with gradient g out moves the minimiser by H^-1 g, to fir
 calibrated loss, whose gradient is G H^-1 g with G its information: its centre moves by (G + P)^-1 G H^-1 g, with P
 the prior's precision.
 
-How much that is, is measured by the standard error that the *other* observations give: a calibrated standard error s has
-seen the observation too, and one that decides everything moves an estimate by s, however far it moves it. Without it
-the squared error is s^2 less the squared shift.
+How much that is, is measured by the standard error that the *other* observations give: a calibrated standard error s
+has seen the observation too, and one that decides everything moves an estimate by s, however far it moves it. Without
+it the squared error is s^2 less the squared shift.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ def _lines(objective: Objective, theta: np.ndarray) -> Float[np.ndarray, "u p"]:
     """The gradient of one observation of every distinct row."""
     own = objective.data
     each = (own.counts / own.observations)[:, None]
-    by_row = objective if objective.units.kind == ROWS else Objective(objective.model, own, objective.loss, rows_of(own))
+    by_row = (
+        objective if objective.units.kind == ROWS else Objective(objective.model, own, objective.loss, rows_of(own))
+    )
     if by_row.rowwise or not objective.loss.separable:
         return by_row.unit_gradients(theta) * each
     parts = [own.at(np.arange(first, min(first + 2**14, len(own.rows)))) for first in range(0, len(own.rows), 2**14)]

@@ -95,7 +95,11 @@ class Robust(AbstractLoss):
     def formula(self) -> str:  # type: ignore[override]
         pair = "√( m(x) m(x<sup>j+</sup>) )" if self._base.symmetric else "m(x<sup>j+</sup>)"
         own = self._base.formula
-        return f"{own}<br><small>The terms of every pair x, x<sup>j+</sup> are multiplied by {pair}.</small>" if own else ""
+        return (
+            f"{own}<br><small>The terms of every pair x, x<sup>j+</sup> are multiplied by {pair}.</small>"
+            if own
+            else ""
+        )
 
     @property
     def references(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -147,7 +151,9 @@ class Robust(AbstractLoss):
             )
         found = np.asarray(self.weight.at(rows, sites.given), float)
         if found.shape != (len(rows),) or not np.isfinite(found).all() or (found < 0.0).any():
-            told = f"an array of shape {found.shape}" if found.shape != (len(rows),) else "numbers that are not positive"
+            told = (
+                f"an array of shape {found.shape}" if found.shape != (len(rows),) else "numbers that are not positive"
+            )
             raise SettingError(f"the weight of {len(rows)} rows is {told}; it must give one positive number for each")
         return found
 

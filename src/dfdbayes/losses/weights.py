@@ -113,9 +113,9 @@ class Totals(AbstractWeight):
 
     @classmethod
     def of_plain(cls, described: Mapping[str, Any]) -> Totals:
-        own = {key: described[key] for key in ("middle", "below", "above", "level")}
-        lists = {key: tuple(described[key]) for key in ("roots", "slopes", "names")}
-        return cls(**own, **lists, columns=tuple(tuple(column) for column in described["columns"]))
+        parts: dict[str, Any] = {key: described[key] for key in ("middle", "below", "above", "level")}
+        parts |= {key: tuple(described[key]) for key in ("roots", "slopes", "names")}
+        return cls(**parts, columns=tuple(tuple(column) for column in described["columns"]))
 
 
 def transformed(rows: np.ndarray, roots: tuple[bool, ...]) -> Float[np.ndarray, "u d"]:

@@ -40,13 +40,13 @@ def influence(fit: Fit, most: int = 5000) -> Figure:
         axes.axhline(line, color=GREY, lw=0.8, ls=":")
     middle = 0.5 * (at.min() + at.max())
     named = max(1, min(NAMED, int((np.abs(size) > 0.5 * MOVED).sum())))
-    for row, (_, line) in zip(at[:named], table.head(named).iterrows(), strict=True):
-        right = row > middle
-        text = f"{line['parameter']}: row {row}"
-        if line["observations"] > 1:
-            text += f" (1 of {line['observations']} alike)"
+    for row, shift, parameter, alike in zip(at, size, table["parameter"], table["observations"], strict=True):
+        if named == 0:
+            break
+        named, right = named - 1, row > middle
+        text = f"{parameter}: row {row}" + (f" (1 of {alike} alike)" if alike > 1 else "")
         axes.annotate(
-            fitted(text, 60), (row, line["shift"]), xytext=(-6 if right else 6, 4), textcoords="offset points",
+            fitted(text, 60), (row, shift), xytext=(-6 if right else 6, 4), textcoords="offset points",
             ha="right" if right else "left", fontsize=7, color=INK,
         )  # fmt: skip
     axes.set_ylim(-reach, reach)

@@ -250,7 +250,9 @@ def influence(fit: Fit) -> str:
         "others give: from the estimate without it to the estimate with it, by one Newton step. Rows are numbered from "
         "1."
     )
-    return html.paragraph(told) + html.table(shown) + html.figure(plots.influence(fit), "Shifts of all rows.", large=True)
+    return (
+        html.paragraph(told) + html.table(shown) + html.figure(plots.influence(fit), "Shifts of all rows.", large=True)
+    )
 
 
 def diagnostics(fit: Fit, summary: pd.DataFrame) -> str:

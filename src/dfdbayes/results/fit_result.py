@@ -363,7 +363,7 @@ class Fit:
         Examples
         --------
         >>> import dfdbayes as dfd
-        >>> fit = dfd.fit("poisson", [2, 3, 1, 4, 2, 0, 3, 5, 2, 25] * 5, loss="likelihood", progress=False, check=False)
+        >>> fit = dfd.fit("poisson", [2, 3, 1, 4, 2, 0, 3, 5, 2, 25] * 5, progress=False, check=False)
         >>> fit.influence(1)[["observations", "parameter", "x1"]].values.tolist()
         [[5, 'rate', 25]]
         """
