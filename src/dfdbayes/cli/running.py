@@ -265,6 +265,8 @@ def show(result: Any, interval: float, as_json: bool = False) -> None:
         say(settings["series"])
     why = f" ({settings['loss_reason']})" if settings["loss_reason"] else ""
     say(f"loss {settings['loss']}{why}")
+    if settings.get("loss_weight"):
+        say(f"robust: {settings['loss_weight']}")
     for about in (result.imputation, result.clusters):
         if about is not None:
             say(about)

@@ -42,6 +42,7 @@ from ..models.priors import describe_prior
 from ..models.slips import in_words
 from ..results.checks import Checks, check
 from ..results.fit_result import Fit
+from ..results.influence import warnings_of_rows
 from ..results.saving import versions
 from ..results.tree import assemble
 from ..results.uncalibrated import uncalibrated_intervals
@@ -104,7 +105,8 @@ def fit(
     loss : str or loss
         ``"auto"`` chooses for the model and the data (see docs/how-to/choose-a-loss.md) and says why; ``"dfd"``
         (discrete Fisher divergence), ``"ratio"`` (its bounded relative), ``"ksd"`` (kernel Stein discrepancy),
-        ``"pseudo"`` (pseudo-likelihood), ``"likelihood"``, or an object such as
+        ``"pseudo"`` (pseudo-likelihood), ``"likelihood"``, ``"robust"`` (rows far from all others count less; see
+        docs/how-to/dirty-data.md), or an object such as ``dfd.losses.Robust("dfd", weight=...)`` or
         ``dfd.losses.KernelStein(kernel=dfd.kernels.Robust(dfd.kernels.below(90)))``.
     prior : mapping or "paper", optional
         NumPyro distributions by parameter name, in place of the model's own; or the priors of Matsubara et al. (2024).
@@ -208,6 +210,7 @@ def fit(
         line = {} if inside is theta else made.space.unflatten(theta)
         groups = assemble(named, drawn.stats, objective.data, _labels(made.space), line)
         told = warnings_of(objective, minimum, weight, drawn.stats, groups["posterior"]) + left_out
+        told += warnings_of_rows(objective, minimum, weight)
         found = Fit(
             made, objective.data, minimum, weight, groups, _settings(objective, minimum, weight, plan, drawn),
             tuple(map(str, told)), {"seconds": clock.seconds, "compiling": clock.compiling}, versions(), objective.loss,
@@ -396,6 +399,7 @@ def _settings(objective: Objective, minimum: Minimum, weight: Calibration, plan:
     return _asked(objective, plan) | {
         **drawn.about,
         "loss_note": objective.note or None,
+        "loss_weight": None if objective.elsewhere else objective.loss.words(objective.sites) or None,
         "resampling": weight.resampling or None,
         "units": str(objective.units),
         "calibration": weight.method,
@@ -417,7 +421,10 @@ def _identity(objective: Objective, minimum: Minimum, plan: Plan) -> dict[str, A
     """What the parts of a run depend on."""
     parts = {"bootstrap": plan.bootstrap, "resampling": fingerprint(plan.resampling), "on_failure": plan.on_failure}
     parts |= {"data": objective.data.digest, "calibration": str(plan.method)}
-    parts |= {"sampler settings": fingerprint(plan.sampler), "loss settings": fingerprint(plan.loss)}
+    parts |= {
+        "sampler settings": fingerprint(plan.sampler),
+        "loss settings": fingerprint(losses.plain(plan.loss) or plan.loss),
+    }
     # The minimum stands for what no identity sees: what a function calls outside of JAX.
     parts["minimum"] = [f"{number:.8g}" for number in (minimum.value, *minimum.vector)]
     return _asked(objective, plan) | parts | {"identity": objective.model.identity, "versions": versions()}

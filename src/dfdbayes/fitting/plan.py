@@ -15,7 +15,9 @@ from ..inference import resampling as resamplings
 from ..inference import sampling
 from ..inference.calibration import RESAMPLING, require_positive
 from ..inference.parametric import Parametric
+from ..inference.pilot import decided
 from ..losses.base import AbstractLoss
+from ..losses.robust import Robust
 from ..models.base import AbstractModel
 
 
@@ -71,6 +73,8 @@ class Plan:
         """The same with a loss; where the choice was left to the model, with a second one that cannot run away."""
         if self.method == "curvature" and not model.independent and self.resampling == resamplings.KINDS[0]:
             return replace(self, resampling=Parametric.kind).of_data(model, data)  # there are no rows to draw
+        if isinstance(self.asked_loss, Robust):
+            return self._robust(self.asked_loss, model, data)
         if self.asked_loss is not None:
             return [self]
         name, reason = model.advise(data)
@@ -79,6 +83,16 @@ class Plan:
             return [first]
         other = losses.by_name("likelihood" if model.log_normaliser is not None else "ratio")
         why = f"the {first.loss.title} has no minimum to rely on in these data"
+        return [replace(first, inside=True), replace(self, asked_loss=other, reason=why)]
+
+    def _robust(self, asked: Robust, model: AbstractModel, data: Dataset) -> list[Plan]:
+        """The same with a robust loss, and where its kind was left to the model a second that cannot run away."""
+        found, reason = decided(asked, model, data)
+        first = replace(self, asked_loss=found, reason=reason)
+        if found.bounded or asked.base is not None:
+            return [first]
+        other = replace(found, base=losses.RATIO)
+        why = f"the {found.title} has no minimum to rely on in these data"
         return [replace(first, inside=True), replace(self, asked_loss=other, reason=why)]
 
     @property

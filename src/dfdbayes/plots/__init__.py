@@ -5,6 +5,7 @@ Every function returns a `matplotlib.figure.Figure`: show it in a notebook, or w
 
 from .base import MOST
 from .draws import MOST_PAIRS, calibration, intervals, pairs, posterior, trace
+from .influence import influence
 from .observed import correlations, data, lattice, predictive
 from .random_graphs import graph_goodness
 from .regression import coefficients, residuals
@@ -27,6 +28,7 @@ __all__ = [
     "forecast",
     "graph_goodness",
     "group_networks",
+    "influence",
     "intervals",
     "lattice",
     "network",

@@ -43,6 +43,7 @@ def render(fit: Fit, forecast: Forecast | None = None) -> str:
         "Groups": sections.groups(fit),
         "Posterior": sections.posterior(fit),
         "Calibration": sections.calibration(fit),
+        "Influence of rows": sections.influence(fit),
         "Chains": sections.chains(fit, summary),
         "Predictive checks": sections.predictive(fit),
         "Seeds, versions and times": sections.reproduce(fit),

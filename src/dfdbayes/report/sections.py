@@ -9,6 +9,7 @@ import pandas as pd
 
 from .. import plots
 from ..data import glance
+from ..inference.influence import FEW
 from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
 from ..plots.observed import grid_of
@@ -99,6 +100,7 @@ def model(fit: Fit) -> str:
         "priors": wording.priors(fit),
         "loss": wording.loss(fit),
         "chosen because": s["loss_reason"],
+        "weights of rows": s.get("loss_weight") or "",
         "minimiser": _first(m.names, [f"{v:.5g}" for v in m.vector], " = ", 8),
         "search": m.message,
         "parameter space": _first(m.bounds, [f"[{a:.3g}, {b:.3g}]" for a, b in m.bounds.values()], " in ", 4),
@@ -246,6 +248,25 @@ def calibration(fit: Fit) -> str:
             caption = "What calibration did to each interval; at 1 the loss as it is would have had the right width."
         parts.append(html.figure(cloud, caption))
     return "\n".join(parts)
+
+
+def influence(fit: Fit) -> str:
+    """The rows that matter most; nothing where rows are too many, or have no influence of their own."""
+    if fit.model is None or fit.loss is None or fit.incomplete is not None or fit.data.n < 2:
+        return ""
+    if not fit.model.independent or len(fit.data.rows) * len(fit.minimum.names) > FEW:
+        return ""
+    table = fit.influence(10)
+    shown = table[["observations", "parameter", "shift", *[c for c in fit.data.columns if c in table][:6]]]
+    shown = shown.assign(shift=[f"{value:+.2f}" for value in shown["shift"]]).set_axis(table.index + 1)
+    told = (
+        "How far one observation of each row moves the parameter that it moves most, in the standard errors that the "
+        "others give: from the estimate without it to the estimate with it, by one Newton step. Rows are numbered from "
+        "1."
+    )
+    return (
+        html.paragraph(told) + html.table(shown) + html.figure(plots.influence(fit), "Shifts of all rows.", large=True)
+    )
 
 
 def diagnostics(fit: Fit, summary: pd.DataFrame) -> str:

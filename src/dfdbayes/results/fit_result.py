@@ -27,6 +27,7 @@ from .agreement import second_opinion
 from .checks import Checks
 from .for_arviz import more_groups
 from .forecasts import Forecast, forecast
+from .influence import influences
 from .nodes import node_table
 from .predictive import Predictive, parameters_of, replicate
 from .regression import effects, predictions, residuals
@@ -402,6 +403,31 @@ class Fit:
         """
         return second_opinion(self, loss)
 
+    def influence(self, most: int | None = 20) -> pd.DataFrame:
+        """Which rows matter most: how far each moves the estimates, by one Newton step of the calibrated loss.
+
+        Parameters
+        ----------
+        most : int, optional
+            How many rows, those with the largest shifts first; all distinct ones with None.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One line for each distinct row, by the number of the first observation that has it (``row``, from 0, of the
+            rows that were used): how many ``observations`` have it, the ``parameter`` that one of them moves most, by
+            how many standard errors of the others (``shift``, from the estimate without it to the estimate with it),
+            the row's values, and the change of every parameter, in its own units.
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd
+        >>> fit = dfd.fit("poisson", [2, 3, 1, 4, 2, 0, 3, 5, 2, 25] * 5, progress=False, check=False)
+        >>> fit.influence(1)[["observations", "parameter", "x1"]].values.tolist()
+        [[5, 'rate', 25]]
+        """
+        return influences(self, most)
+
     @property
     def estimate(self) -> np.ndarray:
         """All parameters, flat: where the loss is smallest, or their posterior means where that is nowhere."""
@@ -438,7 +464,8 @@ class Fit:
     def __repr__(self) -> str:
         kinds = self.settings.get("kinds") or self.settings.get("series") or ""
         others = "; override with options={'kinds': {NAME: KIND}}" if "guessed" in kinds else ""
+        rows = self.settings.get("loss_weight") or ""
         return (
             f"Fit of {self.settings['model']} to {self.data.n} observations by {self.settings['loss']}; "
-            f"{self.calibration.message}" + (f"\n{kinds}{others}" if kinds else "")
+            f"{self.calibration.message}" + (f"\n{rows}" if rows else "") + (f"\n{kinds}{others}" if kinds else "")
         )
