@@ -30,15 +30,15 @@ INSIDE = {
                   "resampling", "parametric", "curvature", "clusters", "edges", "calibration", "posterior", "mixing",
                   "pareto", "sampling", "diagnostics"],
     "results": ["evidence", "nodes", "selection", "stein", "goodness_of_fit", "predictive", "regression",
-                "graph_goodness", "checks", "intervals", "uncalibrated", "summary", "tree", "temporal", "saving",
-                "fit_result", "loading", "groups"],
+                "graph_goodness", "checks", "intervals", "uncalibrated", "summary", "tree", "temporal", "answers",
+                "saving", "telling", "fit_result", "loading", "groups"],
     "fitting": ["advice", "describe", "progress", "plan", "regressions", "whole", "fit", "comparison", "nested",
                 "coverage"],
     "backends": ["local", "dask"],
 }  # fmt: skip
 
-# Imported only when called: a fit's own report, and the backend that a client asks for.
-DOORWAYS = {("results", "report"), ("local", "dask")}
+# Imported only when called: a fit's own report and picture, and the backend that a client asks for.
+DOORWAYS = {("results", "report"), ("results", "plots"), ("local", "dask")}
 
 
 def _modules() -> list[Path]:

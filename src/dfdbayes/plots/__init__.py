@@ -3,6 +3,7 @@
 Every function returns a `matplotlib.figure.Figure`: show it in a notebook, or write ``figure.savefig("name.png")``.
 """
 
+from .answer import answer
 from .base import MOST
 from .draws import MOST_PAIRS, calibration, intervals, pairs, posterior, trace
 from .observed import correlations, data, lattice, predictive
@@ -16,6 +17,7 @@ __all__ = [
     "MOST_EDGES",
     "MOST_NODES",
     "MOST_PAIRS",
+    "answer",
     "calibration",
     "centrality",
     "coefficients",

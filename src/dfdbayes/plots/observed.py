@@ -88,8 +88,17 @@ def lattice(fit: Fit, checked: Predictive | Checks | None = None) -> Figure:
     return figure
 
 
-def predictive(checked: Predictive | Checks, most: int = MOST) -> Figure:
-    """Observed shares of each value as bars, predicted ones as points with one standard deviation, by column."""
+def predictive(checked: Fit | Predictive | Checks, most: int = MOST) -> Figure:
+    """Observed shares of each value as bars, predicted ones as points with one standard deviation, by column.
+
+    Parameters
+    ----------
+    checked : Fit, Predictive or Checks
+        A fit with its checks, or what ``fit.replicate()`` gave.
+    most : int
+        Columns that are shown.
+    """
+    checked = _checks_of(checked)
     shown = min(most, len(checked.columns))
     figure, places = panels(shown, 3.1, 2.3, across=3)
     for j, axes in enumerate(places):
@@ -105,8 +114,17 @@ def predictive(checked: Predictive | Checks, most: int = MOST) -> Figure:
     return figure
 
 
-def correlations(checked: Predictive | Checks) -> Figure:
+def _checks_of(checked: Fit | Predictive | Checks) -> Predictive | Checks:
+    if not isinstance(checked, Fit):
+        return checked
+    if checked.checks is None or checked.checks.goodness is None:
+        raise SettingError("this fit has no predictive checks; fit with check=True, or give fit.replicate()")
+    return checked.checks
+
+
+def correlations(checked: Fit | Predictive | Checks) -> Figure:
     """Correlations of every two columns: predicted, with one standard deviation, against observed."""
+    checked = _checks_of(checked)
     found = checked.correlations() if len(checked.columns) > 1 else None
     if found is None:
         raise SettingError("correlations need at least two columns")
