@@ -115,7 +115,7 @@ def own() -> dfd.Fit:
     """A model of one's own on scores from 0 to 4, one parameter with a meaning."""
     model = dfd.Model(
         lambda theta, x: theta["tilt"] * x[0] + theta["bend"] * (x[0] - 2.0) ** 2,
-        domain=dfd.CountsBelow(1, 4),
+        domain=dfd.Ordinal(1, 5),
         parameters={"tilt": dist.Normal(0, 2), "bend": dist.Normal(0, 2)},
         name="tilted",
         meanings={"tilt": "how much high scores are preferred"},

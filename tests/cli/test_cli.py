@@ -41,8 +41,8 @@ def test_progress_bars_on_a_terminal(visits):
 
     leader, follower = pty.openpty()
     code = (
-        "from dfdbayes._util.progress import on_terminal; import time\n"
-        "advance = on_terminal().begin('bootstrap', 3)\n"
+        "from dfdbayes._util.progress import on_screen; import time\n"
+        "advance = on_screen().begin('bootstrap', 3)\n"
         "for _ in range(3): time.sleep(0.4); advance(1)\n"
     )
     subprocess.run([sys.executable, "-c", code], stderr=follower, check=True, env=os.environ | {"TERM": "xterm"})

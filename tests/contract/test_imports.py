@@ -37,8 +37,14 @@ INSIDE = {
     "backends": ["local", "dask"],
 }  # fmt: skip
 
-# Imported only when called: a fit's own report and picture, and the backend that a client asks for.
-DOORWAYS = {("results", "report"), ("results", "plots"), ("local", "dask")}
+# Imported only when called: what shows a result (notebook, report, picture), and the backend that a client asks for.
+DOORWAYS = {
+    ("inference", "report"),
+    ("results", "report"),
+    ("results", "plots"),
+    ("fitting", "report"),
+    ("local", "dask"),
+}
 
 
 def _modules() -> list[Path]:

@@ -1,5 +1,6 @@
 """Every section of a report, for one fit of each kind; and the page as a browser sees it."""
 
+import json
 import re
 from dataclasses import replace
 from functools import cache
@@ -198,12 +199,48 @@ def test_method_text_follows_the_settings():
         assert written.references == sorted(REFERENCES[key] for key in written.cited)
 
 
+def sound(path, width: int) -> None:
+    """Pictures are there and have alternative texts, nothing is asked for outside, and nothing scrolls sideways."""
+    seen = opened(path, width, framed=True)
+    assert len(seen["images"]) == path.read_text().count("<img ") and all(seen["images"]) and not seen["alts"]
+    assert not seen["console"] and not seen["outside"]
+    assert seen["wide"] <= seen["window"] == width
+
+
 @pytest.mark.parametrize("kind", ["count", "network"])
 def test_the_page_in_a_browser(kind, tmp_path):
     path = tmp_path / "report.html"
     path.write_text(page(kind), encoding="utf-8")
     for width in (400, 1200):
-        seen = opened(path, width, framed=True)
-        assert len(seen["images"]) == page(kind).count("<img ") and all(seen["images"])
-        assert not seen["console"]
-        assert seen["wide"] <= seen["window"] == width
+        sound(path, width)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", small_fits.ALL)
+def test_the_page_of_every_family_in_a_browser(kind, tmp_path):
+    for width in (400, 1200):
+        sound(small_fits.ALL[kind]().report(tmp_path / "report.html"), width)
+
+
+def test_a_browser_that_asks_for_something_outside_is_noticed(tmp_path):
+    (tmp_path / "bad.html").write_text("<body><img alt=x src='http://example.invalid/x.png'><p>text</body>")
+    seen = opened(tmp_path / "bad.html", 400, framed=True)
+    assert seen["outside"] == ["http://example.invalid/x.png"] and seen["images"] == [False]
+
+
+def test_the_same_numbers_stand_beside_the_page(tmp_path):
+    fit = small_fits.counts()
+    page = fit.report(tmp_path / "sales & more.html").read_text()
+    beside = json.loads((tmp_path / "sales & more.json").read_text())
+    assert beside["answer"] == fit.answer and beside["parameters"]["nu"]["mean"] == fit.summary().loc["nu", "mean"]
+    assert 'href="sales%20%26%20more.json"' in page and "sales &amp; more.json" in page
+
+
+def test_a_page_says_nothing_twice():
+    """Edges stand in one table, and chains of many entries in a short one."""
+    text = page("network")
+    estimates = text[text.index('<section id="estimates">') : text.index('<section id="does-the')]
+    assert "intercept[" in estimates and "interaction[" not in estimates
+    wide = small_fits.wide([f"w{j}" for j in range(30)])
+    many = sections.chains(replace(wide, settings=wide.settings | {"sampler": "nuts"}), wide.summary())
+    assert many.count("<tr>") == 1 + sections.MOST_CHAINS

@@ -5,7 +5,7 @@ Every function returns a `matplotlib.figure.Figure`: show it in a notebook, or w
 
 from .answer import answer
 from .base import MOST
-from .draws import MOST_PAIRS, calibration, intervals, pairs, posterior, trace
+from .draws import MOST_PAIRS, calibration, intervals, pairs, posterior, trace, weights
 from .observed import correlations, data, lattice, predictive
 from .random_graphs import graph_goodness
 from .regression import coefficients, residuals
@@ -36,4 +36,5 @@ __all__ = [
     "residuals",
     "temporal",
     "trace",
+    "weights",
 ]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from matplotlib.figure import Figure
-
 from ..results.answers import family_of
 from ..results.fit_result import Fit
 from . import draws, observed, random_graphs, regression, structure
+from .base import Figure
 
 MODULES = (draws, observed, random_graphs, regression, structure)
 

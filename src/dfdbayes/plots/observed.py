@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from ..data import glance
 from ..data.dataset import Dataset
@@ -13,7 +12,7 @@ from ..errors import SettingError
 from ..results.checks import Checks
 from ..results.fit_result import Fit
 from ..results.predictive import Predictive
-from .base import BLUE, GREY, INK, MOST, ORANGE, clean, fitted, panels, tilted
+from .base import BLUE, GREY, INK, MOST, ORANGE, Figure, clean, fitted, panels, tilted
 
 
 def grid_of(fit: Fit) -> tuple[int, int] | None:

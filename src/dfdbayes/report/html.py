@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import io
 import re
-import warnings
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
@@ -16,7 +14,8 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-RUNS = 3  # zlib's strategy for pictures of few colours: half the time for a tenth more bytes
+from ..plots.base import png
+
 LINE = Markup("\n")
 
 
@@ -108,20 +107,3 @@ def figure(picture: Any, caption: str, large: bool = False) -> Markup:
     """A matplotlib figure inside the page; a large one scrolls on a telephone instead of shrinking."""
     data = base64.b64encode(png(picture)).decode()
     return macros("pieces.html").figure(data, caption, round(96 * picture.get_figwidth()), large)
-
-
-def png(picture: Any) -> bytes:
-    """A figure as PNG. `savefig` would draw one that arranges itself twice."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    buffer = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # an unusual letter becomes a box
-        warnings.filterwarnings("ignore", message="constrained_layout not applied")
-        picture.set_dpi(150)
-        canvas, engine = FigureCanvasAgg(picture), picture.get_layout_engine()
-        if engine is not None:
-            engine.execute(picture)
-            picture.set_layout_engine("none")
-        canvas.print_png(buffer, pil_kwargs={"compress_type": RUNS})
-    return buffer.getvalue()

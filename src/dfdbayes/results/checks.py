@@ -71,6 +71,10 @@ class Checks:
     residuals: pd.DataFrame | None = None
     graph: GraphGoodness | None = None
 
+    def __repr__(self) -> str:
+        told = self.problem or (f"{self.goodness}" if self.goodness is not None else "of a graph")
+        return f"Checks: {told}; {self.sets} simulated data sets of {self.size} observations"
+
     @property
     def p_value(self) -> float:
         """That of the test of fit."""

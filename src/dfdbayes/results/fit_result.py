@@ -392,6 +392,11 @@ class Fit:
 
         return picture(self)
 
+    def _repr_html_(self) -> str:
+        from ..report.notebook import of_fit
+
+        return of_fit(self)
+
     def __repr__(self) -> str:
         return f"Fit of {self.settings['model']} to {self.data.source}, {family_of(self).size(self)}. {self.answer}"
 

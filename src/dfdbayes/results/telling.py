@@ -19,7 +19,14 @@ MOST = 60  # lines of the table; the whole is in the summary
 def told(fit: Fit, interval: float) -> str:
     """What `print(fit)` and the command line show; ``interval`` is the level of the table's intervals."""
     head = f"{fit.settings['model']} fitted to {fit.data.source}: {family_of(fit).size(fit)}"
-    parts = [head + _kinds(fit), _wrapped(fit.answer), table(fit, interval), *_meanings(fit), *_sure(fit), _found(fit)]
+    parts = [
+        head + _kinds(fit),
+        _wrapped(fit.answer),
+        table(fit, interval),
+        *_meanings(fit),
+        *_sure(fit),
+        "\n".join(_wrapped(line, 2) for line in lines_of(fit)),
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -58,18 +65,13 @@ def _sure(fit: Fit) -> list[str]:
     return ["\n".join(map(_wrapped, [*known, *(f"warning: {text}" for text in fit.warnings)]))]
 
 
-def _found(fit: Fit) -> str:
+def lines_of(fit: Fit) -> list[str]:
     """How it was found: the loss and why, the weight, the draws."""
     s = fit.settings
     why = f" ({s['loss_reason']})" if s["loss_reason"] else ""
     bounds = f"the loss is unbounded below, so the parameters are bounded: {s['bounds']}" if s.get("bounds") else ""
-    lines = [
-        f"loss: {s['loss']}{why}",
-        f"calibration: {fit.calibration.message}",
-        f"draws: {fit.sampling}",
-        bounds,
-    ]
-    return "\n".join(_wrapped(line, 2) for line in lines if line)
+    lines = [f"loss: {s['loss']}{why}", f"calibration: {fit.calibration.message}", f"draws: {fit.sampling}", bounds]
+    return [line for line in lines if line]
 
 
 def _wrapped(text: str, indent: int = 0) -> str:
