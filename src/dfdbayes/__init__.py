@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from ._version import VERSION
@@ -19,6 +20,8 @@ def _import_jax() -> Any:
 
 
 _import_jax().config.update("jax_enable_x64", True)
+
+warnings.filterwarnings("ignore", "IProgress not found")  # of bars in notebooks that libraries have and nobody sees
 
 if TYPE_CHECKING:
     from . import errors, losses, models, plots
@@ -161,4 +164,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

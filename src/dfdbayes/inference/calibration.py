@@ -98,8 +98,13 @@ class Calibration:
         """How many bootstrap minimisers ended in which way."""
         return {outcome: self.outcomes.count(outcome) for outcome in dict.fromkeys(self.outcomes)}
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.message
+
+    def _repr_html_(self) -> str:
+        from ..report.notebook import of_calibration  # a doorway down the road: what shows a result knows it
+
+        return of_calibration(self)
 
     @property
     def message(self) -> str:

@@ -64,6 +64,7 @@ class RandomGraph(AbstractModel):
 
     domain = Binary(1)
     name = "graph"
+    answers = "graph"
     title = "an exponential random graph model"
     formula = "p(y) ∝ exp( Σ<sub>k</sub> θ<sub>k</sub> s<sub>k</sub>(y) ), &nbsp; s<sub>k</sub> statistics of the graph"
     derived = None
@@ -122,6 +123,12 @@ class RandomGraph(AbstractModel):
     def independent(self) -> bool:
         """Whether ties do not depend on each other, so that the pseudo-likelihood is the likelihood."""
         return all(isinstance(term, Covariate) for term in self.parts)
+
+    @property
+    def meanings(self) -> Mapping[str, str]:  # type: ignore[override]
+        added = "what is added to the log odds of a tie, given all others,"
+        alone = "log odds of a tie to which nothing else of the model adds"
+        return {term.label: alone if isinstance(term, Edges) else f"{added} {term.told}" for term in self.parts}
 
     @property
     def options(self) -> Mapping[str, Any]:  # type: ignore[override]

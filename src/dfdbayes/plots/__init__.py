@@ -3,8 +3,9 @@
 Every function returns a `matplotlib.figure.Figure`: show it in a notebook, or write ``figure.savefig("name.png")``.
 """
 
+from .answer import answer
 from .base import MOST
-from .draws import MOST_PAIRS, calibration, intervals, pairs, posterior, trace
+from .draws import MOST_PAIRS, calibration, intervals, pairs, posterior, trace, weights
 from .influence import influence
 from .observed import correlations, data, lattice, predictive
 from .random_graphs import graph_goodness
@@ -18,6 +19,7 @@ __all__ = [
     "MOST_EDGES",
     "MOST_NODES",
     "MOST_PAIRS",
+    "answer",
     "calibration",
     "centrality",
     "coefficients",
@@ -38,4 +40,5 @@ __all__ = [
     "residuals",
     "temporal",
     "trace",
+    "weights",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
+from markupsafe import Markup, escape
 
 from ..models.base import AbstractModel
 from ..results import evidence
@@ -61,11 +61,11 @@ def title(fit: Fit) -> str:
     return fit.settings["model"] if known in (None, AbstractModel.title) else str(known)
 
 
-def formula(fit: Fit) -> str:
+def formula(fit: Fit) -> Markup:
     """The model's mass function as HTML, up to its constant."""
     known = "" if fit.model is None else fit.model.formula
     name = escape(fit.settings["model"])
-    return known or f"log p(x) = {name}(θ, x) + constant, &nbsp; a mass function of your own"
+    return Markup(known) or Markup(f"log p(x) = {name}(θ, x) + constant, &nbsp; a mass function of your own")
 
 
 def priors(fit: Fit) -> str:
@@ -80,6 +80,15 @@ def loss(fit: Fit) -> str:
     note = f", {fit.settings['loss_note']}" if fit.settings.get("loss_note") else ""
     known = f"the loss '{fit.settings['loss']}'" if fit.loss is None else fit.loss.phrase or fit.loss.title
     return known + note
+
+
+def citation(fit: Fit) -> str:
+    """How to cite the software."""
+    version = fit.versions.get("dfdbayes", "")
+    return (
+        f"The dfdbayes developers. dfdbayes: calibrated generalised Bayesian inference for discrete data. Python "
+        f"package, version {version}."
+    )
 
 
 class Methods:

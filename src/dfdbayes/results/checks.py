@@ -81,17 +81,25 @@ class Checks:
     def sentence(self) -> str:
         """Whether the model reproduces the data, in a sentence; what differs and what to try, where it does not."""
         if self.graph is not None:
-            away = self.graph.away
-            told = f"simulated graphs differ from the observed one in {', '.join(away)}" if away else ""
-            return told or "simulated graphs are like the observed one in the model's own terms"
+            away = ", ".join(self.graph.away)
+            told = f"The model does not reproduce the graph: simulated ones differ from it in {away}." if away else ""
+            return told or "Graphs simulated from the model resemble this one."
         if not np.isfinite(self.p_value):
-            return f"the model was not checked: {self.problem}" if self.problem else "the model was not checked"
+            return (
+                "Whether the model reproduces the data was not checked" + f"{': ' * bool(self.problem)}{self.problem}."
+            )
         shown = "p < 0.002" if self.p_value < 0.002 else f"p = {self.p_value:.2g}"
-        if self.p_value >= LEVEL or not self.misfits:
-            return f"the data look like the model's (test of fit, {shown})"
+        if self.p_value >= LEVEL:
+            return f"The model reproduces the data ({shown})."
+        if not self.misfits:
+            return f"The model does not reproduce the data ({shown})."
         first = self.misfits[0]
         remedy = f"{first.remedy[0].upper()}{first.remedy[1:]}"
-        return f"the model looks wrong (test of fit, {shown}): {first.sentence}. {remedy}."
+        return f"The model does not reproduce the data ({shown}): {first.sentence}. {remedy}."
+
+    def __repr__(self) -> str:
+        told = self.problem or (f"{self.goodness}" if self.goodness is not None else "of a graph")
+        return f"Checks: {told}; {self.sets} simulated data sets of {self.size} observations"
 
     @property
     def p_value(self) -> float:

@@ -24,6 +24,7 @@ from ..inference.mixing import entries_of
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
 from .agreement import second_opinion
+from .answers import answer, family_of
 from .checks import Checks
 from .for_arviz import more_groups
 from .forecasts import Forecast, forecast
@@ -34,11 +35,13 @@ from .regression import effects, predictions, residuals
 from .saving import plain, written
 from .selection import evidence_table
 from .summary import summarised
+from .telling import told
 from .temporal import effects_over_time
 from .tree import LINE, tree_of
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,18 @@ class Fit:
     imputation: Imputation | None = None
     incomplete: Dataset | None = None
     clusters: ClusterSummary | None = None
+
+    @cached_property
+    def answer(self) -> str:
+        """What was found, in two or three sentences: see `results.answers`."""
+        return " ".join(answer(self))
+
+    @property
+    def meanings(self) -> dict[str, str]:
+        """What the parameters and derived quantities are, by the name before the bracket, as far as the model says."""
+        known = {} if self.model is None else self.model.meanings
+        names = dict.fromkeys(entry.partition("[")[0] for entry in self.entries)
+        return {name: known[name] for name in names if name in known}
 
     @property
     def beta(self) -> float:
@@ -461,11 +476,20 @@ class Fit:
         """The run in plain values, for JSON: estimates, weight, minimum, settings, warnings, versions."""
         return plain(self, interval)
 
+    def plot(self) -> Figure:
+        """The picture that shows best what was found: the network, the coefficients, the data beside the model."""
+        from ..plots import answer as picture  # a doorway down the road, as for reports
+
+        return picture(self)
+
+    def _repr_html_(self) -> str:
+        from ..report.notebook import of_fit
+
+        return of_fit(self)
+
     def __repr__(self) -> str:
-        kinds = self.settings.get("kinds") or self.settings.get("series") or ""
-        others = "; override with options={'kinds': {NAME: KIND}}" if "guessed" in kinds else ""
-        rows = self.settings.get("loss_weight") or ""
-        return (
-            f"Fit of {self.settings['model']} to {self.data.n} observations by {self.settings['loss']}; "
-            f"{self.calibration.message}" + (f"\n{rows}" if rows else "") + (f"\n{kinds}{others}" if kinds else "")
-        )
+        return f"Fit of {self.settings['model']} to {self.data.source}, {family_of(self).size(self)}. {self.answer}"
+
+    def __str__(self) -> str:
+        """The answer, the table, and how it was found."""
+        return told(self, 0.95)
