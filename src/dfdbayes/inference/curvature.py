@@ -155,7 +155,10 @@ def curvature(
         before, beta = beta, 1.0 / float(np.median(ratios))
         if abs(np.log(beta / before)) < SETTLED:
             break
-    weights = np.minimum(1.0 / ratios, cap(space.size, 0.0 if objective.loss.bounded else size) * beta)
+    most = cap(space.size, 0.0 if objective.loss.bounded else size) * beta
+    if simulated is not None:
+        most = most / _held(across, -bend, beta)
+    weights = np.minimum(1.0 / ratios, most)
     pushed = hessian @ across
     information = (pushed * weights) @ pushed.T
     stretch = (across * np.sqrt(weights / beta)) @ pushed.T
@@ -164,6 +167,16 @@ def curvature(
         pull = pull + information @ simulated[1]
     tilt = pull - beta * stretch.T @ gradient
     return Curvature(beta, centre, stretch, tilt, information, -bend, pull, force, weights)
+
+
+def _held(across: np.ndarray, precision: np.ndarray, beta: float) -> np.ndarray:
+    """The prior's share of what is known in each direction.
+
+    How estimates of simulated data spread is seen, not inferred from the units of one data set, so a direction that is
+    better known than others may be so. Only where the prior holds estimates is a small spread no sign of information.
+    """
+    prior = np.maximum(np.einsum("ik,ij,jk->k", across, precision, across), 0.0)
+    return np.maximum(prior / (prior + beta), 1e-9)
 
 
 def _widened(squares: np.ndarray, hessian: np.ndarray, moved: np.ndarray) -> np.ndarray:

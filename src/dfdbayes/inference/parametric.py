@@ -28,7 +28,9 @@ from .objective import Objective
 from .refits import refit_many
 from .resampling import AbstractResampling, Bootstrap, Fits, chosen
 
-WINSOR = 3.0  # robust standard deviations beyond which an estimate counts as this far
+MIDDLE = 0.6827  # of estimates, whose range is two robust standard deviations
+WINSOR = 3.0  # robust standard deviations beyond which an estimate counts as this far in correlations
+LEAST_SHARE = 0.5  # of the standard deviation of all estimates, that the robust one is at least
 LEAST_USABLE = 0.8  # share of simulated data sets whose estimates must have been found
 
 
@@ -79,7 +81,9 @@ def how_resampled(resampling: Any, model: AbstractModel, data: Dataset) -> Abstr
 def spread(objective: Objective, replicates: Bootstrap) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, " p"]]:
     """The covariance of estimates in the minimiser's coordinates, and their median's distance from the truth.
 
-    Estimates far out are moved in: the covariance is that of what is within `WINSOR` robust standard deviations.
+    Standard deviations are half the range of the middle 68 % of estimates: some simulated data sets say nothing of a
+    parameter (a graph without triangles), and where the prior then holds it is no matter of how estimates vary. Where
+    more than half of them say nothing, that range is too short, so all estimates have a say.
     """
     usable = replicates.minima.usable
     if replicates.truth is None or usable.mean() < LEAST_USABLE:
@@ -88,7 +92,9 @@ def spread(objective: Objective, replicates: Bootstrap) -> tuple[Float[np.ndarra
             "estimate makes data that say too little. What to do: a simpler model, a tighter prior, or beta by hand."
         )
     y = objective.space.to_y(replicates.minima.vectors[usable])
-    low, middle, high = np.quantile(y, [0.25, 0.5, 0.75], axis=0)
-    scale = np.maximum((high - low) / 1.349, 1e-12)
+    low, middle, high = np.quantile(y, [0.5 - 0.5 * MIDDLE, 0.5, 0.5 + 0.5 * MIDDLE], axis=0)
+    scale = np.maximum(np.maximum(0.5 * (high - low), LEAST_SHARE * y.std(axis=0)), 1e-12)
     held = np.clip(y, middle - WINSOR * scale, middle + WINSOR * scale)
-    return np.atleast_2d(np.cov(held.T)), middle - objective.space.to_y(replicates.truth)
+    covariance = np.atleast_2d(np.cov(held.T))
+    own = scale / np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    return own[:, None] * covariance * own, middle - objective.space.to_y(replicates.truth)
