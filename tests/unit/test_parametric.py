@@ -11,7 +11,7 @@ from dfdbayes.inference.minimise import Minima, Outcome, minimise
 from dfdbayes.inference.objective import Objective
 from dfdbayes.inference.parametric import Parametric, spread
 from dfdbayes.inference.replicates import minimise_many
-from dfdbayes.inference.resampling import Bootstrap, in_parts
+from dfdbayes.inference.resampling import Bootstrap, Fits
 from dfdbayes.losses import by_name
 from dfdbayes.simulators.replicas import replicas
 
@@ -67,17 +67,11 @@ def test_a_bias_is_taken_out(counts):
     """Ratio matching is biased for few counts; the centre moves against the median of simulated estimates."""
     objective = Objective(dfd.models.Poisson(), dfd.Dataset.of(counts[:25]), by_name("ratio"))
     minimum = minimise(objective)
-    replicates = Parametric()(objective, minimum, 400, 0, in_parts(minimise_many, _nothing()))
+    replicates = Parametric()(objective, minimum, 400, 0, Fits(minimise_many))
     _, bias = spread(objective, replicates)
     shape = dfd.calibrate(objective, bootstrap=replicates, minimum=minimum).curvature
     moved = shape.centre - shape.covariance @ (shape.pull - shape.force)
     assert (moved - shape.centre) == pytest.approx(-bias, abs=0.3 * np.abs(bias).max() + 0.02)
-
-
-def _nothing():
-    from dfdbayes._util.checkpoint import NOTHING
-
-    return NOTHING
 
 
 def test_a_regression_keeps_its_covariates():
@@ -101,7 +95,6 @@ def test_one_lattice_has_a_width():
 def test_a_parameter_that_most_simulated_sets_say_nothing_of_is_not_known_from_that(counts):
     """Two thirds of estimates where the prior holds them: their range alone would be taken for certainty."""
     objective = Objective(dfd.models.Poisson(), dfd.Dataset.of(counts), by_name("ratio"))
-    minimum = minimise(objective)
     vectors = np.concatenate([np.full((260, 1), 3.0), 3.0 + np.linspace(-1.5, 1.5, 140)[:, None]])
     minima = Minima(vectors, np.zeros(400), np.zeros(400), (Outcome.CONVERGED,) * 400)
     covariance, _ = spread(objective, Bootstrap("parametric", np.empty((400, 0)), minima, 0, np.array([3.0])))

@@ -138,8 +138,8 @@ def curvature(
                 "check the data for values that the model cannot have, or give a prior that is finite there."
             )
         if simulated is not None:
-            size, held = float(simulated[2]), hessian - bend
-            squares = held @ simulated[0] @ held
+            size, posterior = float(simulated[2]), hessian - bend
+            squares = posterior @ simulated[0] @ posterior
         else:
             size, total, squares = objective.moments(space.from_y(centre))
             about = (squares - np.outer(total, total) / size) * size / max(size - 1.0, 1.0)
@@ -156,9 +156,8 @@ def curvature(
         if abs(np.log(beta / before)) < SETTLED:
             break
     most = cap(space.size, 0.0 if objective.loss.bounded else size) * beta
-    if simulated is not None:
-        most = most / _held(across, -bend, beta)
-    weights = np.minimum(1.0 / ratios, most)
+    held = 1.0 if simulated is None else _held(across, -bend, beta)
+    weights = np.minimum(1.0 / ratios, most / held)
     pushed = hessian @ across
     information = (pushed * weights) @ pushed.T
     stretch = (across * np.sqrt(weights / beta)) @ pushed.T

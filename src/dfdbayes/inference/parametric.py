@@ -10,12 +10,15 @@ twice.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from .._util.checkpoint import NOTHING
+from .._util.process import require_unforked
 from ..data.dataset import Dataset
 from ..data.sites import Units, rows_of
 from ..errors import CalibrationError
@@ -26,7 +29,8 @@ from ..simulators.replicas import replicas
 from .minimise import Minima, Minimum, interior, mode
 from .objective import Objective
 from .refits import refit_many
-from .resampling import AbstractResampling, Bootstrap, Fits, chosen
+from .replicates import minimise_many
+from .resampling import AbstractResampling, Bootstrap, Fits, chosen, require_size
 
 MIDDLE = 0.6827  # of estimates, whose range is two robust standard deviations
 WINSOR = 3.0  # robust standard deviations beyond which an estimate counts as this far in correlations
@@ -49,7 +53,7 @@ class Parametric(AbstractResampling):
         theta = np.asarray(space.from_y(mode(objective, 1.0, minimum, start)))
         around = replace(minimum, vector=theta)
         if isinstance(model, RandomGraph):
-            minima = _of_graphs(objective, model, theta, around, size, seed)
+            minima = _of_graphs(objective, model, theta, around, size, seed, fits)
             return Bootstrap(self.kind, np.empty((size, 0)), minima, 0, theta)
         found = []
         for data, weights in replicas(model, theta, objective.data, size, seed):
@@ -65,10 +69,10 @@ class Parametric(AbstractResampling):
 
 
 def _of_graphs(
-    objective: Objective, model: RandomGraph, theta: np.ndarray, around: Minimum, size: int, seed: int
+    objective: Objective, model: RandomGraph, theta: np.ndarray, around: Minimum, size: int, seed: int, fits: Fits
 ) -> Minima:
     """Estimates of simulated graphs, which have dyads of their own; none where simulated graphs are degenerate."""
-    graphs = simulate_graphs(model, theta, size, seed=seed)
+    graphs = simulate_graphs(model, theta, size, seed=seed, advance=fits.advance, checkpoint=fits.checkpoint)
     require_sound(graphs)
     return refit_many(objective, list(graphs.datasets()), around)
 
@@ -76,6 +80,35 @@ def _of_graphs(
 def how_resampled(resampling: Any, model: AbstractModel, data: Dataset) -> AbstractResampling:
     """The resampling that a word names for these data, or the given one."""
     return Parametric() if resampling == Parametric.kind else chosen(resampling, model, data)
+
+
+def bootstrap(
+    objective: Objective,
+    minimum: Minimum,
+    size: int = 400,
+    *,
+    resampling: str | AbstractResampling = "multinomial",
+    seed: int = 0,
+    advance: Callable[[int], None] = lambda done: None,
+) -> Bootstrap:
+    """Minimise the loss on ``size`` resampled data sets, from the full data's minimum.
+
+    Parameters
+    ----------
+    objective : Objective
+    minimum : Minimum
+    size : int
+    resampling : {"multinomial", "dirichlet", "parametric"} or resampling
+        As for `fit`. Simulated data sets (``"parametric"``) are fitted with the prior, and come from the posterior's
+        mode.
+    seed : int
+    advance : callable, optional
+        Called with the number of replicates just finished.
+    """
+    require_unforked()
+    require_size(size)
+    how = how_resampled(resampling, objective.model, objective.data)
+    return how(objective, minimum, size, seed, Fits(minimise_many, NOTHING, advance))
 
 
 def spread(objective: Objective, replicates: Bootstrap) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, " p"]]:

@@ -23,9 +23,10 @@ from ..inference.minimise import Minimum, Outcome
 from ..inference.mixing import entries_of
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
+from ..models.random_graph import RandomGraph
 from .checks import Checks
 from .nodes import node_table
-from .predictive import Predictive, parameters_of, replicate
+from .predictive import parameters_of, replicate, replicate_graph
 from .regression import effects, predictions, residuals, second_opinion
 from .saving import plain, written
 from .selection import evidence_table
@@ -168,10 +169,10 @@ class Fit:
         """The draws, sampler statistics and data as ArviZ's data tree."""
         return self.tree.copy()
 
-    def replicate(
-        self, draws: int = 100, size: int | None = None, method: str | None = None, seed: int = 0
-    ) -> Predictive:
+    def replicate(self, draws: int = 100, size: int | None = None, method: str | None = None, seed: int = 0) -> Any:
         """Replicated data from the posterior predictive distribution, with checks against the observed data.
+
+        A `Predictive`; of a random graph `Graphs`, one for each draw, which ``dfd.graph_goodness`` compares.
 
         Parameters
         ----------
@@ -189,6 +190,8 @@ class Fit:
             raise ModelError(
                 "the model's functions have changed since this fit (a global or an attribute that they use); fit again"
             )
+        if isinstance(model, RandomGraph):
+            return replicate_graph(model, self.joint_draws, draws, size, method, seed)
         return replicate(model, self.joint_draws, self.data, draws, size, method, seed)
 
     def evidence(self, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
