@@ -245,8 +245,8 @@ def test_replicates_are_graphs_at_posterior_draws(fit):
     graphs = fit.replicate(draws=60, seed=4)
     assert len(graphs) == 60 and graphs.theta.shape == (60, 2)
     np.testing.assert_array_equal(graphs.ties, fit.replicate(draws=60, seed=4).ties)
-    # ties vary more than at one estimate, and go with the draw's own coefficients
-    assert np.corrcoef(graphs.theta[:, 0], graphs.statistics[:, 0])[0, 1] > 0.2
+    # triangles go with the draw's own coefficient
+    assert np.corrcoef(graphs.theta[:, 1], graphs.statistics[:, 1])[0, 1] > 0.3
     found = dfd.graph_goodness(graphs)
     assert found.statistics.loc["edges", "low"] <= 20 <= found.statistics.loc["edges", "high"]
 

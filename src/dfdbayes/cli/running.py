@@ -169,9 +169,14 @@ def options_of(
     rates: str | None,
     kinds: str | None = None,
     levels: Sequence[str] | None = None,
+    terms: str | None = None,
+    nodes: Path | None = None,
+    directed: bool | None = None,
 ) -> dict[str, Any]:
     """What a model given by name may take."""
-    own = {"kinds": kinds_of(kinds), "levels": levels_of(levels)}
+    own: dict[str, Any] = {"kinds": kinds_of(kinds), "levels": levels_of(levels)}
+    whole = {"terms": terms, "nodes": None if nodes is None else str(nodes), "directed": directed}
+    own |= {name: value for name, value in whole.items() if value is not None}
     return {"graph": graph, "states": states, "rates": numbers_of(rates)} | own
 
 
@@ -256,7 +261,8 @@ def show(result: Any, interval: float, as_json: bool = False) -> None:
         print(json.dumps(result.describe(interval), allow_nan=False))
         return
     data, settings = result.data, result.settings
-    say(f"{settings['model']} fitted to {data.source}: {data.n} observations, {len(data.rows)} distinct rows")
+    size = f"{data.n} observations" if result.model is None else result.model.data_told(data)
+    say(f"{settings['model']} fitted to {data.source}: {size}")
     if settings.get("kinds"):
         say(
             f"{settings['kinds']}" + ("; override with --kinds NAME=KIND,..." if "guessed" in settings["kinds"] else "")

@@ -144,6 +144,10 @@ class AbstractModel(ABC):
         """What the model took the data's columns for, as a sentence; empty where it had no choice."""
         return ""
 
+    def data_told(self, data: Dataset) -> str:
+        """How large the data are, in a few words."""
+        return f"{data.n} observations, {len(data.rows)} distinct rows"
+
     def remarks(self, data: Dataset) -> Sequence[str]:
         """What a user should know about these data under this model, each with what to do."""
         return ()

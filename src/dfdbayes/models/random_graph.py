@@ -168,6 +168,11 @@ class RandomGraph(AbstractModel):
             return self.independent
         return False if what == "blocks" else super().supports(what)
 
+    def data_told(self, data: Dataset) -> str:
+        graph = self.graph_observed
+        kind = "directed" if graph.directed else "undirected"
+        return f"{kind}, {graph.n} nodes, {graph.ties} of {len(graph.dyads[0])} possible ties"
+
     def advise(self, data: Dataset) -> tuple[str, str]:
         return "pseudo", "it needs no sum over all graphs, and is the likelihood where ties do not depend on each other"
 
