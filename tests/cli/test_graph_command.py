@@ -42,16 +42,12 @@ def test_a_graph_from_two_tables(call, command, tables, tmp_path, monkeypatch):
     kept = sorted(path.name for path in (out / "checkpoint").glob("graphs-*"))
     assert kept == ["graphs-0.npz", "graphs-1.npz"]
     with monkeypatch.context() as patched:
-        patched.setattr("dfdbayes.simulators.graphs.advance", stop)  # no chain is moved on again, but for the check
-        patched.setattr("dfdbayes.results.checks.graph_goodness", lambda *_, **__: None)
-        patched.setattr("dfdbayes.results.checks._of_graph", lambda _: dfd.results.checks.Checks())
+        patched.setattr("dfdbayes.simulators.graphs.advance", stop)  # no chain is moved on again
         code, shown, _ = call(*command, "--out", out, "--resume")
     assert code == 0 and "graph fitted to ties.csv: undirected, 16 nodes, 20 of 120 possible ties" in shown
     code, shown, _ = call("rerun", out, "--out", again)
     assert code == 0 and "the draws are the same as before" in shown
-    page = (again / "report.html").read_text()
-    assert "100 graphs were simulated" in page
-    assert "geodesic distance" in page
+    assert "20 of 120 dyads" in (again / "report.html").read_text()
     settings = json.loads((out / "run.json").read_text())["settings"]
     assert settings["options"]["terms"] == "edges + triangle" and settings["options"]["nodes"] == str(tables[1])
     found = dfd.rerun(again)
