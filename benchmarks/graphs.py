@@ -1,26 +1,30 @@
 """Random graphs beside pyERGM, on the same models in the same run.
 
-    DFDBAYES_DATA=... python benchmarks/graphs.py    (about seven minutes; writes benchmarks/results/graphs.md)
+    DFDBAYES_DATA=... python benchmarks/graphs.py [CASE ...]    (about seven minutes; benchmarks/results/graphs.md)
 
 Each package fits a case in a process of its own: dfdbayes twice, the first time cold, with 200 simulated graphs for its
 widths; pyERGM (where it is installed) with its defaults, which are a Monte-Carlo maximum likelihood estimate begun at
 the pseudo-likelihood one, without standard errors. It has no gwesp and no nodematch: they are written here as metrics
 of its own kind. What each estimate is worth is seen in graphs that dfdbayes simulates there: their mean number of ties
-should be the observed one. Data: flomarriage, faux_mesa_high (R package ergm) and lazega (Bergm).
+should be the observed one. What was measured is kept in runs/graphs until the table of all cases is written. Data:
+flomarriage, faux_mesa_high (R package ergm) and lazega (Bergm).
 """
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 HERE = Path(__file__).parent
+KEPT = HERE.parent / "runs" / "graphs"
 LONGEST = 90  # seconds that pyERGM may take
 SETS = 200
 CASES = {
@@ -124,7 +128,7 @@ def theirs(name):
 
 
 def in_process(which, name):
-    """What a process of its own gives, or why it gives nothing."""
+    """What a process of its own gives, or why it gives nothing; with graphs simulated at its estimate."""
     with tempfile.TemporaryDirectory() as cache:
         environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": cache}
         try:
@@ -137,7 +141,8 @@ def in_process(which, name):
     if ended.returncode:
         lines = ended.stderr.strip().splitlines()
         return {"problem": lines[-1][:120] if lines else "failed"}
-    return json.loads(ended.stdout.strip().splitlines()[-1])
+    found = json.loads(ended.stdout.strip().splitlines()[-1])
+    return found | {"ties": ties_at(name, found["estimate"])}
 
 
 def ties_at(name, estimate):
@@ -149,37 +154,48 @@ def ties_at(name, estimate):
     return f"{ties.mean():.0f} ({ties.std():.0f})"
 
 
-def main():
+def row(name, which, found):
+    """A line of the table."""
+    graph, package = observed(name), {"ours": "dfdbayes", "theirs": "pyERGM"}[which]
+    case = f"{name} ({graph.n} nodes, {graph.ties} ties): {CASES[name][0]}"
+    if "problem" in found:
+        return f"| {case} | {package} | {found['problem']} | | | |"
+    sds = found.get("sd", [None] * len(found["estimate"]))
+    both = zip(found["estimate"], sds, strict=True)
+    shown = ", ".join(f"{value:.2f}" + ("" if sd is None else f" ({sd:.2f})") for value, sd in both)
+    seconds = ", ".join(f"{s:.1f}" for s in found["seconds"])
+    again = "yes" if found["same"] else "no"
+    told = again if which == "ours" else f"not asked; converged: {again}"
+    return f"| {case} | {package} | {seconds} | {shown} | {found['ties']} | {told} |"
+
+
+HEADING = f"""Random graphs, made by `python benchmarks/graphs.py`. Seconds: dfdbayes a first fit in a new process,
+which compiles, and a second one, each with {SETS} simulated graphs for its widths; pyERGM one fit, no widths.
+Estimates: posterior means (standard deviations), and pyERGM's. Ties: mean (standard deviation) of graphs simulated
+there.
+
+| graph and terms | package | seconds | estimates | simulated ties | same draws again |
+|---|---|---|---|---|---|
+"""
+
+
+def main(names):
+    KEPT.mkdir(parents=True, exist_ok=True)
     rows = []
-    for name, (terms, _) in CASES.items():
-        graph = observed(name)
-        for package, which in (("dfdbayes", "ours"), ("pyERGM", "theirs")):
-            found = in_process(which, name)
-            print(name, package, found, flush=True)
-            case = f"{name} ({graph.n} nodes, {graph.ties} ties): {terms}"
-            if "problem" in found:
-                rows.append(f"| {case} | {package} | {found['problem']} | | | |")
-                continue
-            sds = found.get("sd", [None] * len(found["estimate"]))
-            both = zip(found["estimate"], sds, strict=True)
-            shown = ", ".join(f"{value:.2f}" + ("" if sd is None else f" ({sd:.2f})") for value, sd in both)
-            seconds = ", ".join(f"{s:.1f}" for s in found["seconds"])
-            again = "yes" if found["same"] else "no"
-            told = again if which == "ours" else f"not asked; converged: {again}"
-            rows.append(f"| {case} | {package} | {seconds} | {shown} | {ties_at(name, found['estimate'])} | {told} |")
-    heading = (
-        "Random graphs, made by `python benchmarks/graphs.py`. Seconds: dfdbayes a first fit in a new process, which "
-        f"compiles, and a second one, each with {SETS} simulated graphs for its widths; pyERGM one fit, no widths. "
-        "Estimates: posterior means (standard deviations), and pyERGM's. Ties: mean (standard deviation) of graphs "
-        "simulated there.\n\n"
-        "| graph and terms | package | seconds | estimates | simulated ties | same draws again |\n"
-        "|---|---|---|---|---|---|\n"
-    )
-    (HERE / "results" / "graphs.md").write_text(heading + "\n".join(rows) + "\n")
+    for name, which in product(CASES, ("ours", "theirs")):
+        file = KEPT / f"{name} {which}.json"
+        if not file.exists() and (not names or name in names):
+            file.write_text(json.dumps(in_process(which, name)))
+        if file.exists():
+            rows.append(row(name, which, json.loads(file.read_text())))
+            print(rows[-1], flush=True)
+    if len(rows) == 2 * len(CASES):
+        (HERE / "results" / "graphs.md").write_text(HEADING + "\n".join(rows) + "\n")
+        shutil.rmtree(KEPT)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 2:
+    if sys.argv[1:2] in (["ours"], ["theirs"]):
         print(json.dumps({"ours": ours, "theirs": theirs}[sys.argv[1]](sys.argv[2])))
     else:
-        main()
+        main(sys.argv[1:])

@@ -62,7 +62,6 @@ CASES = {
         "40 nodes, edges + nodematch + gwesp(0.25)", 40, "edges + nodematch('group') + gwesp(0.25)", (-3.3, 0.7, 0.5)
     ),
     "triangles": Case("30 nodes, edges + triangle, few triangles", 30, "edges + triangle", (-1.4, -0.1)),
-    "families": Case("16 nodes, edges + triangle, as Florentine marriages", 16, "edges + triangle", (-1.68, 0.16)),
 }
 
 

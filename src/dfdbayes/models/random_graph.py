@@ -173,6 +173,11 @@ class RandomGraph(AbstractModel):
         kind = "directed" if graph.directed else "undirected"
         return f"{kind}, {graph.n} nodes, {graph.ties} of {len(graph.dyads[0])} possible ties"
 
+    def sample_told(self, data: Dataset) -> str:
+        graph = self.graph_observed
+        kind = "a directed graph" if graph.directed else "a graph"
+        return f"{kind} of {graph.n} nodes with {graph.ties} of {len(graph.dyads[0])} possible ties"
+
     def advise(self, data: Dataset) -> tuple[str, str]:
         return "pseudo", "it needs no sum over all graphs, and is the likelihood where ties do not depend on each other"
 

@@ -49,7 +49,8 @@ def render(fit: Fit) -> str:
     parts = {title: text for title, text in parts.items() if text}
     links = " ".join(f"<a href='#{_anchor(title)}'>{escape(title)}</a>" for title in parts)
     what = wording.title(fit)
-    intro = f"{what[0].upper()}{what[1:]} fitted to {fit.data.n} observation{'s' if fit.data.n != 1 else ''}"
+    size = f"{fit.data.n} observations" if fit.model is None else fit.model.sample_told(fit.data)
+    intro = f"{what[0].upper()}{what[1:]} fitted to {size}"
     body = "\n".join(
         f"<section id='{_anchor(title)}'><h2>{title}</h2>\n{text}</section>" for title, text in parts.items()
     )
