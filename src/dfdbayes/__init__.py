@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from .inference.calibration import Calibration, calibrate
     from .inference.minimise import Minimum, Outcome, minimise
     from .inference.objective import Objective, objective
-    from .inference.resampling import Bootstrap, bootstrap
+    from .inference.parametric import bootstrap
+    from .inference.resampling import Bootstrap
     from .losses import kernels
     from .losses.divergence import divergence
     from .models import ExponentialFamily, Model, graphs
@@ -134,7 +135,8 @@ _MODULES = {
     "inference.calibration": "Calibration calibrate",
     "inference.minimise": "Minimum Outcome minimise",
     "inference.objective": "Objective objective",
-    "inference.resampling": "Bootstrap bootstrap resampling",
+    "inference.parametric": "bootstrap",
+    "inference.resampling": "Bootstrap resampling",
     "inference.sampling": "samplers",
     "losses": "losses",
     "losses.divergence": "divergence",

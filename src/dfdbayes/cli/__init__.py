@@ -20,6 +20,7 @@ from .arguments import (
     Dask,
     Data,
     Decimal,
+    Directed,
     Force,
     GraphName,
     Json,
@@ -28,11 +29,13 @@ from .arguments import (
     Missing,
     MissingCodes,
     ModelName,
+    Nodes,
     Out,
     Rates,
     Resume,
     Seed,
     States,
+    Terms,
     Time,
     Timings,
     Weighting,
@@ -71,6 +74,7 @@ app = typer.Typer(
     "  dfdbayes fit table.csv --model cmp --weights count\n\n"
     "  dfdbayes choose visits.csv --models poisson,cmp    (which predicts best)\n\n"
     "  dfdbayes fit answers.csv --model ising-network --loss ratio --json\n\n"
+    "  dfdbayes fit ties.csv --model graph --nodes people.csv --terms 'edges + gwesp(0.25)'\n\n"
     "  dfdbayes fit visits.csv --model mymodels.py:hurdle    (runs the code in mymodels.py)\n\n"
     "  dfdbayes fit visits.csv --model cmp --out runs/visits --resume    (after an interruption)\n\n"
     "  dfdbayes rerun runs/visits\n\n"
@@ -137,6 +141,9 @@ def fit_command(
     rates: Rates = None,
     kinds: Kinds = None,
     levels: Levels = None,
+    terms: Terms = None,
+    nodes: Nodes = None,
+    directed: Directed = None,
     dask: Dask = None,
     out: Out = None,
     resume: Resume = False,
@@ -150,7 +157,7 @@ def fit_command(
         prior=prior, on_failure=on_failure, bootstrap=bootstrap, resampling=resampling, sampler=sampler, draws=draws,
         warmup=warmup, chains=chains, seed=seed, columns=columns.split(",") if columns else None, weights=weights,
         weighting=weighting, missing=missing, missing_codes=codes_of(missing_codes), decimal=decimal, cluster=cluster,
-        time=time, options=options_of(graph, states, rates, kinds, levels), formula=formula,
+        time=time, options=options_of(graph, states, rates, kinds, levels, terms, nodes, directed), formula=formula,
         **{name: text for name, text in {"nu": nu, "zeros": zeros, "interaction": interaction}.items() if text},
     )  # fmt: skip
 

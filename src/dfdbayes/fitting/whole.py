@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import models
 from ..backends.local import InMemory, Source
+from ..data.observed_graph import ObservedGraph
 from ..errors import SettingError
 from ..models.base import AbstractModel
 from .regressions import own_priors
@@ -20,15 +21,19 @@ def read_whole(
 ) -> tuple[Source, AbstractModel] | None:  # fmt: skip
     """What stands for the data, and the model for it; None where data are rows. ``reading`` is about rows."""
     if isinstance(model, str) and model == "graph":
-        model, options = models.by_name(model, 0, options), None
+        given = dict(options or {})
+        nodes = given.pop("nodes", None)
+        model, options = models.by_name(model, 0, given), None
+        if nodes is not None:
+            data = ObservedGraph.of(data, nodes=nodes, directed=given.get("directed"))
     seen = model.observe(data) if isinstance(model, AbstractModel) else None
     if seen is None:
         return None
     told = {name: value for name, value in reading.items() if value is not None}
-    given = [name for name, value in told.items() if not (isinstance(value, str) and value == USUAL.get(name))]
-    if given or options:
+    unusual = [name for name, value in told.items() if not (isinstance(value, str) and value == USUAL.get(name))]
+    if unusual or options:
         raise SettingError(
-            f"{(given or ['options'])[0]}= is about rows, and the data are one graph. What to do: leave it out; "
+            f"{(unusual or ['options'])[0]}= is about rows, and the data are one graph. What to do: leave it out; "
             "attributes of nodes enter by terms of the model, such as nodecov('age')."
         )
     return InMemory(seen[0]), seen[1].with_priors(own_priors(prior))

@@ -34,8 +34,8 @@ from .curvature import Curvature, curvature
 from .minimise import Minima, Minimum, Outcome, minimise, require
 from .objective import Objective, in_batches
 from .parametric import Parametric, spread
+from .parametric import bootstrap as run_bootstrap
 from .resampling import Bootstrap
-from .resampling import bootstrap as run_bootstrap
 
 RESAMPLING = ("score-matching", "score-matching-invariant", "gpc")
 METHODS = ("curvature", *RESAMPLING, "lyddon", "none")

@@ -118,7 +118,7 @@ _BY_NAME: dict[str, tuple[Callable[..., AbstractModel], Callable[[int, Options],
         ("graph", "prior"),
     ),
     "network": (Network, lambda d, o: _of_levels(d, o), ("graph", "kinds", "levels")),
-    "graph": (RandomGraph, lambda d, o: _random_graph(o), ("terms", "directed", "observed")),
+    "graph": (RandomGraph, lambda d, o: _random_graph(o), ("terms", "directed", "observed", "nodes")),
     "poisson-mixture": (
         PoissonMixture,
         lambda d, o: PoissonMixture(_needs(o, "rates", "--rates 5,15")),

@@ -150,6 +150,11 @@ class AbstractModel(ABC):
         """What the model took the data's columns for, as a sentence; empty where it had no choice."""
         return ""
 
+    def sample_told(self, data: Dataset) -> str:
+        """What was observed, as a paper says it."""
+        rows, columns = "s" if data.n != 1 else "", "s" if data.d != 1 else ""
+        return f"{data.n} observation{rows} of {data.d} variable{columns}"
+
     def remarks(self, data: Dataset) -> Sequence[str]:
         """What a user should know about these data under this model, each with what to do."""
         return ()

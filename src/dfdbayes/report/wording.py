@@ -117,7 +117,7 @@ class Methods:
         fit, name = self._fit, self._settings["model"]
         what = title(fit)
         what = f"the model '{name}'" if what == name else what
-        size = f"{fit.data.n} observation{'s' if fit.data.n != 1 else ''} of {fit.data.d} variable"
+        size = f"{fit.data.n} observations" if fit.model is None else fit.model.sample_told(fit.data)
         left_out = f" ({fit.data.dropped} with missing values left out)" if fit.data.dropped else ""
         if fit.imputation is not None:
             self._cite("kim")
@@ -126,7 +126,7 @@ class Methods:
         if not self._standard:
             self._cite("bissiri", "matsubara")
             how += " (Bissiri et al., 2016; Matsubara et al., 2024)"
-        return f"We fitted {what} to {size}{'s' if fit.data.d > 1 else ''}{left_out} by {how}."
+        return f"We fitted {what} to {size}{left_out} by {how}."
 
     def _posterior(self) -> str:
         about = f"Priors were {priors(self._fit)}."
@@ -147,6 +147,8 @@ class Methods:
         if c.curvature is not None:
             self._cite("chandler", "ribatet", "shaby")
             units = "" if self._settings["units"] == "rows" else f", with {self._settings['units']} as units"
+            if c.simulated:
+                units = f", from the estimates of {len(c.outcomes)} data sets simulated at the estimate"
             return (
                 "The loss was adjusted so that its curvature is the estimator's information (Godambe's) in every "
                 f"direction{units}, shrunk to a common weight of β = {c.beta:.4g} and capped (cf. Chandler and Bate, "

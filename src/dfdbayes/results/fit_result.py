@@ -23,6 +23,7 @@ from ..inference.minimise import Minimum, Outcome
 from ..inference.mixing import entries_of
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
+from ..models.random_graph import RandomGraph
 from .agreement import second_opinion
 from .answers import answer, family_of
 from .checks import Checks
@@ -30,7 +31,7 @@ from .for_arviz import more_groups
 from .forecasts import Forecast, forecast
 from .influence import influences
 from .nodes import node_table
-from .predictive import Predictive, parameters_of, replicate
+from .predictive import parameters_of, replicate, replicate_graph
 from .regression import effects, predictions, residuals
 from .saving import plain, written
 from .selection import evidence_table
@@ -207,10 +208,10 @@ class Fit:
         """
         return tree_of({**self.groups, **more_groups(self, replicates, seed)})
 
-    def replicate(
-        self, draws: int = 100, size: int | None = None, method: str | None = None, seed: int = 0
-    ) -> Predictive:
+    def replicate(self, draws: int = 100, size: int | None = None, method: str | None = None, seed: int = 0) -> Any:
         """Replicated data from the posterior predictive distribution, with checks against the observed data.
+
+        A `Predictive`; of a random graph `Graphs`, one for each draw, which ``dfd.graph_goodness`` compares.
 
         Parameters
         ----------
@@ -228,6 +229,8 @@ class Fit:
             raise ModelError(
                 "the model's functions have changed since this fit (a global or an attribute that they use); fit again"
             )
+        if isinstance(model, RandomGraph):
+            return replicate_graph(model, self.joint_draws, draws, size, method, seed)
         return replicate(model, self.joint_draws, self.data, draws, size, method, seed, self.estimate)
 
     def evidence(self, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
