@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from .arguments import (
+    At,
     Bootstrap,
     Cluster,
     Columns,
@@ -29,6 +30,7 @@ from .arguments import (
     Missing,
     MissingCodes,
     ModelName,
+    Neighbours,
     Nodes,
     Out,
     Rates,
@@ -75,6 +77,7 @@ app = typer.Typer(
     "  dfdbayes choose visits.csv --models poisson,cmp    (which predicts best)\n\n"
     "  dfdbayes fit answers.csv --model ising-network --loss ratio --json\n\n"
     "  dfdbayes fit ties.csv --model graph --nodes people.csv --terms 'edges + gwesp(0.25)'\n\n"
+    "  dfdbayes fit map.csv --model autologistic --formula 'present ~ altitude' --at row,col\n\n"
     "  dfdbayes fit visits.csv --model mymodels.py:hurdle    (runs the code in mymodels.py)\n\n"
     "  dfdbayes fit visits.csv --model cmp --out runs/visits --resume    (after an interruption)\n\n"
     "  dfdbayes rerun runs/visits\n\n"
@@ -144,6 +147,8 @@ def fit_command(
     terms: Terms = None,
     nodes: Nodes = None,
     directed: Directed = None,
+    at: At = None,
+    neighbours: Neighbours = None,
     dask: Dask = None,
     out: Out = None,
     resume: Resume = False,
@@ -157,7 +162,8 @@ def fit_command(
         prior=prior, on_failure=on_failure, bootstrap=bootstrap, resampling=resampling, sampler=sampler, draws=draws,
         warmup=warmup, chains=chains, seed=seed, columns=columns.split(",") if columns else None, weights=weights,
         weighting=weighting, missing=missing, missing_codes=codes_of(missing_codes), decimal=decimal, cluster=cluster,
-        time=time, options=options_of(graph, states, rates, kinds, levels, terms, nodes, directed), formula=formula,
+        time=time, formula=formula,
+        options=options_of(graph, states, rates, kinds, levels, terms, nodes, directed, at, neighbours),
         **{name: text for name, text in {"nu": nu, "zeros": zeros, "interaction": interaction}.items() if text},
     )  # fmt: skip
 

@@ -49,6 +49,11 @@ Nodes = Annotated[
 Directed = Annotated[
     bool | None, typer.Option("--directed/--undirected", help="Whether the edges of --model graph have a direction.")
 ]
+At = Annotated[
+    str | None,
+    typer.Option(help="For maps (autologistic): the two columns with the coordinates of sites, row,col."),
+]
+Neighbours = Annotated[int | None, typer.Option(help="For maps: 4 neighbours of a cell (sides), or 8 (corners too).")]
 Rates = Annotated[str | None, typer.Option(help="Two known rates, such as 5,15, for poisson-mixture.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same draws.")]
 Out = Annotated[Path | None, typer.Option(help="Folder for posterior.nc, summary.csv, summary.json, report.html.")]

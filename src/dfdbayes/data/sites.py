@@ -92,6 +92,12 @@ def windows_of(data: Dataset, length: float | None) -> Units:
     return Units(WINDOWS, data.counts, data.observations, None, place, length)
 
 
+def blocks_of_rows(blocks: Int[np.ndarray, " u"]) -> Units:
+    """Blocks of the sites of one map, whose rows are sites: clusters of rows."""
+    ones = np.ones(int(blocks.max()) + 1)
+    return Units(CLUSTERS, ones, ones, blocks)
+
+
 def unscaled(sites: Sites) -> tuple[float, float]:
     """Every term counts once."""
     return 1.0, 1.0

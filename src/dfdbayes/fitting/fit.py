@@ -28,6 +28,7 @@ from ..inference.clusters import summarised
 from ..inference.diagnostics import bounds_of, require_finite, require_in_basin, warnings_of
 from ..inference.edges import beyond, clipped
 from ..inference.imputation import begun, described, settled
+from ..inference.map_imputation import completed, is_incomplete
 from ..inference.minimise import Minimum, Outcome, interior, minimise, require
 from ..inference.objective import Objective
 from ..inference.parametric import how_resampled
@@ -35,6 +36,7 @@ from ..inference.posterior import named_draws, posterior, where_taken
 from ..inference.resampling import Bootstrap
 from ..inference.sampling import Draws
 from ..models import priors as plain_priors
+from ..models.autologistic import Autologistic
 from ..models.base import AbstractModel
 from ..models.graphs import of as graph_of
 from ..models.parameters import Space
@@ -305,7 +307,9 @@ def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress)
     units = None
     if plan.needs_units:
         units = how_resampled(plan.resampling, model, source.data).units(model, source.data)
-    if source.data.observed is None:
+    if isinstance(model, Autologistic) and is_incomplete(model):
+        objective = completed(model, plan.loss, units, plan.seed)
+    elif source.data.observed is None:
         objective = source.objective(model, plan.loss, units)
     else:
         objective = begun(model, source.data, plan.loss, units, plan.seed)

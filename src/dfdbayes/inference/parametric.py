@@ -23,10 +23,12 @@ from ..data.dataset import Dataset
 from ..data.series import PLACE
 from ..data.sites import Units, rows_of
 from ..errors import CalibrationError, SettingError
+from ..models.autologistic import Autologistic
 from ..models.base import AbstractModel
 from ..models.random_graph import RandomGraph
-from ..simulators import require_sound, simulate_graphs
+from ..simulators import require_sound, simulate_graphs, simulate_maps
 from ..simulators.replicas import replicas
+from .map_imputation import is_incomplete, refit_incomplete
 from .minimise import Minima, Minimum, interior, mode
 from .objective import Objective
 from .refits import refit_many
@@ -61,6 +63,9 @@ class Parametric(AbstractResampling):
         if isinstance(model, RandomGraph):
             minima = _of_graphs(objective, model, theta, around, size, seed, fits)
             return Bootstrap(self.kind, np.empty((size, 0)), minima, 0, theta)
+        if isinstance(model, Autologistic):
+            minima = _of_maps(objective, model, theta, around, size, seed)
+            return Bootstrap(self.kind, np.empty((size, 0)), minima, 0, theta)
         found = []
         for data, weights in replicas(model, theta, objective.data, size, seed):
             sets = replace(objective, data=data, resampled=None, held=True)
@@ -81,6 +86,16 @@ def _of_graphs(
     graphs = simulate_graphs(model, theta, size, seed=seed, advance=fits.advance, checkpoint=fits.checkpoint)
     require_sound(graphs)
     return refit_many(objective, list(graphs.datasets()), around)
+
+
+def _of_maps(
+    objective: Objective, model: Autologistic, theta: np.ndarray, around: Minimum, size: int, seed: int
+) -> Minima:
+    """Estimates of simulated maps, which have neighbours of their own."""
+    maps = simulate_maps(model, theta, size, seed=seed)
+    if is_incomplete(model):
+        return refit_incomplete(objective, model, maps.values, around, seed)
+    return refit_many(objective, list(maps.datasets()), around)
 
 
 def how_resampled(resampling: Any, model: AbstractModel, data: Dataset) -> AbstractResampling:

@@ -22,8 +22,9 @@ from .._util.checkpoint import NOTHING, Checkpoint
 from ..data.dataset import Dataset
 from ..data.distinct import BUCKETS, bucket_of
 from ..data.series import PLACE
-from ..data.sites import Units, blocks_of, clusters_of, rows_of, windows_of
+from ..data.sites import Units, blocks_of, blocks_of_rows, clusters_of, rows_of, windows_of
 from ..errors import DataError, ModelError, SettingError
+from ..models.autologistic import Autologistic
 from ..models.base import AbstractModel
 from ..models.exponential_tables import LARGE
 from .minimise import Minima, Minimum, Outcome
@@ -169,6 +170,13 @@ class Blocks(Reweighting):
     side: int | None = None
 
     def units(self, model: AbstractModel, data: Dataset) -> Units:
+        if isinstance(model, Autologistic):
+            if model.map.missing == "impute":
+                raise ModelError(
+                    "blocks of sites do not say what missing values cost. What to do: leave out resampling=, or use "
+                    "missing='drop'."
+                )
+            return blocks_of_rows(model.blocks(self.side))
         if model.graph is None or data.n != 1:
             raise ModelError("blocks of sites can be resampled where there is one observation of a model on a grid")
         return blocks_of(model.graph.blocks(self.side))

@@ -88,6 +88,9 @@ class AbstractModel(ABC):
         """Data that are not rows (one graph): what stands for them, and the model for it; None where data are rows."""
         return None
 
+    reads: tuple[str, ...] = ()
+    """Settings of `fit` that `observe` takes."""
+
     def table(self, sites: Sites) -> Prepared:
         """Log-ratios between neighbouring points."""
         return NeighbourTable.of(self, sites)

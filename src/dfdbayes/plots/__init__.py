@@ -7,6 +7,7 @@ from .answer import answer
 from .base import MOST
 from .draws import MOST_PAIRS, calibration, intervals, pairs, posterior, trace, weights
 from .influence import influence
+from .maps import sites
 from .observed import correlations, data, lattice, predictive
 from .random_graphs import graph_goodness
 from .regression import coefficients, residuals
@@ -38,6 +39,7 @@ __all__ = [
     "posterior",
     "predictive",
     "residuals",
+    "sites",
     "temporal",
     "trace",
     "weights",

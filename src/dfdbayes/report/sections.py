@@ -9,6 +9,7 @@ from markupsafe import Markup
 from .. import plots
 from ..data import glance
 from ..inference.influence import FEW
+from ..models.autologistic import Autologistic
 from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
 from ..plots.observed import grid_of
@@ -35,6 +36,8 @@ def data(fit: Fit) -> Markup:
     """The data at a glance."""
     if isinstance(fit.model, RandomGraph):
         return _graph(fit.model, fit)
+    if isinstance(fit.model, Autologistic):
+        return _map(fit.model)
     observed, shape = fit.data, grid_of(fit)
     about = {
         "source": observed.source,
@@ -74,6 +77,27 @@ def _graph(model: RandomGraph, fit: Fit) -> Markup:
             "distinct dyads": f"{len(fit.data.rows)}, by tie and change statistics",
         }
     ) + html.table(pd.DataFrame({"observed": own}, index=pd.Index(model.statistics.names, name="statistic")))
+
+
+def _map(model: Autologistic) -> Markup:
+    """One observed map at a glance."""
+    seen = model.map
+    values = seen.values[seen.observed]
+    number = np.bincount(values, minlength=len(seen.categories))
+    shares = pd.DataFrame({"sites": number, "share": [f"{n / len(values):.1%}" for n in number]}, index=seen.categories)
+    shares.index.name = seen.response
+    lost = int((~seen.observed).sum())
+    return html.facts(
+        {
+            "source": seen.source,
+            "sites": f"{seen.n}, of which losses have a term of {len(seen.used)}",
+            "without a value": f"{lost}, {'drawn from the model' if seen.missing == 'impute' else 'left out'}"
+            if lost
+            else "none",
+            "pairs of neighbours": f"{len(seen.edges)}, {2 * len(seen.edges) / seen.n:.1f} neighbours for each site",
+            "covariates": ", ".join(seen.labels[1:]) or "none",
+        }
+    ) + html.table(shares)
 
 
 def _listed(names: tuple[str, ...], most: int = 30) -> str:
@@ -309,6 +333,8 @@ def predictive(fit: Fit) -> Markup:
     checked = fit.checks
     if checked is not None and checked.graph is not None:
         return _graph_goodness(checked.graph)
+    if checked is not None and checked.sites is not None:
+        return _like_the_map(fit, checked)
     if checked is None or checked.goodness is None:
         why = "it was not asked for (check=False)" if checked is None else checked.problem
         return html.paragraph(f"There is no predictive check: {why}")
@@ -349,6 +375,23 @@ def _graph_goodness(found: GraphGoodness) -> Markup:
     )
     table = found.statistics.rename(columns={"p_value": "p-value"})
     return html.paragraph(told) + html.figure(plots.graph_goodness(found), caption, large=True) + html.table(table)
+
+
+def _like_the_map(fit: Fit, checked: Checks) -> Markup:
+    """The observed map beside simulated ones."""
+    told = f"{checked.sets} maps were simulated from the posterior ({checked.method})."
+    if not checked.mixed:
+        told += " The simulated chains may not have mixed: treat this check with care."
+    tails = (
+        "A tail is the share of simulated maps whose statistic is at least the observed one: near 0 or 1 is bad. How "
+        "many neighbours are alike is a join count, as a share."
+    )
+    parts = [html.paragraph(told)]
+    if isinstance(fit.model, Autologistic) and fit.model.map.cells is not None:
+        caption = "The observed map, and what the model says of each site with and without knowing the others."
+        parts.append(html.figure(plots.sites(fit), caption, large=True))
+    table = pd.DataFrame() if checked.equal is None else checked.equal
+    return html.joined([*parts, html.table(table), html.paragraph(tails, "quiet")])
 
 
 def _predicted_pictures(fit: Fit, checked: Checks) -> list[Markup]:

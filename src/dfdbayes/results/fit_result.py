@@ -22,6 +22,7 @@ from ..inference.imputation import Imputation
 from ..inference.minimise import Minimum, Outcome
 from ..inference.mixing import entries_of
 from ..losses.base import AbstractLoss
+from ..models.autologistic import Autologistic
 from ..models.base import AbstractModel
 from ..models.random_graph import RandomGraph
 from .agreement import second_opinion
@@ -30,6 +31,7 @@ from .checks import Checks
 from .for_arviz import more_groups
 from .forecasts import Forecast, forecast
 from .influence import influences
+from .maps import site_probabilities
 from .nodes import node_table
 from .predictive import parameters_of, replicate, replicate_graph
 from .regression import effects, predictions, residuals
@@ -275,7 +277,7 @@ class Fit:
         return node_table(self)
 
     def predict(self, newdata: Any = None, interval: float = 0.95) -> pd.DataFrame:
-        """Expected values and new observations of a regression of one column, at given covariates.
+        """Expected values and new observations of a regression of one column, at given covariates; or a map's sites.
 
         Parameters
         ----------
@@ -291,7 +293,9 @@ class Fit:
         pandas.DataFrame
             One line for each row, with its index: ``mean``, the expected value (its posterior mean), with a calibrated
             interval ``mean_low`` to ``mean_high``; and ``new_low`` to ``new_high``, between which a new observation
-            lies: quantiles of the model's distribution, mixed over the posterior.
+            lies: quantiles of the model's distribution, mixed over the posterior. Of a map one line for each site:
+            where it is, what was observed, the ``probability`` of the category given its neighbours with a calibrated
+            interval ``low`` to ``high``, and, if the fit was checked, the ``marginal`` one, whatever they are.
 
         Examples
         --------
@@ -301,6 +305,10 @@ class Fit:
         >>> list(fit.predict({"age": [30, 50]}).columns)
         ['mean', 'mean_low', 'mean_high', 'new_low', 'new_high']
         """
+        if isinstance(self.model, Autologistic):
+            if newdata is not None:
+                raise SettingError("a map predicts its own sites; give those without a value a row, missing='impute'")
+            return site_probabilities(self, interval)
         return predictions(self, newdata, interval)
 
     def forecast(

@@ -15,6 +15,7 @@ import numpy as np
 from .counts import counts, mixture, share
 from .graph import graph, size
 from .lattice import lattice
+from .map import of_map, sites
 from .network import network
 from .own import own
 from .regression import regression
@@ -40,6 +41,7 @@ FAMILIES = {
     "counts": Family(counts, "predictive", checked=True),
     "graph": Family(graph, "graph_goodness", checked=True, size=size),
     "lattice": Family(lattice),
+    "map": Family(of_map, "sites", checked=True, size=sites),
     "mixture": Family(mixture, "predictive", checked=True),
     "network": Family(network, "network"),
     "own": Family(own),
