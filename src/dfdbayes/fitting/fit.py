@@ -237,10 +237,10 @@ def _inferred(
 
 def _minimised(objective: Objective) -> tuple[Objective, Minimum]:
     """The minimum; where entries are missing, at shares of their completions that agree with it and the prior."""
-    minimum = minimise(objective)
     if objective.incomplete is None:
-        return objective, minimum
+        return objective, minimise(objective)
     space = objective.space
+    minimum = minimise(objective, objective.incomplete.theta)
     objective, at = settled(objective, 1.0, minimum, space.to_y(interior(space, minimum.vector)))
     return objective, minimise(objective, np.asarray(space.from_y(at)))
 

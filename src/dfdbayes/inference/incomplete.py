@@ -41,12 +41,15 @@ class Incomplete:
     completions : Completions
     shares : (v, u) sparse floats
         How much of each observed row every complete row has, at the parameters of the last `at`.
+    theta : (p,) floats, optional
+        These parameters.
     """
 
     observed: Dataset
     units: Units
     completions: Completions
     shares: sparse.csr_matrix
+    theta: Float[np.ndarray, " p"] | None = None
 
     @classmethod
     def of(cls, observed: Dataset, units: Units, completions: Completions) -> Incomplete:
@@ -57,7 +60,7 @@ class Incomplete:
         """The same with the shares that the model gives."""
         c = self.completions
         log = log_masses(model, theta, c.data)[c.row] + c.base
-        return replace(self, shares=_shares(c, len(self.observed.rows), log))
+        return replace(self, shares=_shares(c, len(self.observed.rows), log), theta=np.asarray(theta))
 
     def spread(self, weights: Float[np.ndarray, "*batch v"]) -> Float[np.ndarray, "*batch u"]:
         """Weights of complete rows from weights of the units."""
