@@ -401,7 +401,8 @@ def _edges(space: Space) -> dict[str, list[float | None]]:
 def _identity(objective: Objective, minimum: Minimum, plan: Plan) -> dict[str, Any]:
     """What the parts of a run depend on."""
     parts = {"bootstrap": plan.bootstrap, "resampling": fingerprint(plan.resampling), "on_failure": plan.on_failure}
-    parts |= {"data": objective.data.digest, "calibration": str(plan.method)}
+    seen = objective.data if objective.incomplete is None else objective.incomplete.observed
+    parts |= {"data": seen.digest, "calibration": str(plan.method)}
     parts |= {"sampler settings": fingerprint(plan.sampler), "loss settings": fingerprint(plan.loss)}
     # The minimum stands for what no identity sees: what a function calls outside of JAX.
     parts["minimum"] = [f"{number:.8g}" for number in (minimum.value, *minimum.vector)]

@@ -63,7 +63,7 @@ def log_sums_of_powers(
 
     That is a polynomial in exp(u); where u is positive it is turned round, so that no power overflows.
     """
-    places = jnp.arange(log.shape[1])
+    places = jnp.arange(log.shape[1])[None, :]
     top = jnp.max(log, axis=1, keepdims=True)
     weight = jnp.exp(log - top)
     turned = jnp.take_along_axis(weight, jnp.maximum(number[:, None] - 1 - places, 0), axis=1)

@@ -277,6 +277,11 @@ def predictive(fit: Fit) -> str:
     told += f"({checked.method})."
     if not checked.mixed:
         told += " The simulated chains may not have mixed: treat this check with care."
+    if fit.imputation is not None:
+        told += (
+            " The data here are completed rows, with missing entries as the model has them, so that a misfit shows less "
+            "than it would in complete data."
+        )
     if np.isfinite(checked.p_value):
         told += f" At the posterior mean, {checked.goodness}"
         told += ": the data would be unusual under the model." if checked.p_value < 0.05 else "."
