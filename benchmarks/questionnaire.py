@@ -39,8 +39,8 @@ def main():
         f"Made by `python benchmarks/questionnaire.py`, on {os.cpu_count()} cores: an ordinal network of psych::bfi, "
         f"{len(items)} people, 25 items of six levels, {fit.imputation.entries} missing entries in "
         f'{fit.imputation.rows} rows, {fit.model.space.size} parameters, `missing="impute"`, calibrated, no other '
-        f"options but `check=False`. Of the information {min(lost):.1%} to {max(lost):.1%} is missing. Where the load is "
-        "larger than the number of cores, other work ran beside it, and processor seconds are what to compare."
+        f"options but `check=False`. Of the information {min(lost):.1%} to {max(lost):.1%} is missing. Where the load "
+        "is larger than the number of cores, other work ran beside it, and processor seconds are what to compare."
     )
     OUT.write_text("\n".join(["# A questionnaire with missing answers", "", heading, "", *head, *lines, ""]))
 

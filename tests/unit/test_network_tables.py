@@ -56,11 +56,8 @@ def test_ordinal_conditionals_in_blocks_are_their_definition(domain, monkeypatch
     rows = np.unique(np.stack([rng.choice(domain.coordinate(j).levels, 20) for j in range(3)], axis=1), axis=0)
     objective = dfd.objective(model, rows, "pseudo")
     assert isinstance(objective.table, OrdinalConditionals) and len(objective.table.scores) > 1
-    for theta in (
-        rng.normal(size=model.space.size),
-        np.zeros(model.space.size),
-        60 * rng.normal(size=model.space.size),
-    ):
+    away = rng.normal(size=model.space.size)
+    for theta in (away, 0 * away, 60 * away):
 
         def log_mass(x, theta=theta):
             return float(model.log_mass_at(model.space.unflatten(theta), np.array(x, float)))

@@ -279,8 +279,8 @@ def predictive(fit: Fit) -> str:
         told += " The simulated chains may not have mixed: treat this check with care."
     if fit.imputation is not None:
         told += (
-            " The data here are completed rows, with missing entries as the model has them, so that a misfit shows less "
-            "than it would in complete data."
+            " The data here are completed rows, with missing entries as the model has them, so that a misfit shows "
+            "less than it would in complete data."
         )
     if np.isfinite(checked.p_value):
         told += f" At the posterior mean, {checked.goodness}"
