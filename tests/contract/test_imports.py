@@ -21,7 +21,7 @@ INSIDE = {
              "distinct", "interpreting", "lags", "dataset", "completions", "sites", "glance", "profile", "builtin",
              "formulas", "covariates", "scales", "graph_reading", "observed_graph"],
     "models": ["graphs", "priors", "parameters", "normaliser", "tables", "base", "exponential_tables", "exponential",
-               "starts", "counts", "lattice", "mixture", "kinds", "remarks", "network_tables", "network", "mixed",
+               "starts", "counts", "lattice", "mixture", "kinds", "remarks", "network_tables", "ordinal_tables", "network", "mixed",
                "mean_table", "mean_form", "families", "regression_tables", "pairwise_regression", "regression",
                "graph_counts", "graph_terms", "graph_parsing", "graph_statistics", "random_graph", "__init__",
                "from_file"],
