@@ -54,7 +54,7 @@ def test_matched_information_is_that_of_an_equation_whose_shares_move(answers):
 
 
 def test_what_takes_completed_rows_for_observed_ones_is_refused(answers):
-    for settings in ({"calibration": "none"}, {"beta": 0.7}):
+    for settings in ({"calibration": "none"}, {"calibration": None, "beta": 0.7}):
         with pytest.raises(dfd.errors.SettingError, match="intervals would be too narrow"):
             fitted(answers, **settings)
     with pytest.raises(dfd.errors.SettingError, match="simulates complete data"):
