@@ -255,10 +255,10 @@ def _inferred(
 
 def _minimised(objective: Objective) -> tuple[Objective, Minimum]:
     """The minimum; where entries are missing, at shares of their completions that agree with it and the prior."""
-    minimum = minimise(objective)
     if objective.incomplete is None:
-        return objective, minimum
+        return objective, minimise(objective)
     space = objective.space
+    minimum = minimise(objective, objective.incomplete.theta)
     objective, at = settled(objective, 1.0, minimum, space.to_y(interior(space, minimum.vector)))
     return objective, minimise(objective, np.asarray(space.from_y(at)))
 
@@ -424,7 +424,8 @@ def _edges(space: Space) -> dict[str, list[float | None]]:
 def _identity(objective: Objective, minimum: Minimum, plan: Plan) -> dict[str, Any]:
     """What the parts of a run depend on."""
     parts = {"bootstrap": plan.bootstrap, "resampling": fingerprint(plan.resampling), "on_failure": plan.on_failure}
-    parts |= {"data": objective.data.digest, "calibration": str(plan.method)}
+    seen = objective.data if objective.incomplete is None else objective.incomplete.observed
+    parts |= {"data": seen.digest, "calibration": str(plan.method)}
     parts |= {
         "sampler settings": fingerprint(plan.sampler),
         "loss settings": fingerprint(losses.plain(plan.loss) or plan.loss),

@@ -272,7 +272,8 @@ def information(objective: Objective, theta: np.ndarray) -> tuple[np.ndarray, np
 def _lyddon(objective: Objective, minimum: Minimum) -> Calibration:
     """Match the scale of the information: tr(H J^-1 H) / tr H, in the coordinates of the priors.
 
-    H is the Hessian of the loss at its minimiser and J the sum of squared gradients (Lyddon et al., 2019).
+    H is the Hessian of the loss at its minimiser and J the sum of squared gradients (Lyddon et al., 2019). Where
+    entries are missing the estimator's information has the equation's derivative in place of H.
     """
     space = objective.space
     hessian, squares = information(objective, minimum.vector)
@@ -286,7 +287,8 @@ def _lyddon(objective: Objective, minimum: Minimum) -> Calibration:
             f"information matching ('lyddon') needs the inverse of the gradients' covariance, which is singular here "
             f"(condition number {condition:.1e}). What to do: use calibration='score-matching-invariant'."
         )
-    top, bottom = float(np.trace(hessian @ np.linalg.solve(squares, hessian))), float(np.trace(hessian))
+    whole = hessian + slope[:, None] * objective.moved(minimum.vector) * slope[None, :]
+    top, bottom = float(np.trace(whole.T @ np.linalg.solve(squares, whole))), float(np.trace(hessian))
     found = replace(_of_weight(top / bottom, space, "lyddon"), numerator=top, denominator=bottom)
     if found.beta <= 0:
         raise CalibrationError(

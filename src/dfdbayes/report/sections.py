@@ -342,6 +342,11 @@ def predictive(fit: Fit) -> Markup:
     told += f"({checked.method})."
     if not checked.mixed:
         told += " The simulated chains may not have mixed: treat this check with care."
+    if fit.imputation is not None:
+        told += (
+            " The data here are completed rows, with missing entries as the model has them, so that a misfit shows "
+            "less than it would in complete data."
+        )
     if np.isfinite(checked.p_value):
         told += f" In all, {checked.sentence.rstrip('.')}."
     tails = (

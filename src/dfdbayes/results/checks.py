@@ -93,9 +93,7 @@ class Checks:
             return told or "Graphs simulated from the model resemble this one."
         if self.sites is not None and self.equal is not None:
             row = self.equal.loc[LIKE].to_dict()
-            like = (
-                f"{row['observed']:.0%} of its neighbouring pairs are alike, {row['predicted']:.0%} in simulated maps"
-            )
+            like = f"{row['observed']:.0%} of neighbouring pairs are alike, {row['predicted']:.0%} in simulated maps"
             return f"The model {'does not reproduce' if self.warnings else 'reproduces'} the map: {like}."
         if not np.isfinite(self.p_value):
             return (
