@@ -34,14 +34,20 @@ INSIDE = {
     "results": ["evidence", "nodes", "selection", "stein", "features", "goodness_of_fit", "predictive", "maps",
                 "regression", "remedies", "forecasts", "graph_goodness", "checks", "agreement", "intervals",
                 "uncalibrated", "summary", "tree", "for_arviz", "temporal", "answers", "influence", "saving",
-                "telling", "fit_result", "loading", "groups"],
+                "telling", "shown", "fit_result", "loading", "groups"],
     "fitting": ["advice", "describe", "progress", "plan", "regressions", "whole", "fit", "comparison", "held_out",
                 "model_choice", "nested", "coverage"],
     "backends": ["local", "dask"],
 }  # fmt: skip
 
-# Imported only when called: a fit's own report, and the backend that a client asks for.
-DOORWAYS = {("results", "report"), ("local", "dask")}
+# Imported only when called: what shows a result (notebook, report, picture), and the backend that a client asks for.
+DOORWAYS = {
+    ("inference", "report"),
+    ("results", "report"),
+    ("results", "plots"),
+    ("fitting", "report"),
+    ("local", "dask"),
+}
 
 
 def _modules() -> list[Path]:

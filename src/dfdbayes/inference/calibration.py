@@ -270,11 +270,7 @@ def information(objective: Objective, theta: np.ndarray) -> tuple[np.ndarray, np
 
 
 def _lyddon(objective: Objective, minimum: Minimum) -> Calibration:
-    """Match the scale of the information: tr(H J^-1 H) / tr H, in the coordinates of the priors.
-
-    H is the Hessian of the loss at its minimiser and J the sum of squared gradients (Lyddon et al., 2019). Where
-    entries are missing the estimator's information has the equation's derivative in place of H.
-    """
+    """Match the scale of the information: tr(H J^-1 H) / tr H (Lyddon et al., 2019), as `information` has H and J."""
     space = objective.space
     hessian, squares = information(objective, minimum.vector)
     slope = np.where(space.square, 2.0 * space.to_v(minimum.vector), 1.0)

@@ -105,13 +105,6 @@ def _gradients(problem: Problem, theta: Theta, table: Any, weights: Any) -> Floa
     return jax.vmap(lambda w: jax.grad(problem.value)(theta, table, w))(weights)
 
 
-@partial(jax.jit, static_argnums=0)
-def _term_values(problem: Problem, theta: Theta, table: Any, weights: Any) -> Any:
-    """The value of every term, in the shape of the weights with one axis more."""
-    found = jax.grad(problem.value, argnums=2)(theta, table, weights)
-    return jax.tree.map(lambda part: part[..., None], found)
-
-
 @partial(jax.jit, static_argnums=(0, 1))
 def _lines(problem: Problem, at_once: int, theta: Theta, table: Any, weights: Any) -> Any:
     """The gradient of every term: a loss that is a sum of terms is linear in their weights."""
@@ -372,24 +365,17 @@ class Objective:
 
         return in_batches(of, np.arange(len(self.units.weights)), self.batch)[0] - self.gradient(theta)
 
-    def unit_values(self, theta: Any) -> Float[np.ndarray, " u"]:
-        """What one observation of each unit adds to the loss, where that is a sum over observations."""
-        gather = self._prepared.gather
-        if gather is None or not self.loss.separable:
-            raise SettingError(f"'{self.loss.name}' is no sum over observations; ask for another loss, such as 'ratio'")
-        terms = _term_values(self.problem, self.model.space.flatten(theta), self.table, self.own_weights)
-        return np.asarray(gather(terms))[:, 0]
-
     def row_gradients(self, theta: Any) -> Float[np.ndarray, "u p"]:
         """The gradients of single rows, for a loss that is a sum over rows, each of which is a unit of its own."""
         gather = self._prepared.gather
         assert gather is not None
         return np.asarray(gather(self._lines(self.model.space.flatten(theta))))
 
-    def row_values(self, thetas: np.ndarray) -> Float[np.ndarray, "b u"]:
-        """What single rows add to the loss at many parameters, for a loss that is a sum over rows."""
+    def unit_values(self, thetas: np.ndarray) -> Float[np.ndarray, "b u"]:
+        """What one observation of each unit adds to the loss at many parameters, where that is a sum of such."""
         gather = self._prepared.gather
-        assert gather is not None
+        if gather is None or not self.loss.separable:
+            raise SettingError(f"'{self.loss.name}' is no sum over observations; ask for another loss, such as 'ratio'")
 
         def of(part: np.ndarray) -> tuple[np.ndarray]:
             return (np.asarray(gather(_terms(self.problem, part, self.table, self.own_weights))).T,)

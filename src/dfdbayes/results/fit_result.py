@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from .._util.files import write_atomically
 from .._util.tables import Table
 from ..data.dataset import Dataset
 from ..errors import ModelError, SettingError
@@ -26,7 +24,6 @@ from ..models.autologistic import Autologistic
 from ..models.base import AbstractModel
 from ..models.random_graph import RandomGraph
 from .agreement import second_opinion
-from .answers import answer, family_of
 from .checks import Checks
 from .for_arviz import more_groups
 from .forecasts import Forecast, forecast
@@ -35,20 +32,18 @@ from .maps import site_probabilities
 from .nodes import node_table
 from .predictive import parameters_of, replicate, replicate_graph
 from .regression import effects, predictions, residuals
-from .saving import plain, written
 from .selection import evidence_table
+from .shown import Shown
 from .summary import summarised
-from .telling import told
 from .temporal import effects_over_time
 from .tree import LINE, tree_of
 
 if TYPE_CHECKING:
     import xarray as xr
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
-class Fit:
+class Fit(Shown):
     """A calibrated posterior and how it came about.
 
     Attributes
@@ -101,18 +96,6 @@ class Fit:
     incomplete: Dataset | None = None
     clusters: ClusterSummary | None = None
 
-    @cached_property
-    def answer(self) -> str:
-        """What was found, in two or three sentences: see `results.answers`."""
-        return " ".join(answer(self))
-
-    @property
-    def meanings(self) -> dict[str, str]:
-        """What the parameters and derived quantities are, by the name before the bracket, as far as the model says."""
-        known = {} if self.model is None else self.model.meanings
-        names = dict.fromkeys(entry.partition("[")[0] for entry in self.entries)
-        return {name: known[name] for name in names if name in known}
-
     @property
     def beta(self) -> float:
         """The weight of the loss."""
@@ -152,21 +135,6 @@ class Fit:
         held = self.minimum.outcome is Outcome.BOUNDARY and LINE not in self.groups
         moved = np.full(len(shape.moved), np.nan) if held else shape.moved
         return pd.DataFrame({"moved": moved, "from_data": shape.from_data}, index=list(self.minimum.names))
-
-    @property
-    def sampling(self) -> str:
-        """How the draws were made, as a sentence."""
-        s = self.settings
-        drawn = f"{s['chains']} chains of {s['draws']} draws" + (f" after {s['warmup']}" if s["warmup"] else "")
-        kinds = {
-            "independence": "proposals from the normal approximation, accepted or refused (independence Metropolis)",
-            "hmc": "Hamiltonian Monte Carlo about the normal approximation",
-            "nuts": "the No-U-Turn sampler",
-            "random-walk": "random-walk Metropolis",
-            "laplace": "the normal approximation itself",
-        }
-        k = "" if s.get("pareto_k") is None else f"; Pareto k {s['pareto_k']:.2f} (below 0.5 is sound)"
-        return f"{drawn} by {kinds.get(s['sampler'], s['sampler'])}{k}"
 
     def summary(self, interval: float = 0.95) -> pd.DataFrame:
         """Mean, sd, median, interval and diagnostics of every parameter and derived quantity.
@@ -467,40 +435,3 @@ class Fit:
         if self.model is None or line is None or shape is None:
             return parameters_of(self.groups["posterior"], names) if names else np.empty((0, 0))
         return projected(self.model.space, shape, parameters_of(line, names))
-
-    def report(self, path: str | Path, forecast: Forecast | None = None) -> Path:
-        """Write one self-contained HTML page about this fit; of a series, with a forecast where one is given."""
-        from ..report import write_report  # a doorway down the road: reports know fits, not the reverse
-
-        return write_report(self, path, forecast)
-
-    def save(self, path: str | Path) -> Path:
-        """Write everything to one netCDF file, completely or not at all."""
-        written = self.to_bytes()
-        return write_atomically(path, lambda scratch: scratch.write_bytes(written))
-
-    def to_bytes(self) -> bytes:
-        """What `save` writes."""
-        return written(self)
-
-    def describe(self, interval: float = 0.95) -> dict[str, Any]:
-        """The run in plain values, for JSON: estimates, weight, minimum, settings, warnings, versions."""
-        return plain(self, interval)
-
-    def plot(self) -> Figure:
-        """The picture that shows best what was found: the network, the coefficients, the data beside the model."""
-        from ..plots import answer as picture  # a doorway down the road, as for reports
-
-        return picture(self)
-
-    def _repr_html_(self) -> str:
-        from ..report.notebook import of_fit
-
-        return of_fit(self)
-
-    def __repr__(self) -> str:
-        return f"Fit of {self.settings['model']} to {self.data.source}, {family_of(self).size(self)}. {self.answer}"
-
-    def __str__(self) -> str:
-        """The answer, the table, and how it was found."""
-        return told(self, 0.95)
