@@ -21,6 +21,7 @@ Weighting = Annotated[
     typer.Option(help="What weights are: frequency, or sampling (a survey's); auto: whole numbers are frequencies."),
 ]
 Cluster = Annotated[str | None, typer.Option(help="Column that says which rows belong together, such as school.")]
+Time = Annotated[str | None, typer.Option(help="Column of times of a series, for lag(...) and season(...).")]
 Missing = Annotated[str, typer.Option(help="Rows with missing values: refuse, drop, or impute.")]
 MissingCodes = Annotated[
     str | None,
@@ -36,6 +37,17 @@ Kinds = Annotated[
 Levels = Annotated[
     list[str] | None,
     typer.Option(help="Levels of a scale in their order: mood=never,rarely,often; once for each, or for all columns."),
+]
+Terms = Annotated[
+    str | None,
+    typer.Option(help="Of --model graph: 'edges + gwesp(0.25) + nodematch(\"grade\")', as in statnet's ergm."),
+]
+Nodes = Annotated[
+    Path | None,
+    typer.Option(help="With --model graph, a table of the nodes and their attributes; DATA holds the edges."),
+]
+Directed = Annotated[
+    bool | None, typer.Option("--directed/--undirected", help="Whether the edges of --model graph have a direction.")
 ]
 At = Annotated[
     str | None,

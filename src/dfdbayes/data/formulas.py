@@ -2,13 +2,12 @@
 
 A formula such as ``visits ~ age + C(clinic) + offset(log(days))`` names the response, if it has one, and the terms of a
 linear predictor. Factors, interactions, splines and functions are formulaic's; ``offset(...)`` is a term whose
-coefficient is 1.
+coefficient is 1; ``lag(...)`` and ``season(...)`` are explained in `data.series`.
 """
 
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +18,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from ..errors import DataError, SettingError
+from ..errors import DataError, SettingError, close
 from .reading import table_of
+from .series import CONTEXT
 
 if TYPE_CHECKING:
     from formulaic import ModelSpec
@@ -52,7 +52,9 @@ def plainly(right: str, frame: pd.DataFrame) -> tuple[str, pd.DataFrame, dict[st
 def parse(formula: str, name: str = "formula") -> tuple[tuple[str, ...], str]:
     """The response's columns (none where there is no left side), and the right side."""
     if not isinstance(formula, str) or "~" not in formula:
-        raise SettingError(f"{name} is {formula!r}; it must look like 'y ~ x1 + x2', or '~ x1' without a response")
+        what = "" if name == "formula" else f"'{name}' is no setting of fit; if it is a parameter, its formula "
+        what = what or f"formula is {formula!r}; it "
+        raise SettingError(f"{what}must look like 'y ~ x1 + x2', or '~ x1' without a response")
     left, _, right = formula.partition("~")
     if "~" in right:
         raise SettingError(f"{name} is {formula!r}; it has more than one '~'")
@@ -113,14 +115,15 @@ class Design:
         terms, offsets = split_offsets(plain)
         _require_columns(parameter, right, " + ".join((terms, *offsets)), frame, names)
         try:
-            found = formulaic.model_matrix(terms, frame, output="pandas", na_action="raise")
-            apart = [
-                formulaic.model_matrix(f"0 + {part}", frame, output="pandas", na_action="raise") for part in offsets
-            ]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found = formulaic.model_matrix(terms, frame, context=CONTEXT, output="pandas", na_action="raise")
+                apart = [
+                    formulaic.model_matrix(f"0 + {part}", frame, context=CONTEXT, output="pandas", na_action="raise")
+                    for part in offsets
+                ]
         except Exception as problem:
-            said = (str(problem).splitlines() or [""])[0]
             raise DataError(
-                f"the formula of {parameter}, '~ {right}', cannot be computed on these data: {said}"
+                f"the formula of {parameter}, '~ {right}', cannot be computed on these data: {_said(problem)}"
             ) from problem
         matrix = found.to_numpy(dtype=float)
         labels = tuple(readable(str(column), names) for column in found.columns)
@@ -134,17 +137,23 @@ class Design:
         """Matrix and offset of new data."""
         plain, frame, names = plainly(self.right, frame)
         terms, offsets = split_offsets(plain)
+        lacking = sorted(_needed(self.parameter, self.right, plain) - set(frame.columns))
+        if lacking:
+            have = ", ".join(names.get(c, c) for c in map(str, frame.columns[:12]))
+            raise DataError(
+                f"the new data lack '{names.get(lacking[0], lacking[0])}', which the formula of {self.parameter} "
+                f"needs; their columns are {have}"
+            )
         _require_columns(self.parameter, self.right, " + ".join((terms, *offsets)), frame, names)
         self._require_known_levels(frame, names)
         try:
-            found = self.spec.get_model_matrix(frame, na_action="raise").to_numpy(dtype=float)
-            apart = [part.get_model_matrix(frame, na_action="raise").to_numpy(dtype=float) for part in self.offsets]
+            found = self.spec.get_model_matrix(frame, CONTEXT, na_action="raise").to_numpy(dtype=float)
+            parts = [part.get_model_matrix(frame, CONTEXT, na_action="raise") for part in self.offsets]
         except Exception as problem:
-            said = (str(problem).splitlines() or [""])[0]
             raise DataError(
-                f"the formula of {self.parameter}, '~ {self.right}', cannot be computed there: {said}"
+                f"the formula of {self.parameter}, '~ {self.right}', cannot be computed there: {_said(problem)}"
             ) from problem
-        offset = np.sum([part.sum(axis=1) for part in apart], axis=0) if apart else None
+        offset = np.sum([part.to_numpy(dtype=float).sum(axis=1) for part in parts], axis=0) if parts else None
         _require_finite(self.parameter, found, self.labels)
         _require_finite_offset(self.parameter, offset)
         return found, offset
@@ -250,58 +259,13 @@ def variables(right: str, frame: pd.DataFrame) -> tuple[str, ...]:
     return tuple(name for name in map(str, frame.columns) if name in used)
 
 
-@dataclass(frozen=True)
-class Observed:
-    """The rows that a regression was made of, to make it again: of a saved fit, or of a run that is repeated.
-
-    Attributes
-    ----------
-    frame : DataFrame
-        The columns that were used, of all rows that were used; equal rows once where ``weights`` count them.
-    weights : str or array, optional
-        The column of weights, or the weights.
-    """
-
-    frame: pd.DataFrame
-    weights: str | np.ndarray | None = None
-
-    def plain(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays by column number, and what they are in values JSON can hold."""
-        arrays, about = {}, []
-        for i, (name, column) in enumerate(self.frame.items()):
-            kind: dict[str, Any] = {"name": str(name), "kind": "number"}
-            if isinstance(column.dtype, pd.CategoricalDtype):
-                levels = column.cat.categories
-                kind |= {"kind": "category", "levels": levels.tolist(), "ordered": bool(column.cat.ordered)}
-                values = column.cat.codes.to_numpy()
-            elif pd.api.types.is_bool_dtype(column):
-                kind["kind"], values = "bool", column.to_numpy(dtype=np.int8)
-            elif pd.api.types.is_numeric_dtype(column):
-                values = column.to_numpy()
-            else:
-                kind["kind"], values = "text", np.array([str(value) for value in column], dtype="U")
-            arrays[f"column{i}"] = values
-            about.append(kind)
-        by_name = isinstance(self.weights, str)
-        if self.weights is not None and not by_name:
-            arrays["weights"] = np.asarray(self.weights, float)
-        return arrays, {"columns": about, "weights": self.weights if by_name else None}
-
-    @classmethod
-    def of_plain(cls, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> Observed:
-        """Back from `plain`."""
-        columns: dict[str, Any] = {}
-        for i, kind in enumerate(about["columns"]):
-            values: Any = arrays[f"column{i}"]
-            if kind["kind"] == "category":
-                values = pd.Categorical.from_codes(values.astype(int), kind["levels"], ordered=kind["ordered"])
-            elif kind["kind"] == "bool":
-                values = values.astype(bool)
-            elif kind["kind"] == "text":
-                values = values.astype(object)
-            columns[kind["name"]] = values
-        weights = arrays["weights"] if "weights" in arrays else about["weights"]
-        return cls(pd.DataFrame(columns), weights)
+def _said(problem: Exception) -> str:
+    """What formulaic says, in our words where it is about numbers that are none."""
+    said = (str(problem).splitlines() or [""])[0]
+    found = re.search(r"`([^`]*)` contains null values", said)
+    if found is None:
+        return said
+    return f"'{found[1]}' is no number in some rows (of zero or a negative value, a logarithm or a root is none)"
 
 
 def _needed(parameter: str, right: str, plain: str) -> set[str]:
@@ -312,8 +276,8 @@ def _needed(parameter: str, right: str, plain: str) -> set[str]:
         factors = {factor.expr for term in formulaic.Formula(plain) for factor in term.factors}
         trees = [ast.parse(expression.strip("{}"), mode="eval") for expression in factors]
     except Exception as problem:
-        said = (str(problem).splitlines() or [""])[0]
-        raise SettingError(f"the formula of {parameter}, '~ {right}', cannot be read: {said}") from problem
+        named = "the formula" if parameter == "formula" else f"the formula of {parameter}"
+        raise SettingError(f"{named}, '~ {right}', cannot be read: {_said(problem)}") from problem
     nodes = [node for tree in trees for node in ast.walk(tree)]
     called = {id(inner) for node in nodes if isinstance(node, ast.Call) for inner in ast.walk(node.func)}
     called |= {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}  # contr.sum
@@ -322,10 +286,9 @@ def _needed(parameter: str, right: str, plain: str) -> set[str]:
 
 def _require_known(parameter: str, needed: set[str], names: list[str]) -> None:
     for name in sorted(needed - set(names)):
-        close = difflib.get_close_matches(name, names, n=1)
-        hint = f"did you mean '{close[0]}'? " if close else ""
+        named = "the formula" if parameter in ("formula", "a parameter") else f"the formula of {parameter}"
         raise DataError(
-            f"the formula of {parameter} names '{name}', which is no column; {hint}The columns are "
+            f"{named} names '{name}', which is no column{close(name, names) or '.'} The columns are "
             f"{', '.join(names[:12])}."
         )
 

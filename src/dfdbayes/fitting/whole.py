@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import models
 from ..backends.local import InMemory, Source
+from ..data.observed_graph import ObservedGraph
 from ..errors import SettingError
 from ..models.base import AbstractModel
 from .regressions import own_priors
@@ -20,7 +21,11 @@ def read_whole(
 ) -> tuple[Source, AbstractModel] | None:  # fmt: skip
     """What stands for the data, and the model for it; None where data are rows. ``reading`` is about rows."""
     if isinstance(model, str) and model in models.WHOLE:
-        model, options = models.by_name(model, 0, options), None
+        given = dict(options or {})
+        nodes = given.pop("nodes", None)
+        model, options = models.by_name(model, 0, given), None
+        if nodes is not None:
+            data = ObservedGraph.of(data, nodes=nodes, directed=given.get("directed"))
     if not isinstance(model, AbstractModel):
         return None
     observe: Callable[..., Any] = model.observe
@@ -28,10 +33,10 @@ def read_whole(
     if seen is None:
         return None
     told = {name: value for name, value in reading.items() if value is not None and name not in model.reads}
-    given = [name for name, value in told.items() if not (isinstance(value, str) and value == USUAL.get(name))]
-    if given or options:
+    unusual = [name for name, value in told.items() if not (isinstance(value, str) and value == USUAL.get(name))]
+    if unusual or options:
         raise SettingError(
-            f"{(given or ['options'])[0]}= is about rows, and the data are one observation: a graph, a map. What to "
+            f"{(unusual or ['options'])[0]}= is about rows, and the data are one observation: a graph, a map. What to "
             "do: leave it out; attributes of nodes enter by terms of the model, such as nodecov('age'), those of sites "
             "by formula='present ~ altitude'."
         )

@@ -28,14 +28,14 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.special import gammaincinv
 
-from ..errors import CalibrationError, SettingError
+from ..errors import CalibrationError, SettingError, close
 from ..models.parameters import Space
 from .curvature import Curvature, curvature
 from .minimise import Minima, Minimum, Outcome, minimise, require
 from .objective import Objective, in_batches
 from .parametric import Parametric, spread
+from .parametric import bootstrap as run_bootstrap
 from .resampling import Bootstrap
-from .resampling import bootstrap as run_bootstrap
 
 RESAMPLING = ("score-matching", "score-matching-invariant", "gpc")
 METHODS = ("curvature", *RESAMPLING, "lyddon", "none")
@@ -98,8 +98,13 @@ class Calibration:
         """How many bootstrap minimisers ended in which way."""
         return {outcome: self.outcomes.count(outcome) for outcome in dict.fromkeys(self.outcomes)}
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.message
+
+    def _repr_html_(self) -> str:
+        from ..report.notebook import of_calibration  # a doorway down the road: what shows a result knows it
+
+        return of_calibration(self)
 
     @property
     def message(self) -> str:
@@ -205,7 +210,9 @@ def calibrate(
         raise SettingError(f"on_failure must be 'raise' or 'fallback', not {on_failure!r}")
     by_hand = isinstance(method, (int, float)) and not isinstance(method, bool)
     if not by_hand and method not in METHODS:
-        raise SettingError(f"there is no calibration '{method}'; known: {', '.join(METHODS)}, or a number")
+        raise SettingError(
+            f"there is no calibration '{method}'; known: {', '.join(METHODS)}, or a number{close(method, METHODS)}"
+        )
     replicates = bootstrap if isinstance(bootstrap, Bootstrap) else None
     if by_hand:
         return _with(given(float(method), space), replicates)
@@ -263,10 +270,7 @@ def information(objective: Objective, theta: np.ndarray) -> tuple[np.ndarray, np
 
 
 def _lyddon(objective: Objective, minimum: Minimum) -> Calibration:
-    """Match the scale of the information: tr(H J^-1 H) / tr H, in the coordinates of the priors.
-
-    H is the Hessian of the loss at its minimiser and J the sum of squared gradients (Lyddon et al., 2019).
-    """
+    """Match the scale of the information: tr(H J^-1 H) / tr H (Lyddon et al., 2019), as `information` has H and J."""
     space = objective.space
     hessian, squares = information(objective, minimum.vector)
     slope = np.where(space.square, 2.0 * space.to_v(minimum.vector), 1.0)
@@ -279,7 +283,8 @@ def _lyddon(objective: Objective, minimum: Minimum) -> Calibration:
             f"information matching ('lyddon') needs the inverse of the gradients' covariance, which is singular here "
             f"(condition number {condition:.1e}). What to do: use calibration='score-matching-invariant'."
         )
-    top, bottom = float(np.trace(hessian @ np.linalg.solve(squares, hessian))), float(np.trace(hessian))
+    whole = hessian + slope[:, None] * objective.moved(minimum.vector) * slope[None, :]
+    top, bottom = float(np.trace(whole.T @ np.linalg.solve(squares, whole))), float(np.trace(hessian))
     found = replace(_of_weight(top / bottom, space, "lyddon"), numerator=top, denominator=bottom)
     if found.beta <= 0:
         raise CalibrationError(

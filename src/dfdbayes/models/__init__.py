@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from ..data.dataset import Dataset
 from ..data.domain import Domain
 from ..data.observed_graph import ObservedGraph
 from ..data.observed_map import ObservedMap
-from ..errors import ModelError
+from ..errors import ModelError, close
 from . import kinds as column
 from .autologistic import Autologistic
 from .base import AbstractModel, Model
@@ -59,7 +58,7 @@ def _needs(options: Options, key: str, example: str) -> Any:
 
 
 def _graph(options: Options) -> Graph:
-    graph = _needs(options, "graph", "--graph grid:6x6, or dfd.models.Ising(dfd.graphs.grid(6, 6))")
+    graph = _needs(options, "graph", "options={'graph': dfd.graphs.grid(6, 6)}, on the command line --graph grid:6x6")
     return parse(graph) if isinstance(graph, str) else of(graph)
 
 
@@ -131,7 +130,7 @@ _BY_NAME: dict[str, tuple[Callable[..., AbstractModel], Callable[[int, Options],
         ("graph", "prior"),
     ),
     "network": (Network, lambda d, o: _of_levels(d, o), ("graph", "kinds", "levels")),
-    "graph": (RandomGraph, lambda d, o: _random_graph(o), ("terms", "directed", "observed")),
+    "graph": (RandomGraph, lambda d, o: _random_graph(o), ("terms", "directed", "observed", "nodes")),
     "autologistic": (Autologistic, lambda d, o: _autologistic(o), ("at", "neighbours", "graph", "observed")),
     "poisson-mixture": (
         PoissonMixture,
@@ -139,6 +138,19 @@ _BY_NAME: dict[str, tuple[Callable[..., AbstractModel], Callable[[int, Options],
         ("rates",),
     ),
 }
+
+
+_SPREAD = ". 'cmp' (Conway-Maxwell-Poisson) is the model for counts that vary more, or less, than Poisson's."
+_OTHERS = {
+    "negative-binomial": _SPREAD, "nb": _SPREAD, "nbinom": _SPREAD, "negbin": _SPREAD, "quasi-poisson": _SPREAD,
+    "logistic": ". 'bernoulli' with formula='y ~ x' is logistic regression.",
+    "logit": ". 'bernoulli' with formula='y ~ x' is logistic regression.",
+    "ordinal": ". 'network' takes ordinal columns.", "ggm": ". 'network' takes binary, ordinal and count columns.",
+    "ergm": ". 'graph' is an exponential random graph (dfd.models.RandomGraph).",
+    "zip": ". Too many zeros: 'poisson' or 'cmp' with formula='y ~ x' and zeros='~ 1' (a hurdle).",
+    "zero-inflated-poisson": ". Too many zeros: 'poisson' or 'cmp' with formula='y ~ x' and zeros='~ 1' (a hurdle).",
+}  # fmt: skip
+"""What people call models by elsewhere, and what serves here."""
 
 
 def names() -> dict[str, str]:
@@ -152,8 +164,7 @@ def by_name(name: str, d: int, options: Options | None = None, prior: Any = None
     With ``prior="paper"``, in the form that the paper's priors need.
     """
     if name not in _BY_NAME:
-        close = difflib.get_close_matches(name, _BY_NAME, n=1)
-        hint = f"; did you mean '{close[0]}'?" if close else "."
+        hint = close(name, _BY_NAME) or _OTHERS.get(str(name).lower().replace(" ", "-").replace("_", "-"), ".")
         raise ModelError(f"there is no model '{name}'{hint} Known models: {', '.join(_BY_NAME)}.")
     _, make, takes = _BY_NAME[name]
     if isinstance(prior, str) and prior == "paper" and "prior" in takes:
@@ -171,6 +182,12 @@ def _require_options(name: str, options: Options) -> None:
             if key in ("at", "neighbours"):
                 other = "choose 'autologistic', the model of one map with a row for each site"
             raise ModelError(f"'{name}' has no {key}: it {known}. Leave out {key} (--{key}), or {other}.")
+
+
+def own_options(name: str, options: Options | None) -> dict[str, Any]:
+    """Those among the options of several models that a model given by name takes."""
+    takes = _BY_NAME[name][2] if name in _BY_NAME else ()
+    return {key: value for key, value in (options or {}).items() if key in takes}
 
 
 def needs_data(name: Any, options: Options | None) -> bool:

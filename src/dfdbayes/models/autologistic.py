@@ -66,6 +66,7 @@ class Autologistic(AbstractModel):
     space: Space = field(default=Space(()), repr=False)
 
     name = "autologistic"
+    answers = "map"
     reads = ("formula", "missing")
     title = "an autologistic model"
     formula = (

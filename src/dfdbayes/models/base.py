@@ -6,6 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
 import jax
@@ -20,6 +21,7 @@ from ..data.sites import Sites
 from ..errors import ModelError
 from .graphs import Graph
 from .parameters import Parameter, Space
+from .slips import in_words, require_entries, told
 from .tables import (
     MOST_POINTS,
     FlipConditionals,
@@ -48,6 +50,10 @@ class AbstractModel(ABC):
     """What it is, in a sentence: "a Poisson model"."""
     formula: str = ""
     """Its mass function in HTML, for reports; nothing of a user's enters it."""
+    answers: str = "own"
+    """Who says what a fit found, and which picture shows it: a name in the table of `results/answers`."""
+    meanings: Mapping[str, str] = MappingProxyType({})
+    """What parameters and derived quantities are, by name, each a clause that ends without a full stop."""
     space: Space
     start: Callable[[Dataset], dict[str, Any]] | None
     derived: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None
@@ -147,6 +153,11 @@ class AbstractModel(ABC):
         """What the model took the data's columns for, as a sentence; empty where it had no choice."""
         return ""
 
+    def sample_told(self, data: Dataset) -> str:
+        """What was observed, as a paper says it."""
+        rows, columns = "s" if data.n != 1 else "", "s" if data.d != 1 else ""
+        return f"{data.n} observation{rows} of {data.d} variable{columns}"
+
     def remarks(self, data: Dataset) -> Sequence[str]:
         """What a user should know about these data under this model, each with what to do."""
         return ()
@@ -219,7 +230,7 @@ def space_of(parameters: Mapping[str, Any] | Sequence[Parameter] | Space) -> Spa
     if isinstance(parameters, Mapping):
         parameters = [
             Parameter(name, prior, shape=tuple(prior.batch_shape + prior.event_shape))
-            if hasattr(prior, "batch_shape")
+            if isinstance(getattr(prior, "batch_shape", None), tuple)
             else Parameter(name, prior)
             for name, prior in parameters.items()
         ]
@@ -257,6 +268,10 @@ class Model(AbstractModel):
         What the model was made with, in values JSON can hold.
     title, formula : str, optional
         What it is, in a sentence, and its mass function in HTML; for reports.
+    answers : str, optional
+        Who says what a fit found; one's own model is told parameter by parameter.
+    meanings : mapping, optional
+        What parameters and derived quantities are, by name: ``{"rate": "births per day"}``.
     formulas : mapping, optional
         What parameters depend on, by name: ``{"rate": "~ age"}``. Positive parameters through logarithms, those between
         two ends through log odds, others as they are.
@@ -287,6 +302,8 @@ class Model(AbstractModel):
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
     title: str = field(default=AbstractModel.title, compare=False)
     formula: str = field(default="", compare=False)
+    answers: str = field(default=AbstractModel.answers, compare=False)
+    meanings: Mapping[str, str] = field(default_factory=dict, compare=False)
     formulas: Mapping[str, str] = field(default_factory=dict, compare=False)
     space: Space = field(init=False)
     traced: str = field(init=False)
@@ -296,6 +313,8 @@ class Model(AbstractModel):
         object.__setattr__(self, "space", space_of(self.parameters))
         require_scalar(self, self.log_mass)
         object.__setattr__(self, "traced", fingerprint([code(self.log_mass, *arguments_of(self)), of_constant(self)]))
+        if not is_own(self.log_mass):
+            require_entries(self.name, self.traced, self.log_mass, arguments_of(self))
 
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
         return jnp.asarray(self.log_mass(theta, x))
@@ -340,13 +359,16 @@ def of_constant(model: AbstractModel) -> str:
 
 def require_scalar(model: AbstractModel, log_mass: Callable[..., Any]) -> None:
     """Trace the mass function once, so that a slip in it is reported where the model is made."""
-    try:
-        value = jax.eval_shape(lambda theta, x: log_mass(theta, x), *arguments_of(model))
-    except Exception as problem:
+    if not isinstance(model.domain, Domain):
         raise ModelError(
-            f"the mass function of '{model.name}' cannot be evaluated on one row of {model.domain!r}: "
-            f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0]}"
-        ) from problem
+            f"the domain of '{model.name}' is {in_words(model.domain)}; give one such as dfd.Counts(1), dfd.Binary(3) "
+            "or dfd.Ordinal(2, 5), with how many columns it has"
+        )
+    arguments, declared = arguments_of(model), [p.name for p in model.space.parameters]
+    try:
+        value = jax.eval_shape(lambda theta, x: log_mass(theta, x), *arguments)
+    except Exception as problem:
+        raise ModelError(told(model.name, log_mass, problem, declared, model.domain.d)) from problem
     if getattr(value, "shape", None) != ():
         raise ModelError(
             f"the mass function of '{model.name}' must return one number for one row, "
