@@ -173,9 +173,11 @@ def _cell(whole: list[dict[str, Any]], parameter: str) -> str:
     return f"{100 * (tails <= LEVEL).mean():.1f} ({off.mean():+.3f}, {sd.mean() / off.std():.2f})"
 
 
-HEADING = """Coverage in percent of nominal 95 % intervals from one map; in brackets the bias of the posterior mean, and
+HEADING = """# Coverage from one map
+
+Coverage in percent of nominal 95 % intervals from one map; in brackets the bias of the posterior mean, and
 the posterior's standard deviation over the one that posterior means have between maps (1 is right). The binomial
-standard error near 95 % is 1.3 for 300 maps. True values: intercept -0.3, x 0.6, interaction 0.6 (each of up to four
+standard error near 95 % is 1.6 for 180 maps, 1.3 for 300. True values: intercept -0.3, x 0.6, interaction 0.6 (each of up to four
 neighbours of the same kind raises the log odds by as much, each of the other kind lowers them). Made by
 `python docs/studies/map_coverage.py` (map r from seed 70000 + r).
 
