@@ -262,7 +262,7 @@ def show(result: Any, interval: float, as_json: bool = False) -> None:
             f"{settings['kinds']}" + ("; override with --kinds NAME=KIND,..." if "guessed" in settings["kinds"] else "")
         )
     if settings.get("series"):
-        say(settings["series"])
+        say(f"{settings['series']}; intervals by {settings['units']}")
     why = f" ({settings['loss_reason']})" if settings["loss_reason"] else ""
     say(f"loss {settings['loss']}{why}")
     for about in (result.imputation, result.clusters):
