@@ -40,7 +40,7 @@ REFERENCES = {
     "for intractable likelihoods. Journal of the Royal Statistical Society, Series B 84(3), 997–1022.",
     "rubin": "Rubin, D. B. (1981). The Bayesian bootstrap. The Annals of Statistics 9(1), 130–134.",
     "newey": "Newey, W. K. and West, K. D. (1987). A simple, positive semi-definite, heteroskedasticity and "
-    "autocorrelation consistent covariance matrix. Econometrica 55, 703-708.",
+    "autocorrelation consistent covariance matrix. Econometrica 55(3), 703–708.",
     "chandler": "Chandler, R. E. and Bate, S. (2007). Inference for clustered data using the independence "
     "loglikelihood. Biometrika 94(1), 167–183.",
     "ribatet": "Ribatet, M., Cooley, D. and Davison, A. C. (2012). Bayesian inference from composite likelihoods, "
