@@ -8,7 +8,6 @@ coefficient is 1; ``lag(...)`` and ``season(...)`` are explained in `data.series
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from ..errors import DataError, SettingError
+from ..errors import DataError, SettingError, close
 from .reading import table_of
 from .series import CONTEXT
 
@@ -53,7 +52,9 @@ def plainly(right: str, frame: pd.DataFrame) -> tuple[str, pd.DataFrame, dict[st
 def parse(formula: str, name: str = "formula") -> tuple[tuple[str, ...], str]:
     """The response's columns (none where there is no left side), and the right side."""
     if not isinstance(formula, str) or "~" not in formula:
-        raise SettingError(f"{name} is {formula!r}; it must look like 'y ~ x1 + x2', or '~ x1' without a response")
+        what = "" if name == "formula" else f"'{name}' is no setting of fit; if it is a parameter, its formula "
+        what = what or f"formula is {formula!r}; it "
+        raise SettingError(f"{what}must look like 'y ~ x1 + x2', or '~ x1' without a response")
     left, _, right = formula.partition("~")
     if "~" in right:
         raise SettingError(f"{name} is {formula!r}; it has more than one '~'")
@@ -114,15 +115,15 @@ class Design:
         terms, offsets = split_offsets(plain)
         _require_columns(parameter, right, " + ".join((terms, *offsets)), frame, names)
         try:
-            found = formulaic.model_matrix(terms, frame, context=CONTEXT, output="pandas", na_action="raise")
-            apart = [
-                formulaic.model_matrix(f"0 + {part}", frame, context=CONTEXT, output="pandas", na_action="raise")
-                for part in offsets
-            ]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found = formulaic.model_matrix(terms, frame, context=CONTEXT, output="pandas", na_action="raise")
+                apart = [
+                    formulaic.model_matrix(f"0 + {part}", frame, context=CONTEXT, output="pandas", na_action="raise")
+                    for part in offsets
+                ]
         except Exception as problem:
-            said = (str(problem).splitlines() or [""])[0]
             raise DataError(
-                f"the formula of {parameter}, '~ {right}', cannot be computed on these data: {said}"
+                f"the formula of {parameter}, '~ {right}', cannot be computed on these data: {_said(problem)}"
             ) from problem
         matrix = found.to_numpy(dtype=float)
         labels = tuple(readable(str(column), names) for column in found.columns)
@@ -136,15 +137,21 @@ class Design:
         """Matrix and offset of new data."""
         plain, frame, names = plainly(self.right, frame)
         terms, offsets = split_offsets(plain)
+        lacking = sorted(_needed(self.parameter, self.right, plain) - set(frame.columns))
+        if lacking:
+            have = ", ".join(names.get(c, c) for c in map(str, frame.columns[:12]))
+            raise DataError(
+                f"the new data lack '{names.get(lacking[0], lacking[0])}', which the formula of {self.parameter} "
+                f"needs; their columns are {have}"
+            )
         _require_columns(self.parameter, self.right, " + ".join((terms, *offsets)), frame, names)
         self._require_known_levels(frame, names)
         try:
             found = self.spec.get_model_matrix(frame, CONTEXT, na_action="raise").to_numpy(dtype=float)
             parts = [part.get_model_matrix(frame, CONTEXT, na_action="raise") for part in self.offsets]
         except Exception as problem:
-            said = (str(problem).splitlines() or [""])[0]
             raise DataError(
-                f"the formula of {self.parameter}, '~ {self.right}', cannot be computed there: {said}"
+                f"the formula of {self.parameter}, '~ {self.right}', cannot be computed there: {_said(problem)}"
             ) from problem
         offset = np.sum([part.to_numpy(dtype=float).sum(axis=1) for part in parts], axis=0) if parts else None
         _require_finite(self.parameter, found, self.labels)
@@ -252,6 +259,15 @@ def variables(right: str, frame: pd.DataFrame) -> tuple[str, ...]:
     return tuple(name for name in map(str, frame.columns) if name in used)
 
 
+def _said(problem: Exception) -> str:
+    """What formulaic says, in our words where it is about numbers that are none."""
+    said = (str(problem).splitlines() or [""])[0]
+    found = re.search(r"`([^`]*)` contains null values", said)
+    if found is None:
+        return said
+    return f"'{found[1]}' is no number in some rows (of zero or a negative value, a logarithm or a root is none)"
+
+
 def _needed(parameter: str, right: str, plain: str) -> set[str]:
     """The names that a right side uses, functions apart."""
     import formulaic
@@ -260,8 +276,8 @@ def _needed(parameter: str, right: str, plain: str) -> set[str]:
         factors = {factor.expr for term in formulaic.Formula(plain) for factor in term.factors}
         trees = [ast.parse(expression.strip("{}"), mode="eval") for expression in factors]
     except Exception as problem:
-        said = (str(problem).splitlines() or [""])[0]
-        raise SettingError(f"the formula of {parameter}, '~ {right}', cannot be read: {said}") from problem
+        named = "the formula" if parameter == "formula" else f"the formula of {parameter}"
+        raise SettingError(f"{named}, '~ {right}', cannot be read: {_said(problem)}") from problem
     nodes = [node for tree in trees for node in ast.walk(tree)]
     called = {id(inner) for node in nodes if isinstance(node, ast.Call) for inner in ast.walk(node.func)}
     called |= {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}  # contr.sum
@@ -270,10 +286,9 @@ def _needed(parameter: str, right: str, plain: str) -> set[str]:
 
 def _require_known(parameter: str, needed: set[str], names: list[str]) -> None:
     for name in sorted(needed - set(names)):
-        close = difflib.get_close_matches(name, names, n=1)
-        hint = f"did you mean '{close[0]}'? " if close else ""
+        named = "the formula" if parameter in ("formula", "a parameter") else f"the formula of {parameter}"
         raise DataError(
-            f"the formula of {parameter} names '{name}', which is no column; {hint}The columns are "
+            f"{named} names '{name}', which is no column{close(name, names) or '.'} The columns are "
             f"{', '.join(names[:12])}."
         )
 

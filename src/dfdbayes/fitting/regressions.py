@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -20,7 +19,7 @@ from ..data.interpreting import listed
 from ..data.observed import Observed
 from ..data.reading import Table, table_of
 from ..data.series import PLACE, Ordered, canonical, lags_of, ordered
-from ..errors import DataError, SettingError
+from ..errors import DataError, SettingError, close
 from ..models.base import AbstractModel
 from ..models.families import AbstractFamily, BinaryFamily, CountFamily
 from ..models.regression import Regression, family_of, regression
@@ -47,6 +46,11 @@ def read_regression(
     kept, dropped, weights = _rows(frame, columns, covariates, reading, None if timed is not None else rights)
     base = _base(model, columns, options, kept, reading | {"weights": weights})
     family = family_of(base, options or {}, HURDLE in asked)
+    if len(columns) > family.domain.d == 1:
+        raise SettingError(
+            f"the formula has no response, and {', '.join(columns[:6])} are left over. What to do: name the one "
+            f"that is modelled left of the tilde: '{columns[0]} ~ {right or '1'}'"
+        )
     asked = _complete(family, asked, right)
     designs, given = matrices(family, asked, kept)
     if timed is not None:
@@ -132,8 +136,7 @@ def _responses(
         names = list(map(str, frame.columns))
         for name in response:
             if name not in names:
-                close = difflib.get_close_matches(name, names, n=1)
-                hint = f"; did you mean '{close[0]}'?" if close else "."
+                hint = close(name, names) or "."
                 raise DataError(f"the response '{name}' is no column{hint} The columns are {', '.join(names[:12])}.")
         return response
     if reading["columns"] is not None:
@@ -167,8 +170,7 @@ def _complete(family: AbstractFamily, asked: dict[str, str], right: str | None) 
     known = [p.name for p in family.parameters]
     for name in asked:
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean '{close[0]}'?" if close else "."
+            hint = close(name, known) or "."
             raise SettingError(
                 f"'{name}' is neither a setting nor a parameter of this model{hint} Its parameters: {', '.join(known)}."
             )
