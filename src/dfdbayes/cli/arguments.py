@@ -38,6 +38,22 @@ Levels = Annotated[
     list[str] | None,
     typer.Option(help="Levels of a scale in their order: mood=never,rarely,often; once for each, or for all columns."),
 ]
+Terms = Annotated[
+    str | None,
+    typer.Option(help="Of --model graph: 'edges + gwesp(0.25) + nodematch(\"grade\")', as in statnet's ergm."),
+]
+Nodes = Annotated[
+    Path | None,
+    typer.Option(help="With --model graph, a table of the nodes and their attributes; DATA holds the edges."),
+]
+Directed = Annotated[
+    bool | None, typer.Option("--directed/--undirected", help="Whether the edges of --model graph have a direction.")
+]
+At = Annotated[
+    str | None,
+    typer.Option(help="For maps (autologistic): the two columns with the coordinates of sites, row,col."),
+]
+Neighbours = Annotated[int | None, typer.Option(help="For maps: 4 neighbours of a cell (sides), or 8 (corners too).")]
 Rates = Annotated[str | None, typer.Option(help="Two known rates, such as 5,15, for poisson-mixture.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same draws.")]
 Out = Annotated[Path | None, typer.Option(help="Folder for posterior.nc, summary.csv, summary.json, report.html.")]

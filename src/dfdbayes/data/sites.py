@@ -92,10 +92,13 @@ def windows_of(data: Dataset, length: float | None) -> Units:
     return Units(WINDOWS, data.counts, data.observations, None, place, length)
 
 
-Scales = Callable[[Int[np.ndarray, "u d"], Domain], tuple[Any, Any]]
+def blocks_of_rows(blocks: Int[np.ndarray, " u"]) -> Units:
+    """Blocks of the sites of one map, whose rows are sites: clusters of rows."""
+    ones = np.ones(int(blocks.max()) + 1)
+    return Units(CLUSTERS, ones, ones, blocks)
 
 
-def unscaled(rows: Int[np.ndarray, "u d"], domain: Domain) -> tuple[float, float]:
+def unscaled(sites: Sites) -> tuple[float, float]:
     """Every term counts once."""
     return 1.0, 1.0
 
@@ -111,13 +114,13 @@ class Sites:
         Says which values are neighbours.
     units : Units
     scales : callable
-        ``scales(rows, domain)`` gives how much the terms of the two ratios of every move count.
+        ``scales(sites)`` gives how much the terms of the two ratios of every move count.
     """
 
     data: Dataset
     domain: Domain
     units: Units
-    scales: Scales = unscaled
+    scales: Callable[[Sites], tuple[Any, Any]] = unscaled
 
     @property
     def rows(self) -> Int[np.ndarray, "u d"]:
@@ -152,6 +155,10 @@ class Sites:
         return self._up[0]
 
     @cached_property
+    def _scales(self) -> tuple[Any, Any]:
+        return self.scales(self)
+
+    @cached_property
     def minus(self) -> Float[np.ndarray, "u m"]:
         """How much the term of the ratio to the decrement counts; 0 where there is no decrement."""
         return self._scaled(0, self._down[1])
@@ -162,7 +169,7 @@ class Sites:
         return self._scaled(1, self._up[1])
 
     def _scaled(self, which: int, exists: Bool[np.ndarray, "u m"]) -> Float[np.ndarray, "u m"]:
-        scale = self.scales(self.rows, self.domain)[which]
+        scale = self._scales[which]
         if np.ndim(scale) and np.shape(scale) != exists.shape:
             raise SettingError(
                 f"the loss scales its terms by an array of shape {np.shape(scale)}; {self.domain!r} has {len(self.j)} "

@@ -28,6 +28,7 @@ from ..inference.clusters import summarised
 from ..inference.diagnostics import bounds_of, require_finite, require_in_basin, warnings_of
 from ..inference.edges import beyond, clipped
 from ..inference.imputation import begun, described, settled
+from ..inference.map_imputation import completed, is_incomplete
 from ..inference.minimise import Minimum, Outcome, interior, minimise, require
 from ..inference.objective import Objective
 from ..inference.parametric import how_resampled
@@ -35,6 +36,7 @@ from ..inference.posterior import named_draws, posterior, where_taken
 from ..inference.resampling import Bootstrap
 from ..inference.sampling import Draws
 from ..models import priors as plain_priors
+from ..models.autologistic import Autologistic
 from ..models.base import AbstractModel
 from ..models.graphs import of as graph_of
 from ..models.parameters import Space
@@ -42,6 +44,7 @@ from ..models.priors import describe_prior
 from ..models.slips import in_words
 from ..results.checks import Checks, check
 from ..results.fit_result import Fit
+from ..results.influence import warnings_of_rows
 from ..results.saving import versions
 from ..results.tree import assemble
 from ..results.uncalibrated import uncalibrated_intervals
@@ -104,7 +107,8 @@ def fit(
     loss : str or loss
         ``"auto"`` chooses for the model and the data (see docs/how-to/choose-a-loss.md) and says why; ``"dfd"``
         (discrete Fisher divergence), ``"ratio"`` (its bounded relative), ``"ksd"`` (kernel Stein discrepancy),
-        ``"pseudo"`` (pseudo-likelihood), ``"likelihood"``, or an object such as
+        ``"pseudo"`` (pseudo-likelihood), ``"likelihood"``, ``"robust"`` (rows far from all others count less; see
+        docs/how-to/dirty-data.md), or an object such as ``dfd.losses.Robust("dfd", weight=...)`` or
         ``dfd.losses.KernelStein(kernel=dfd.kernels.Robust(dfd.kernels.below(90)))``.
     prior : mapping or "paper", optional
         NumPyro distributions by parameter name, in place of the model's own; or the priors of Matsubara et al. (2024).
@@ -208,6 +212,7 @@ def fit(
         line = {} if inside is theta else made.space.unflatten(theta)
         groups = assemble(named, drawn.stats, objective.data, _labels(made.space), line)
         told = warnings_of(objective, minimum, weight, drawn.stats, groups["posterior"]) + left_out
+        told += warnings_of_rows(objective, minimum, weight)
         found = Fit(
             made, objective.data, minimum, weight, groups, _settings(objective, minimum, weight, plan, drawn),
             tuple(map(str, told)), {"seconds": clock.seconds, "compiling": clock.compiling}, versions(), objective.loss,
@@ -250,10 +255,10 @@ def _inferred(
 
 def _minimised(objective: Objective) -> tuple[Objective, Minimum]:
     """The minimum; where entries are missing, at shares of their completions that agree with it and the prior."""
-    minimum = minimise(objective)
     if objective.incomplete is None:
-        return objective, minimum
+        return objective, minimise(objective)
     space = objective.space
+    minimum = minimise(objective, objective.incomplete.theta)
     objective, at = settled(objective, 1.0, minimum, space.to_y(interior(space, minimum.vector)))
     return objective, minimise(objective, np.asarray(space.from_y(at)))
 
@@ -302,7 +307,9 @@ def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress)
     units = None
     if plan.needs_units:
         units = how_resampled(plan.resampling, model, source.data).units(model, source.data)
-    if source.data.observed is None:
+    if isinstance(model, Autologistic) and is_incomplete(model):
+        objective = completed(model, plan.loss, units, plan.seed)
+    elif source.data.observed is None:
         objective = source.objective(model, plan.loss, units)
     else:
         objective = begun(model, source.data, plan.loss, units, plan.seed)
@@ -365,7 +372,7 @@ def sample(
 def _checked(fit: Fit, objective: Objective, plan: Plan) -> Fit:
     """The same fit with its predictive checks, and the intervals that there would be without calibration."""
     checks = Checks(problem="the data are with the workers") if objective.elsewhere else check(
-        objective.model, fit.joint_draws, objective.data, plan.seed
+        objective.model, fit.joint_draws, objective.data, plan.seed, fit.estimate
     )  # fmt: skip
     plain = uncalibrated_intervals(objective, fit.minimum, plan.seed, list(fit.entries))
     told = (*fit.warnings, *map(str, checks.warnings))
@@ -396,6 +403,7 @@ def _settings(objective: Objective, minimum: Minimum, weight: Calibration, plan:
     return _asked(objective, plan) | {
         **drawn.about,
         "loss_note": objective.note or None,
+        "loss_weight": None if objective.elsewhere else objective.loss.words(objective.sites) or None,
         "resampling": weight.resampling or None,
         "units": str(objective.units),
         "calibration": weight.method,
@@ -416,8 +424,12 @@ def _edges(space: Space) -> dict[str, list[float | None]]:
 def _identity(objective: Objective, minimum: Minimum, plan: Plan) -> dict[str, Any]:
     """What the parts of a run depend on."""
     parts = {"bootstrap": plan.bootstrap, "resampling": fingerprint(plan.resampling), "on_failure": plan.on_failure}
-    parts |= {"data": objective.data.digest, "calibration": str(plan.method)}
-    parts |= {"sampler settings": fingerprint(plan.sampler), "loss settings": fingerprint(plan.loss)}
+    seen = objective.data if objective.incomplete is None else objective.incomplete.observed
+    parts |= {"data": seen.digest, "calibration": str(plan.method)}
+    parts |= {
+        "sampler settings": fingerprint(plan.sampler),
+        "loss settings": fingerprint(losses.plain(plan.loss) or plan.loss),
+    }
     # The minimum stands for what no identity sees: what a function calls outside of JAX.
     parts["minimum"] = [f"{number:.8g}" for number in (minimum.value, *minimum.vector)]
     return _asked(objective, plan) | parts | {"identity": objective.model.identity, "versions": versions()}

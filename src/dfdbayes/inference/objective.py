@@ -371,10 +371,11 @@ class Objective:
         assert gather is not None
         return np.asarray(gather(self._lines(self.model.space.flatten(theta))))
 
-    def row_values(self, thetas: np.ndarray) -> Float[np.ndarray, "b u"]:
-        """What single rows add to the loss at many parameters, for a loss that is a sum over rows."""
+    def unit_values(self, thetas: np.ndarray) -> Float[np.ndarray, "b u"]:
+        """What one observation of each unit adds to the loss at many parameters, where that is a sum of such."""
         gather = self._prepared.gather
-        assert gather is not None
+        if gather is None or not self.loss.separable:
+            raise SettingError(f"'{self.loss.name}' is no sum over observations; ask for another loss, such as 'ratio'")
 
         def of(part: np.ndarray) -> tuple[np.ndarray]:
             return (np.asarray(gather(_terms(self.problem, part, self.table, self.own_weights))).T,)

@@ -19,23 +19,60 @@ import numpy as np
 from jaxtyping import Float
 
 from .._util.checkpoint import NOTHING, Checkpoint
-from .._util.process import require_unforked
 from ..data.dataset import Dataset
 from ..data.distinct import BUCKETS, bucket_of
 from ..data.series import PLACE
-from ..data.sites import Units, blocks_of, clusters_of, rows_of, windows_of
+from ..data.sites import Units, blocks_of, blocks_of_rows, clusters_of, rows_of, windows_of
 from ..errors import DataError, ModelError, SettingError
+from ..models.autologistic import Autologistic
 from ..models.base import AbstractModel
 from ..models.exponential_tables import LARGE
 from .minimise import Minima, Minimum, Outcome
 from .objective import Objective
-from .replicates import minimise_many
 from .windows import length_of, of_windows, starts_of
 
 KINDS = ("multinomial", "dirichlet")
 FEWEST_CLUSTERS = 10
 
-Fits = Callable[[Objective, Minimum, Float[np.ndarray, "b v"]], Minima]
+
+class Fits:
+    """Minimises under many weights: some at a time where parts are kept, otherwise all at once.
+
+    Parameters
+    ----------
+    many : callable
+        Such as `minimise_many`.
+    checkpoint : Checkpoint
+        What keeps parts; a resampling that has more to keep than minimisers keeps it there.
+    advance : callable
+        Called with the number of replicates just finished.
+    """
+
+    def __init__(
+        self, many: Callable[..., Minima], checkpoint: Checkpoint = NOTHING,
+        advance: Callable[[int], None] = lambda done: None,
+    ) -> None:  # fmt: skip
+        self.many, self.checkpoint, self.advance, self._asked = many, checkpoint, advance, 0
+
+    def __call__(self, objective: Objective, minimum: Minimum, weights: Float[np.ndarray, "b v"]) -> Minima:
+        before, self._asked = self._asked, self._asked + len(weights)
+        if self.checkpoint is NOTHING:
+            return self.many(objective, weights, minimum, self.advance)
+        parts, size = [], 200 if objective.elsewhere else 4 * objective.batch
+        for first in range(0, len(weights), size):
+            computed: list[bool] = []
+
+            def of_part(first: int = first, computed: list[bool] = computed) -> dict[str, np.ndarray]:
+                computed.append(True)
+                found = self.many(objective, weights[first : first + size], minimum, self.advance)
+                outcomes = np.array(list(map(str, found.outcomes)))
+                return {"v": found.vectors, "f": found.values, "g": found.gradient_norms, "outcomes": outcomes}
+
+            parts.append(self.checkpoint.part(f"bootstrap-{before + first}", of_part))
+            if not computed:
+                self.advance(len(parts[-1]["v"]))
+        whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return Minima(whole["v"], whole["f"], whole["g"], tuple(Outcome(str(o)) for o in whole["outcomes"]))
 
 
 @dataclass(frozen=True)
@@ -133,6 +170,13 @@ class Blocks(Reweighting):
     side: int | None = None
 
     def units(self, model: AbstractModel, data: Dataset) -> Units:
+        if isinstance(model, Autologistic):
+            if model.map.missing == "impute":
+                raise ModelError(
+                    "blocks of sites do not say what missing values cost. What to do: leave out resampling=, or use "
+                    "missing='drop'."
+                )
+            return blocks_of_rows(model.blocks(self.side))
         if model.graph is None or data.n != 1:
             raise ModelError("blocks of sites can be resampled where there is one observation of a model on a grid")
         return blocks_of(model.graph.blocks(self.side))
@@ -181,56 +225,10 @@ def chosen(resampling: Any, model: AbstractModel, data: Dataset) -> AbstractResa
     return Blocks(resampling) if data.n < 2 and model.graph is not None and data.d > 1 else Rows(resampling)
 
 
-def bootstrap(
-    objective: Objective,
-    minimum: Minimum,
-    size: int = 400,
-    *,
-    resampling: str | AbstractResampling = "multinomial",
-    seed: int = 0,
-    advance: Callable[[int], None] = lambda done: None,
-) -> Bootstrap:
-    """Minimise the loss on ``size`` resampled data sets, from the full data's minimum."""
-    require_unforked()
-    require_size(size)
-    how = chosen(resampling, objective.model, objective.data)
-    return how(objective, minimum, size, seed, in_parts(minimise_many, NOTHING, advance))
-
-
 def require_size(size: Any) -> None:
     """Refuse a number of replicates that shows nothing."""
     if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 2:
         raise SettingError(f"bootstrap is {size}; calibration needs at least 2 replicates, better 100 or more")
-
-
-def in_parts(
-    many: Callable[..., Minima], checkpoint: Checkpoint, advance: Callable[[int], None] = lambda done: None
-) -> Fits:
-    """Fits of many weights: some at a time if they are kept, otherwise all at once."""
-    asked = 0
-
-    def fits(objective: Objective, minimum: Minimum, weights: np.ndarray) -> Minima:
-        nonlocal asked
-        before, asked = asked, asked + len(weights)
-        if checkpoint is NOTHING:
-            return many(objective, weights, minimum, advance)
-        parts, size = [], 200 if objective.elsewhere else 4 * objective.batch
-        for first in range(0, len(weights), size):
-            computed: list[bool] = []
-
-            def of_part(first: int = first, computed: list[bool] = computed) -> dict[str, np.ndarray]:
-                computed.append(True)
-                found = many(objective, weights[first : first + size], minimum, advance)
-                outcomes = np.array(list(map(str, found.outcomes)))
-                return {"v": found.vectors, "f": found.values, "g": found.gradient_norms, "outcomes": outcomes}
-
-            parts.append(checkpoint.part(f"bootstrap-{before + first}", of_part))
-            if not computed:
-                advance(len(parts[-1]["v"]))
-        whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        return Minima(whole["v"], whole["f"], whole["g"], tuple(Outcome(str(o)) for o in whole["outcomes"]))
-
-    return fits
 
 
 def resample(objective: Objective, seed: int, size: int, kind: str = "multinomial") -> Float[np.ndarray, "size v"]:

@@ -94,6 +94,15 @@ class Regression(AbstractModel):
         return self.family.domain
 
     @property
+    def answers(self) -> str:  # type: ignore[override]
+        """Networks with covariates are networks still."""
+        return self.base.answers if isinstance(self.base, Pairwise) else "regression"
+
+    @property
+    def meanings(self) -> Mapping[str, str]:  # type: ignore[override]
+        return self.family.meanings
+
+    @property
     def formulas(self) -> dict[str, str]:
         """By parameter, as `fit` takes them."""
         return {design.parameter: f"~ {design.right}" for design in self.designs}

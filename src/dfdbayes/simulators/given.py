@@ -226,19 +226,20 @@ def distributions(
 
 @dataclass(frozen=True)
 class Tails:
-    """Of every row: the chances of less than was observed, of just that, and of more; and the expected value."""
+    """Of every row: the chances of less than was observed, of just that, and of more; expected value and variance."""
 
     below: Float[np.ndarray, " u"]
     here: Float[np.ndarray, " u"]
     above: Float[np.ndarray, " u"]
     mean: Float[np.ndarray, " u"]
+    variance: Float[np.ndarray, " u"]
 
 
 def tails(
     model: Regression, theta: Float[np.ndarray, " p"], given: Float[np.ndarray, "u q"], x: Int[np.ndarray, " u"]
 ) -> Tails:
     """Tail probabilities of one observed column at one value of the parameters."""
-    below, here, above, mean = np.empty((4, len(given)))
+    below, here, above, mean, variance = np.empty((5, len(given)))
     for part in distributions(model, theta[None], given):
         points, seen = part.points[:, 0], x[part.rows]
         step = 1 if len(points) < 2 or points[1] > points[0] else -1
@@ -252,7 +253,8 @@ def tails(
         here[part.rows] = np.where(known, masses[each, np.minimum(place, len(points) - 1)], 0.0)
         above[part.rows] = upper[each, np.minimum(place + known, len(points))]
         mean[part.rows] = part.means[0]
-    return Tails(below, here, above, mean)
+        variance[part.rows] = np.einsum("us,us->u", masses, (points - part.means[0][:, None]) ** 2)
+    return Tails(below, here, above, mean, variance)
 
 
 def by_listing(
