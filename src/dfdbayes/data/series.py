@@ -7,7 +7,6 @@ period. A lag becomes a column of the frame that is called what the formula call
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int
 
-from ..errors import DataError, SettingError
+from ..errors import DataError, SettingError, close
 from .calendar import Calendar
 
 PLACE = "place in time"  # the covariate that keeps rows of different times apart, and says which are neighbours
@@ -228,8 +227,7 @@ def ordered(frame: pd.DataFrame, lags: Sequence[Lag], time: str | None, by: str 
     names = list(frame.columns)
     for name in (*(lag.column for lag in lags), *(name for name in (time, by) if name is not None)):
         if name not in names:
-            close = difflib.get_close_matches(name, names, n=1)
-            hint = f"; did you mean '{close[0]}'?" if close else "."
+            hint = close(name, names) or "."
             raise DataError(f"there is no column '{name}'{hint} The columns are {', '.join(names[:12])}.")
     for name in dict.fromkeys(lag.column for lag in lags):
         if not pd.api.types.is_numeric_dtype(frame[name]):

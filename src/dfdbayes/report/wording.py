@@ -41,6 +41,8 @@ REFERENCES = {
     "ksd": "Matsubara, T., Knoblauch, J., Briol, F.-X. and Oates, C. J. (2022). Robust generalised Bayesian inference "
     "for intractable likelihoods. Journal of the Royal Statistical Society, Series B 84(3), 997–1022.",
     "rubin": "Rubin, D. B. (1981). The Bayesian bootstrap. The Annals of Statistics 9(1), 130–134.",
+    "newey": "Newey, W. K. and West, K. D. (1987). A simple, positive semi-definite, heteroskedasticity and "
+    "autocorrelation consistent covariance matrix. Econometrica 55(3), 703–708.",
     "chandler": "Chandler, R. E. and Bate, S. (2007). Inference for clustered data using the independence "
     "loglikelihood. Biometrika 94(1), 167–183.",
     "ribatet": "Ribatet, M., Cooley, D. and Davison, A. C. (2012). Bayesian inference from composite likelihoods, "
@@ -147,6 +149,9 @@ class Methods:
         if c.curvature is not None:
             self._cite("chandler", "ribatet", "shaby")
             units = "" if self._settings["units"] == "rows" else f", with {self._settings['units']} as units"
+            if self._settings.get("series") and units.startswith(", with windows"):
+                self._cite("newey")
+                units += " (their long-run variance; Newey and West, 1987)"
             if c.simulated:
                 units = f", from the estimates of {len(c.outcomes)} data sets simulated at the estimate"
             return (
