@@ -177,8 +177,8 @@ HEADING = """# Coverage from one map
 
 Coverage in percent of nominal 95 % intervals from one map; in brackets the bias of the posterior mean, and
 the posterior's standard deviation over the one that posterior means have between maps (1 is right). The binomial
-standard error near 95 % is 1.6 for 180 maps, 1.3 for 300. True values: intercept -0.3, x 0.6, interaction 0.6 (each of up to four
-neighbours of the same kind raises the log odds by as much, each of the other kind lowers them). Made by
+standard error near 95 % is 1.6 for 180 maps, 1.3 for 300. True values: intercept -0.3, x 0.6, interaction 0.6 (each of
+up to four neighbours of the same kind raises the log odds by as much, each of the other kind lowers them). Made by
 `python docs/studies/map_coverage.py` (map r from seed 70000 + r).
 
 The last line has so many maps that chance is small: the estimate of each, and widths interpolated between those
