@@ -178,8 +178,8 @@ def row(name, which, found):
 
 
 HEADING = f"""Random graphs, made by `python benchmarks/graphs.py`. Seconds (of a processor, where other work waits
-beside it): dfdbayes a first fit in a new process, which compiles, and a second one, each with {SETS} simulated graphs for
-its widths; pyERGM one fit, no widths. Estimates: posterior means (standard deviations), and pyERGM's. Ties: mean
+beside it): dfdbayes a first fit in a new process, which compiles, and a second one, each with {SETS} simulated graphs
+for its widths; pyERGM one fit, no widths. Estimates: posterior means (standard deviations), and pyERGM's. Ties: mean
 (standard deviation) of graphs simulated there.
 
 | graph and terms | package | seconds | estimates | simulated ties | same draws again |
