@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from ._version import VERSION
@@ -20,6 +21,8 @@ def _import_jax() -> Any:
 
 _import_jax().config.update("jax_enable_x64", True)
 
+warnings.filterwarnings("ignore", "IProgress not found")  # of bars in notebooks that libraries have and nobody sees
+
 if TYPE_CHECKING:
     from . import errors, losses, models, plots
     from .data import builtin as datasets
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from .fitting.coverage import Coverage, coverage
     from .fitting.describe import Description, describe, suggest
     from .fitting.fit import fit, sample
+    from .fitting.model_choice import ModelComparison, compare_models
     from .fitting.nested import compare_nested
     from .inference import resampling
     from .inference import sampling as samplers
@@ -70,6 +74,7 @@ __all__ = [
     "Integers",
     "Minimum",
     "Model",
+    "ModelComparison",
     "Objective",
     "ObservedGraph",
     "Ordinal",
@@ -80,6 +85,7 @@ __all__ = [
     "calibrate",
     "compare",
     "compare_losses",
+    "compare_models",
     "compare_nested",
     "coverage",
     "datasets",
@@ -124,6 +130,7 @@ _MODULES = {
     "fitting.coverage": "Coverage coverage",
     "fitting.describe": "Description describe suggest",
     "fitting.fit": "fit sample",
+    "fitting.model_choice": "ModelComparison compare_models",
     "fitting.nested": "compare_nested",
     "inference.calibration": "Calibration calibrate",
     "inference.minimise": "Minimum Outcome minimise",
@@ -159,4 +166,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -23,12 +23,13 @@ import numpy as np
 from jaxtyping import Float
 from scipy import linalg, special
 
-from ..data.sites import CLUSTERS
+from ..data.sites import CLUSTERS, WINDOWS
 from ..errors import MinimiserError
 from ..models.parameters import Space
 from .imputation import settled
 from .minimise import Minimum, evaluate, interior, prior_at_y
 from .objective import Objective
+from .windows import DEGREES
 
 ROUNDS = 8  # of mode and weight in turn; three are enough as a rule
 SETTLED = 1e-3  # relative change of the weight at which they end
@@ -145,6 +146,8 @@ def curvature(
             about = (squares - np.outer(total, total) / size) * size / max(size - 1.0, 1.0)
             if objective.units.kind == CLUSTERS:
                 about = about * of_few(size)
+            if objective.units.kind == WINDOWS:
+                about = about * of_few(1.0 + size / DEGREES)
             squares = slope[:, None] * about * slope
         apart = space.size < size
         if objective.incomplete is not None and simulated is None:

@@ -20,12 +20,15 @@ from jaxtyping import Float
 from .._util.checkpoint import NOTHING
 from .._util.process import require_unforked
 from ..data.dataset import Dataset
+from ..data.series import PLACE
 from ..data.sites import Units, rows_of
-from ..errors import CalibrationError
+from ..errors import CalibrationError, SettingError
+from ..models.autologistic import Autologistic
 from ..models.base import AbstractModel
 from ..models.random_graph import RandomGraph
-from ..simulators import require_sound, simulate_graphs
+from ..simulators import require_sound, simulate_graphs, simulate_maps
 from ..simulators.replicas import replicas
+from .map_imputation import is_incomplete, refit_incomplete
 from .minimise import Minima, Minimum, interior, mode
 from .objective import Objective
 from .refits import refit_many
@@ -45,6 +48,11 @@ class Parametric(AbstractResampling):
     kind: str = "parametric"
 
     def units(self, model: AbstractModel, data: Dataset) -> Units:
+        if PLACE in data.given_columns:
+            raise SettingError(
+                "a parametric bootstrap draws rows given their covariates, and the lags of a series would have to be "
+                "drawn with it. What to do: leave out resampling=, for windows of neighbouring rows."
+            )
         return rows_of(data)
 
     def __call__(self, objective: Objective, minimum: Minimum, size: int, seed: int, fits: Fits) -> Bootstrap:
@@ -54,6 +62,9 @@ class Parametric(AbstractResampling):
         around = replace(minimum, vector=theta)
         if isinstance(model, RandomGraph):
             minima = _of_graphs(objective, model, theta, around, size, seed, fits)
+            return Bootstrap(self.kind, np.empty((size, 0)), minima, 0, theta)
+        if isinstance(model, Autologistic):
+            minima = _of_maps(objective, model, theta, around, size, seed)
             return Bootstrap(self.kind, np.empty((size, 0)), minima, 0, theta)
         found = []
         for data, weights in replicas(model, theta, objective.data, size, seed):
@@ -75,6 +86,16 @@ def _of_graphs(
     graphs = simulate_graphs(model, theta, size, seed=seed, advance=fits.advance, checkpoint=fits.checkpoint)
     require_sound(graphs)
     return refit_many(objective, list(graphs.datasets()), around)
+
+
+def _of_maps(
+    objective: Objective, model: Autologistic, theta: np.ndarray, around: Minimum, size: int, seed: int
+) -> Minima:
+    """Estimates of simulated maps, which have neighbours of their own."""
+    maps = simulate_maps(model, theta, size, seed=seed)
+    if is_incomplete(model):
+        return refit_incomplete(objective, model, maps.values, around, seed)
+    return refit_many(objective, list(maps.datasets()), around)
 
 
 def how_resampled(resampling: Any, model: AbstractModel, data: Dataset) -> AbstractResampling:

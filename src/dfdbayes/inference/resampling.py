@@ -1,10 +1,11 @@
 """How a minimiser varies: the loss is minimised again on resampled data, all replicates at once.
 
-What is resampled are rows as a rule (`Rows`), clusters of rows that belong together (`Clusters`), or blocks of sites
-where there is a single observation of a lattice (`Blocks`). Weights are ``"multinomial"`` (draws with replacement;
-Efron, 1979) or ``"dirichlet"`` (a random share for every unit, so that no value is ever left out; the Bayesian
-bootstrap of Rubin, 1981). A replicate is a vector of weights, never a copied data set. Another kind of resampling is
-another `AbstractResampling`: it says which units there are, and makes replicates as it likes.
+What is resampled are rows as a rule (`Rows`), clusters of rows that belong together (`Clusters`), blocks of sites where
+there is a single observation of a lattice (`Blocks`), or windows of neighbouring rows of a series (`Windows`). Weights
+are ``"multinomial"`` (draws with replacement; Efron, 1979) or ``"dirichlet"`` (a random share for every unit, so that
+no value is ever left out; the Bayesian bootstrap of Rubin, 1981). A replicate is a vector of weights, never a copied
+data set. Another kind of resampling is another `AbstractResampling`: it says which units there are, and makes
+replicates as it likes.
 """
 
 from __future__ import annotations
@@ -20,12 +21,15 @@ from jaxtyping import Float
 from .._util.checkpoint import NOTHING, Checkpoint
 from ..data.dataset import Dataset
 from ..data.distinct import BUCKETS, bucket_of
-from ..data.sites import Units, blocks_of, clusters_of, rows_of
+from ..data.series import PLACE
+from ..data.sites import Units, blocks_of, blocks_of_rows, clusters_of, rows_of, windows_of
 from ..errors import DataError, ModelError, SettingError
+from ..models.autologistic import Autologistic
 from ..models.base import AbstractModel
 from ..models.exponential_tables import LARGE
 from .minimise import Minima, Minimum, Outcome
 from .objective import Objective
+from .windows import length_of, of_windows, starts_of
 
 KINDS = ("multinomial", "dirichlet")
 FEWEST_CLUSTERS = 10
@@ -166,15 +170,56 @@ class Blocks(Reweighting):
     side: int | None = None
 
     def units(self, model: AbstractModel, data: Dataset) -> Units:
+        if isinstance(model, Autologistic):
+            if model.map.missing == "impute":
+                raise ModelError(
+                    "blocks of sites do not say what missing values cost. What to do: leave out resampling=, or use "
+                    "missing='drop'."
+                )
+            return blocks_of_rows(model.blocks(self.side))
         if model.graph is None or data.n != 1:
             raise ModelError("blocks of sites can be resampled where there is one observation of a model on a grid")
         return blocks_of(model.graph.blocks(self.side))
+
+
+@dataclass(frozen=True)
+class Windows(Reweighting):
+    """Windows of ``length`` neighbouring rows of a series (the moving-block bootstrap; Kuensch, 1989).
+
+    Calibration by curvature draws none: it uses the long-run variance that they would show (Newey and West, 1987).
+    The length is chosen from how gradients of neighbouring rows are correlated, unless it is given; 1 means rows.
+    """
+
+    length: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.length is not None and not self.length >= 1:
+            raise SettingError(f"length is {self.length}; a window has at least one row")
+
+    def units(self, model: AbstractModel, data: Dataset) -> Units:
+        units = windows_of(data, self.length)
+        if self.length is not None and self.length > data.n / 2:
+            raise SettingError(f"length is {self.length:g}, and there are {data.n} rows; windows must be far shorter")
+        return units
+
+    def __call__(self, objective: Objective, minimum: Minimum, size: int, seed: int, fits: Fits) -> Bootstrap:
+        units = objective.units
+        assert units.place is not None
+        length = int(np.ceil(length_of(units, objective.unit_gradients(minimum.vector))))
+        each = np.full(starts_of(units.place, length), 1.0 / length)
+        weights = of_windows(draw([seed, 1], each, size, self.kind), units.place, length) * units.weights
+        return Bootstrap(self.kind, weights, fits(objective, minimum, weights), degenerate(objective, weights))
 
 
 def chosen(resampling: Any, model: AbstractModel, data: Dataset) -> AbstractResampling:
     """The resampling that a word names for these data, or the given one."""
     if isinstance(resampling, AbstractResampling):
         return resampling
+    word = KINDS[0] if resampling == "windows" else resampling
+    few = data.cluster is None or len(np.unique(data.cluster)) < FEWEST_CLUSTERS
+    if resampling == "windows" or (PLACE in data.given_columns and few):
+        return Windows(word)
     if data.cluster is not None:
         return Clusters(resampling)
     return Blocks(resampling) if data.n < 2 and model.graph is not None and data.d > 1 else Rows(resampling)

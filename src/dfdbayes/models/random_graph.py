@@ -64,6 +64,7 @@ class RandomGraph(AbstractModel):
 
     domain = Binary(1)
     name = "graph"
+    answers = "graph"
     title = "an exponential random graph model"
     formula = "p(y) ∝ exp( Σ<sub>k</sub> θ<sub>k</sub> s<sub>k</sub>(y) ), &nbsp; s<sub>k</sub> statistics of the graph"
     derived = None
@@ -124,6 +125,12 @@ class RandomGraph(AbstractModel):
         return all(isinstance(term, Covariate) for term in self.parts)
 
     @property
+    def meanings(self) -> Mapping[str, str]:  # type: ignore[override]
+        added = "what is added to the log odds of a tie, given all others,"
+        alone = "log odds of a tie to which nothing else of the model adds"
+        return {term.label: alone if isinstance(term, Edges) else f"{added} {term.told}" for term in self.parts}
+
+    @property
     def options(self) -> Mapping[str, Any]:  # type: ignore[override]
         return {"terms": self.terms, "directed": self.directed, "observed": self.observed}
 
@@ -167,11 +174,6 @@ class RandomGraph(AbstractModel):
         if what == "likelihood":
             return self.independent
         return False if what == "blocks" else super().supports(what)
-
-    def data_told(self, data: Dataset) -> str:
-        graph = self.graph_observed
-        kind = "directed" if graph.directed else "undirected"
-        return f"{kind}, {graph.n} nodes, {graph.ties} of {len(graph.dyads[0])} possible ties"
 
     def sample_told(self, data: Dataset) -> str:
         graph = self.graph_observed

@@ -39,7 +39,7 @@ def write_run(folder: Path, fit: Fit, about: Mapping[str, Any]) -> tuple[str, ..
         POSTERIOR: fit.to_bytes(),
         "summary.csv": fit.summary().to_csv(index_label="parameter").encode(),
         "summary.json": json.dumps(fit.describe(), indent=2, allow_nan=False).encode(),
-        "report.html": render(fit).encode(),
+        "report.html": render(fit, "summary.json").encode(),
         RUN: json.dumps(dict(about) | {"command": "fit", "versions": versions()}, indent=2).encode(),
     }
     write_together(folder, files, UNFINISHED)

@@ -39,7 +39,7 @@ class Predictive:
     method : str
         The simulator, with its ``mixing`` where it is not exact.
     goodness : GoodnessOfFit
-        A test of fit at the posterior mean, on all of the data.
+        A test of fit at the estimate, on all of the data.
     """
 
     replicates: Int[np.ndarray, "draws size d"]
@@ -152,8 +152,12 @@ def replicate(
     size: int | None = None,
     method: str | None = None,
     seed: int = 0,
+    at: Float[np.ndarray, " p"] | None = None,
 ) -> Predictive:
-    """Replicate the data at ``draws`` of the posterior draws ``thetas``, ``size`` observations each."""
+    """Replicate the data at ``draws`` of the posterior draws ``thetas``, ``size`` observations each.
+
+    The test of fit is at ``at``, or at the mean of the draws.
+    """
     if model is None:
         raise ModelError("this fit was loaded without its model; give it: dfd.load(path, model=...)")
     if draws < 1 or (size is not None and size < 1):
@@ -172,7 +176,7 @@ def replicate(
     else:
         size = min(data.n, _most(model, draws, data)) if size is None else size
         rows, used, mixing = draw(model, chosen, size, method, rng)
-    return Predictive(rows, data, used, mixing, goodness_of_fit(model, thetas.mean(axis=0), data))
+    return Predictive(rows, data, used, mixing, goodness_of_fit(model, thetas.mean(axis=0) if at is None else at, data))
 
 
 def replicate_graph(
