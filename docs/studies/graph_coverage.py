@@ -4,7 +4,7 @@
 
 Writes docs/tables/graph-coverage.md. Finished replicates are kept in runs/graph-coverage, so that a run that was
 interrupted, or ended after M minutes, goes on. Graph r of a case is the r-th of those that long chains take at the
-truth, four gaps apart, and is fitted with seed 70000 + r; these seeds served nothing else. Beside the calibrated
+truth, four gaps apart, and is fitted with seed 70000 + r. Beside the calibrated
 intervals stand those that take the dyads for independent: the pseudo-likelihood with its own curvature, as a logistic
 regression prints it.
 """

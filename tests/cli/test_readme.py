@@ -13,6 +13,7 @@ import shlex
 import sys
 import warnings
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -50,6 +51,9 @@ def folder(tmp_path_factory):
     students = pd.DataFrame({name: rng.integers(0, 5, 300) for name in ("kids", "prestige", "mentor")})
     students["gender"], students["married"] = rng.choice(["male", "female"], 300), rng.choice(["no", "yes"], 300)
     students.assign(articles=visits).to_csv(folder / "students.csv", index=False)
+    families = nx.florentine_families_graph()
+    pd.DataFrame(families.edges, columns=["from", "to"]).to_csv(folder / "ties.csv", index=False)
+    pd.DataFrame({"name": list(families)}).to_csv(folder / "people.csv", index=False)
     return folder
 
 

@@ -137,3 +137,17 @@ def test_no_scheduler_is_said_plainly():
         distributed.connected("tcp://127.0.0.1:9", patience=1.0),
     ):
         pass
+
+
+@pytest.mark.filterwarnings("ignore::dfdbayes.errors.DfdbayesWarning")
+def test_simulated_data_sets_beside_a_cluster(cluster):
+    """A parametric bootstrap gives the same beside a client: of a graph, and of rows in several parts."""
+    import networkx as nx
+
+    settings = {"resampling": "parametric", "bootstrap": 120, "sampler": "laplace", "draws": 100, "progress": False}
+    network = dfd.simulate(dfd.models.IsingNetwork(3), np.zeros(6), 60, seed=1).rows
+    cases = {"edges + gwesp(0.25)": nx.florentine_families_graph(), "": network}
+    for terms, observed in cases.items():
+        made = dfd.models.RandomGraph(terms) if terms else "ising-network"
+        here, there = (dfd.fit(made, observed, client=client, **settings) for client in (None, cluster[1]))
+        np.testing.assert_allclose(there.calibration.minimisers, here.calibration.minimisers, atol=1e-6)

@@ -247,6 +247,8 @@ class Dask:
         token = uuid.uuid4().hex
 
         def many(objective: Objective, weights: np.ndarray, around: Minimum, advance: Advance) -> Minima:
+            if objective.held:  # simulated data sets are made here, and fitting them is the lesser part
+                return minimise_many(objective, weights, around, advance)
             held = self.client.scatter(_Named(token, objective), broadcast=True)
             batches = np.array_split(weights, range(objective.batch, len(weights), objective.batch))
             tasks = [self.client.submit(_minimise_named, held, batch, around, pure=False) for batch in batches]

@@ -128,7 +128,8 @@ class Checks:
         return [
             MisfitWarning(
                 f"graphs simulated at the posterior mean differ from the observed one in {', '.join(away)}, by more "
-                "than chance: the estimate does not reproduce what the model is about. What to do: look at "
+                "than chance: the estimate does not reproduce what the model is about (that of a pseudo-likelihood "
+                "need not, where ties depend on each other strongly). What to do: look at "
                 "dfd.plots.graph_goodness(fit), and add or change terms."
             )
         ]
