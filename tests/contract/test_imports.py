@@ -29,12 +29,11 @@ INSIDE = {
     "inference": ["incomplete", "objective", "newton", "minimise", "imputation", "replicates", "refits",
                   "resampling", "parametric", "curvature", "clusters", "edges", "calibration", "posterior", "mixing",
                   "pareto", "sampling", "diagnostics"],
-    "results": ["evidence", "nodes", "selection", "stein", "features", "goodness_of_fit", "predictive",
-                "regression", "remedies", "graph_goodness", "checks", "agreement", "intervals", "uncalibrated", "summary", "tree", "temporal", "saving",
-                "fit_result", "loading", "groups"],
+    "results": ["evidence", "nodes", "selection", "features", "goodness_of_fit", "predictive",
+                "regression", "remedies", "graph_goodness", "checks", "agreement", "intervals", "uncalibrated",
+                "summary", "tree", "temporal", "saving", "fit_result", "loading", "groups"],
     "fitting": ["advice", "describe", "progress", "plan", "regressions", "whole", "fit", "comparison", "held_out",
-                "model_choice", "nested",
-                "coverage"],
+                "model_choice", "nested", "coverage"],
     "backends": ["local", "dask"],
 }  # fmt: skip
 

@@ -144,7 +144,8 @@ def _remedy(finding: Finding, model: AbstractModel, data: Dataset) -> str:
 
 
 def _of_lattice(finding: Finding, graph: Graph | None) -> str:
-    assert graph is not None and graph.shape is not None
+    assert graph is not None
+    assert graph.shape is not None
     rows, columns = graph.shape
     if finding.kind == features.WRAPPED:
         if finding.observed > finding.predicted:
