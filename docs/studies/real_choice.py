@@ -12,6 +12,7 @@ from pathlib import Path
 import dfdbayes as dfd
 
 TABLE = Path(__file__).parents[1] / "tables" / "real-choice.md"
+GRAPHICAL = ("poisson-graphical", "cmp-graphical")
 HEAD = """# The paper's models of real data, compared
 
 Made by `python docs/studies/real_choice.py`: `dfd.compare_models` with ten folds, default losses and priors. `loss` is
@@ -19,8 +20,8 @@ the mean score of a row left out, `worse_by` the sum over all rows, beside its p
 """
 
 
-def told(title: str, data: object, models: list[str]) -> str:
-    found = dfd.compare_models(models, data, sampler="laplace", progress=False)
+def told(title: str, data: object, models: list[str], **settings: object) -> str:
+    found = dfd.compare_models(models, data, sampler="laplace", progress=False, **settings)
     lines = [f"\n## {title}\n", f"Score: {found.score}. {found.verdict[0].upper()}{found.verdict[1:]}.\n"]
     lines += ["| model | loss | worse by | standard error | parameters |", "|---|---|---|---|---|"]
     for name, row in found.table.iterrows():
@@ -35,10 +36,12 @@ def main() -> None:
     warnings.simplefilter("ignore")
     text = HEAD + told("Sales (3168 months)", dfd.datasets.sales(), ["poisson", "cmp"])
     genes = Path(os.environ.get("DFDBAYES_DATA", "data")) / "brca_10.csv"
-    if genes.is_file():
-        text += told("Ten genes, 878 patients", str(genes), ["poisson-graphical", "cmp-graphical"])
     TABLE.write_text(text)
-    print(text)
+    print(text, flush=True)
+    if genes.is_file():  # pseudo-likelihoods of large counts take long, ratio matching does not
+        told_of = told("Ten genes, 878 patients", str(genes), list(GRAPHICAL), score="ratio", check=False)
+        TABLE.write_text(text + told_of)
+        print(told_of)
 
 
 if __name__ == "__main__":
