@@ -70,7 +70,7 @@ def replicate(case: Case, n: int, seed: int) -> dict[str, Any]:
     every = dfd.Dataset.of(dict.fromkeys(POINTS.tolist(), 1))
     judge = dfd.losses.by_name(found.score)
     loss = {
-        name: float(case.chance @ scored(fit.model, every, judge).unit_values(fit.estimate))
+        name: float(case.chance @ scored(fit.model, every, judge).unit_values(fit.estimate[None])[0])
         for name, fit in found.fits.items()
     }
     difference, error = found.differences.iloc[0]

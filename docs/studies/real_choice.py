@@ -22,7 +22,7 @@ the mean score of a row left out, `worse_by` the sum over all rows, beside its p
 
 def told(title: str, data: object, models: list[str], **settings: object) -> str:
     found = dfd.compare_models(models, data, sampler="laplace", progress=False, **settings)
-    lines = [f"\n## {title}\n", f"Score: {found.score}. {found.verdict[0].upper()}{found.verdict[1:]}.\n"]
+    lines = [f"\n## {title}\n", f"Score: {found.score}; {found.verdict}.\n"]
     lines += ["| model | loss | worse by | standard error | parameters |", "|---|---|---|---|---|"]
     for name, row in found.table.iterrows():
         numbers = f"{row['loss']:.3f} | {row['worse_by']:.1f} | {row['standard_error']:.1f} | {row['parameters']:.0f}"

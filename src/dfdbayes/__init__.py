@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from ._version import VERSION
@@ -19,6 +20,8 @@ def _import_jax() -> Any:
 
 
 _import_jax().config.update("jax_enable_x64", True)
+
+warnings.filterwarnings("ignore", "IProgress not found")  # of bars in notebooks that libraries have and nobody sees
 
 if TYPE_CHECKING:
     from . import errors, losses, models, plots
@@ -38,7 +41,8 @@ if TYPE_CHECKING:
     from .inference.calibration import Calibration, calibrate
     from .inference.minimise import Minimum, Outcome, minimise
     from .inference.objective import Objective, objective
-    from .inference.resampling import Bootstrap, bootstrap
+    from .inference.parametric import bootstrap
+    from .inference.resampling import Bootstrap
     from .losses import kernels
     from .losses.divergence import divergence
     from .models import ExponentialFamily, Model, graphs
@@ -131,7 +135,8 @@ _MODULES = {
     "inference.calibration": "Calibration calibrate",
     "inference.minimise": "Minimum Outcome minimise",
     "inference.objective": "Objective objective",
-    "inference.resampling": "Bootstrap bootstrap resampling",
+    "inference.parametric": "bootstrap",
+    "inference.resampling": "Bootstrap resampling",
     "inference.sampling": "samplers",
     "losses": "losses",
     "losses.divergence": "divergence",
@@ -161,4 +166,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

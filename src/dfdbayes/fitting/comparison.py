@@ -42,6 +42,15 @@ class Comparison:
     failed: dict[str, str] = field(default_factory=dict)
     agreements: dict[str, Agreement] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        failed = f"; not possible: {', '.join(self.failed)}" if self.failed else ""
+        return f"Comparison of {', '.join(self.fits)}{failed}\n{self.table}"
+
+    def _repr_html_(self) -> str:
+        from ..report.notebook import of_comparison
+
+        return of_comparison(self)
+
 
 def compare_losses(
     model: AbstractModel | str, data: Any, by: Sequence[str | AbstractLoss] = LOSSES, **settings: Any

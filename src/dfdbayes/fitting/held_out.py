@@ -147,5 +147,5 @@ def held_out(
         others = copy.copy(objective)
         others.__dict__["own_weights"] = objective.weigh(kept)
         estimates.append(np.asarray(space.from_y(mode(others, fit.beta, fit.minimum, start))))
-        found.append(judged.unit_values(estimates[-1])[place])
+        found.append(judged.unit_values(estimates[-1][None])[0, place])
     return np.stack(found), np.stack(estimates)

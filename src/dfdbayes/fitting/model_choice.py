@@ -232,7 +232,7 @@ def _criteria(one: Fit, judge: AbstractLoss) -> dict[str, float]:
         log = -min(float(minimise(objective, one.estimate).value), objective(one.estimate))
     except DfdbayesError:
         log = float("nan")
-    lines = -np.stack([objective.unit_values(theta) for theta in evenly(one.joint_draws, DRAWS)])
+    lines = -objective.unit_values(evenly(one.joint_draws, DRAWS))
     top = lines.max(axis=0)
     mean = top + np.log(np.mean(np.exp(lines - top), axis=0))
     waic = -2.0 * float(one.data.counts @ (mean - lines.var(axis=0, ddof=1)))

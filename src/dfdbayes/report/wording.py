@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
+from markupsafe import Markup, escape
 
 from ..models.base import AbstractModel
 from ..models.regression import Regression
@@ -62,11 +62,11 @@ def title(fit: Fit) -> str:
     return fit.settings["model"] if known in (None, AbstractModel.title) else str(known)
 
 
-def formula(fit: Fit) -> str:
+def formula(fit: Fit) -> Markup:
     """The model's mass function as HTML, up to its constant."""
     known = "" if fit.model is None else fit.model.formula
     name = escape(fit.settings["model"])
-    return known or f"log p(x) = {name}(θ, x) + constant, &nbsp; a mass function of your own"
+    return Markup(known) or Markup(f"log p(x) = {name}(θ, x) + constant, &nbsp; a mass function of your own")
 
 
 def priors(fit: Fit) -> str:
@@ -81,6 +81,15 @@ def loss(fit: Fit) -> str:
     note = f", {fit.settings['loss_note']}" if fit.settings.get("loss_note") else ""
     known = f"the loss '{fit.settings['loss']}'" if fit.loss is None else fit.loss.phrase or fit.loss.title
     return known + note
+
+
+def citation(fit: Fit) -> str:
+    """How to cite the software."""
+    version = fit.versions.get("dfdbayes", "")
+    return (
+        f"The dfdbayes developers. dfdbayes: calibrated generalised Bayesian inference for discrete data. Python "
+        f"package, version {version}."
+    )
 
 
 class Methods:
@@ -109,7 +118,7 @@ class Methods:
         fit, name = self._fit, self._settings["model"]
         what = title(fit)
         what = f"the model '{name}'" if what == name else what
-        size = f"{fit.data.n} observation{'s' if fit.data.n != 1 else ''} of {fit.data.d} variable"
+        size = f"{fit.data.n} observations" if fit.model is None else fit.model.sample_told(fit.data)
         left_out = f" ({fit.data.dropped} with missing values left out)" if fit.data.dropped else ""
         if fit.imputation is not None:
             self._cite("kim")
@@ -118,7 +127,7 @@ class Methods:
         if not self._standard:
             self._cite("bissiri", "matsubara")
             how += " (Bissiri et al., 2016; Matsubara et al., 2024)"
-        return f"We fitted {what} to {size}{'s' if fit.data.d > 1 else ''}{left_out} by {how}."
+        return f"We fitted {what} to {size}{left_out} by {how}."
 
     def _posterior(self) -> str:
         about = f"Priors were {priors(self._fit)}."
@@ -139,6 +148,8 @@ class Methods:
         if c.curvature is not None:
             self._cite("chandler", "ribatet", "shaby")
             units = "" if self._settings["units"] == "rows" else f", with {self._settings['units']} as units"
+            if c.simulated:
+                units = f", from the estimates of {len(c.outcomes)} data sets simulated at the estimate"
             return (
                 "The loss was adjusted so that its curvature is the estimator's information (Godambe's) in every "
                 f"direction{units}, shrunk to a common weight of β = {c.beta:.4g} and capped (cf. Chandler and Bate, "

@@ -272,8 +272,17 @@ def by_listing(
             drawn = np.flatnonzero(place[where.reshape(-1)] >= 0)
             row = place[where.reshape(-1)[drawn]]
             for k in range(len(thetas)):
-                cumulated = np.cumsum(chunk.at(slice(k, k + 1)).masses(inside, points)[0], axis=1)
-                flat = (cumulated / cumulated[:, -1:] + np.arange(len(inside))[:, None]).reshape(-1)
-                chosen = np.searchsorted(flat, u[k, drawn] + row, side="right") - row * len(points)
-                found[k, drawn] = points[np.clip(chosen, 0, len(points) - 1)]
+                masses, _ = chunk.at(slice(k, k + 1)).masses(inside, points)
+                found[k, drawn] = inverted(masses, points, row, u[k, drawn])
     return found
+
+
+def inverted(
+    masses: Float[np.ndarray, "u s"], points: Int[np.ndarray, "s d"], row: Int[np.ndarray, " n"],
+    u: Float[np.ndarray, " n"],
+) -> Int[np.ndarray, "n d"]:  # fmt: skip
+    """Draws from the distributions of ``row``, by inversion of cumulated masses at uniform numbers."""
+    cumulated = np.cumsum(masses, axis=1)
+    flat = (cumulated / cumulated[:, -1:] + np.arange(len(masses))[:, None]).reshape(-1)
+    chosen = np.searchsorted(flat, u + row, side="right") - row * len(points)
+    return points[np.clip(chosen, 0, len(points) - 1)]
