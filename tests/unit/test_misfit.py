@@ -9,7 +9,7 @@ import dfdbayes as dfd
 from dfdbayes.results import features
 from dfdbayes.results.checks import Checks, check
 from dfdbayes.results.goodness_of_fit import _corrected, _observed, _pool, _scores, goodness_of_fit
-from dfdbayes.results.remedies import spread_of
+from dfdbayes.results.remedies import _inflated, _poisson, _two_groups, spread_of
 from small_fits import QUICK
 
 RNG = np.random.default_rng(7)
@@ -73,7 +73,7 @@ def test_the_check_speaks():
     again = Checks.of_plain(found.plain())
     assert again.misfits == found.misfits and again.goodness == found.goodness and again.sentence == found.sentence
     fine = checked(dfd.models.Poisson(), RNG.poisson(3.0, 200))
-    assert fine.p_value > 0.001 and not fine.misfits and "look like the model's" in fine.sentence
+    assert fine.p_value > 0.001 and not fine.misfits and "reproduces the data" in fine.sentence
 
 
 def test_zeros_and_groups_have_their_model():
@@ -120,3 +120,13 @@ def test_rows_of_a_cluster_are_no_new_evidence():
     together = goodness_of_fit(model, at, data).p_value
     apart = goodness_of_fit(model, at, dfd.Dataset.of(np.repeat(x, 10))).p_value
     assert apart < 0.01 < together and together > 0.3 * alone
+
+
+def test_likelihoods_of_spread_are_scipys():
+    values, counts = (part.astype(float) for part in np.unique(SPREAD, return_counts=True))
+    np.testing.assert_allclose(_poisson(values, 2.5), stats.poisson.logpmf(values, 2.5), rtol=1e-10)
+    (rates, log), (rate, inflated) = _two_groups(values, counts), _inflated(values, counts)
+    assert rates[0] < SPREAD.mean() < rates[1] and log > stats.poisson.logpmf(SPREAD, SPREAD.mean()).sum()
+    share = 1.0 - np.mean(SPREAD > 0) / (1.0 - np.exp(-rate))
+    mixed = np.where(SPREAD == 0, share, 0.0) + (1.0 - share) * stats.poisson.pmf(SPREAD, rate)
+    assert inflated == pytest.approx(np.log(mixed).sum(), rel=1e-6)

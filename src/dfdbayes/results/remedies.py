@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy import optimize, stats
+from scipy.special import gammaln, xlogy
 
 from ..data.dataset import Dataset
 from ..models.base import AbstractModel
@@ -18,6 +18,7 @@ from .goodness_of_fit import Finding
 
 SPREAD, GROUPS, ZEROS = "spread", "groups", "zeros"
 ROUNDS = 200  # of the EM algorithm
+SIZES = 141  # of a negative binomial that are tried: neighbours differ by 10 %
 _HURDLE = "(a hurdle)"
 ALIKE = 3.0  # of AIC, by which one explanation must be better than plain spread
 
@@ -204,17 +205,21 @@ def spread_of(x: Float[np.ndarray, " u"], counts: Float[np.ndarray, " u"]) -> tu
     """Why counts vary more than Poisson's: plain spread, too many zeros, or two groups, by likelihood and AIC."""
     mean = float(np.average(x, weights=counts))
 
-    def spread(log_size: float) -> float:
-        size = np.exp(log_size)
-        return -float(counts @ stats.nbinom.logpmf(x, size, size / (size + mean)))
+    def spread(size: float) -> float:
+        log = gammaln(x + size) - gammaln(size) - gammaln(x + 1.0) - size * np.log1p(mean / size)
+        return float(counts @ (log + x * np.log(mean / (size + mean))))
 
-    found = optimize.minimize_scalar(spread, bounds=(-6.0, 8.0), method="bounded")
-    plain = 2.0 * found.fun + 2.0 * 2
+    plain = -2.0 * max(map(spread, np.exp(np.linspace(-6.0, 8.0, SIZES)))) + 2.0 * 2
     (rates, value), (rate, inflated) = _two_groups(x, counts), _inflated(x, counts)
     groups, zeros = -2.0 * value + 2.0 * 3, -2.0 * inflated + 2.0 * 2
     if min(groups, zeros) > plain - ALIKE:
         return SPREAD, (mean,)
     return (ZEROS, (rate,)) if zeros <= groups + ALIKE else (GROUPS, rates)
+
+
+def _poisson(x: np.ndarray, rate: np.ndarray | float) -> np.ndarray:
+    """Log masses."""
+    return np.asarray(xlogy(x, rate) - rate - gammaln(x + 1.0))
 
 
 def _two_groups(x: np.ndarray, counts: np.ndarray) -> tuple[tuple[float, float], float]:
@@ -226,7 +231,7 @@ def _two_groups(x: np.ndarray, counts: np.ndarray) -> tuple[tuple[float, float],
     rates = np.array([np.average(x[part], weights=counts[part]) if part.any() else middle for part in (low, ~low)])
     rates, chance, log = np.maximum(rates, 0.1), 0.5, np.zeros(len(x))
     for _ in range(ROUNDS):
-        each = stats.poisson.logpmf(x[:, None], rates) + np.log([chance, 1.0 - chance])
+        each = _poisson(x[:, None], rates) + np.log([chance, 1.0 - chance])
         log = np.logaddexp(each[:, 0], each[:, 1])
         own = np.exp(each - log[:, None]) * counts[:, None]
         rates = np.maximum((own * x[:, None]).sum(axis=0) / np.maximum(own.sum(axis=0), 1e-12), 1e-3)
@@ -242,6 +247,6 @@ def _inflated(x: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
     for _ in range(ROUNDS):
         beside = zeros * extra / (extra + (1.0 - extra) * np.exp(-rate))
         extra, rate = min(max(beside / n, 1e-9), 1.0 - 1e-9), total / max(n - beside, 1e-9)
-    log = np.log1p(-extra) + stats.poisson.logpmf(x, rate)
+    log = np.log1p(-extra) + _poisson(x, rate)
     log = np.where(x == 0, np.logaddexp(np.log(extra), log), log)
     return rate, float(counts @ log)
