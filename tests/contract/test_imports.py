@@ -31,7 +31,7 @@ INSIDE = {
     "inference": ["incomplete", "windows", "objective", "newton", "minimise", "imputation", "pilot", "replicates",
                   "refits", "map_imputation", "resampling", "parametric", "curvature", "clusters", "edges",
                   "calibration", "posterior", "mixing", "pareto", "sampling", "influence", "diagnostics"],
-    "results": ["evidence", "nodes", "selection", "stein", "features", "goodness_of_fit", "predictive", "maps",
+    "results": ["evidence", "nodes", "selection", "features", "goodness_of_fit", "predictive", "maps",
                 "regression", "remedies", "forecasts", "graph_goodness", "checks", "agreement", "intervals",
                 "uncalibrated", "summary", "tree", "for_arviz", "temporal", "answers", "influence", "saving",
                 "telling", "shown", "fit_result", "loading", "groups"],

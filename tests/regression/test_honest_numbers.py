@@ -88,7 +88,7 @@ def test_the_test_of_fit_sees_what_chi_squared_sees(quick):
     """Boys in 6115 Saxon families of twelve (vcd): not Poisson, as anybody can see; and its level is right."""
     saxony = dict(enumerate([3, 24, 104, 286, 670, 1033, 1343, 1112, 829, 478, 181, 45, 7]))
     fit = quick("poisson", saxony, loss="likelihood", draws=300)
-    assert fit.replicate(draws=10).p_value < 0.002 and fit.replicate(draws=10).goodness.test == "chi-squared"
+    assert fit.replicate(draws=10).p_value < 0.002 and fit.replicate(draws=10).goodness.findings[0].kind == "variance"
     model, theta = dfd.models.Poisson(), np.array([3.0])
     values = [
         goodness_of_fit(model, theta, dfd.Dataset.of(dfd.simulate(model, {"rate": 3.0}, 300, seed=s).rows)).p_value

@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 
@@ -52,6 +54,15 @@ def test_compare_on_the_command_line(call, visits, tmp_path):
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["comparison.csv", "comparison.png"]
     code, _, err = call(*about, "dfd,liklihood")
     assert code == 2 and "Did you mean 'likelihood'" in err
+
+
+def test_choose_on_the_command_line(call, visits):
+    code, out, _ = call("choose", visits, "--models", "poisson,cmp", "--folds", "3", "--json")
+    found = json.loads(out)
+    assert code == 0 and set(found["best"]) <= {"poisson", "cmp"} and len(found["table"]) == 2
+    assert found["score"] == "likelihood" and found["failed"] == {}
+    code, _, err = call("choose", visits, "--models", "poisson")
+    assert code == 2 and "at least two models" in err
 
 
 def test_a_robust_kernel_ignores_outliers():

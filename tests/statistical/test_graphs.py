@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 import dfdbayes as dfd
-from dfdbayes.results.goodness_of_fit import _stein
-from dfdbayes.results.stein import stein_matrix
+from dfdbayes.results.goodness_of_fit import goodness_of_fit
+from stein_kernel import stein_matrix
 
 
 def test_the_wrong_lattice_biases_the_temperature():
@@ -163,18 +163,15 @@ def test_stein_matrix_is_the_definition(model, theta):
         assert matrix[i, j] == pytest.approx(slow_stein(model, theta, x, y), rel=1e-12)
 
 
-def test_goodness_of_fit_has_its_level_and_power():
-    """Under the true model p-values are uniform (Kolmogorov-Smirnov, false alarm 1e-5); under a wrong one tiny."""
-    model = dfd.models.ConwayMaxwellPoisson()
-    truth, wrong = {"rate": 4.0, "nu": 0.75}, {"rate": 5.0, "nu": 0.75}
-    values = {"right": [], "wrong": []}
-    for seed in range(100):
-        data = dfd.Dataset.of(dfd.simulate(model, truth, 300, seed=seed).rows)
-        rng = np.random.default_rng(seed)
-        values["right"].append(_stein(model, truth, data, rng).p_value)
-        values["wrong"].append(_stein(model, wrong, data, rng).p_value)
-    assert stats.kstest(values["right"], "uniform").pvalue > 1e-5
-    assert np.mean(np.array(values["wrong"]) < 0.05) > 0.9
+def test_goodness_of_fit_has_its_level_at_estimated_parameters():
+    """P-values are uniform under the model, though the parameters were estimated (Kolmogorov-Smirnov, alarm 1e-4)."""
+    model = dfd.models.Poisson()
+    values = []
+    for seed in range(150):
+        data = dfd.Dataset.of(dfd.simulate(model, {"rate": 3.0}, 200, seed=seed).rows)
+        minimum = dfd.minimise(dfd.objective(model, data, "dfd"))
+        values.append(goodness_of_fit(model, minimum.vector, data).p_value)
+    assert stats.kstest(values, "uniform").pvalue > 1e-4
 
 
 def test_predictive_checks_see_what_a_poisson_misses():

@@ -17,8 +17,8 @@ from dfdbayes.inference.resampling import resample
 from dfdbayes.losses import pairs
 from dfdbayes.losses.kernels import EQUALITY, HAMMING, OVERLAP, Custom, Robust, below
 from dfdbayes.models.normaliser import log_normaliser
-from dfdbayes.results.stein import stein_matrix
 from dfdbayes.simulators import probabilities
+from stein_kernel import stein_matrix
 
 RNG = np.random.default_rng(4)
 NETWORK = dfd.models.IsingNetwork(4, states="spins")

@@ -63,7 +63,7 @@ def choose(
         about |= {"table": plain_table(found.table.reset_index()), "checks": checks, "failed": found.failed}
         print(json.dumps(about))
         return
-    say(f"{found.verdict[0].upper()}{found.verdict[1:]}.")
+    say(f"{found.verdict}.")
     say()
     say(found.table.to_string(float_format=lambda value: f"{value:.4g}"))
     say()

@@ -109,7 +109,7 @@ def compare_models(
     >>> found.best
     ('cmp',)
     """
-    fits, failed = _fitted(candidates, data, seed, settings)
+    fits, failed = _fitted(candidates, data, seed, settings) if len(candidates) > 1 else ({}, {})
     if len(fits) < 2:
         told = "; ".join(f"{name}: {why}" for name, why in failed.items())
         raise SettingError("comparing needs at least two models that can be fitted" + (f" ({told})" if told else ""))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup, escape
 
 from ..models.base import AbstractModel
+from ..models.regression import Regression
 from ..results import evidence
 from ..results.fit_result import Fit
 from ..results.goodness_of_fit import NONE, GoodnessOfFit
@@ -213,7 +214,7 @@ class Methods:
     def _check(self, goodness: GoodnessOfFit | None) -> str:
         if goodness is None or goodness.test == NONE:
             return ""
-        self._cite("neyman", "westfall")
+        self._cite("neyman", "westfall", *(["dunn"] if isinstance(self._fit.model, Regression) else []))
         return (
             "Fit was tested by moments corrected for the estimation of parameters (Neyman, 1959), their distribution "
             "simulated and the smallest p-value adjusted for all (Westfall and Young, 1993): "

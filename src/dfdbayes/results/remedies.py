@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -19,6 +18,7 @@ from .goodness_of_fit import Finding
 
 SPREAD, GROUPS, ZEROS = "spread", "groups", "zeros"
 ROUNDS = 200  # of the EM algorithm
+SIZES = 141  # of a negative binomial that are tried: neighbours differ by 10 %
 _HURDLE = "(a hurdle)"
 ALIKE = 3.0  # of AIC, by which one explanation must be better than plain spread
 
@@ -203,17 +203,13 @@ _DISTRIBUTION = "look at the observed and predicted shares of its values, in fit
 
 def spread_of(x: Float[np.ndarray, " u"], counts: Float[np.ndarray, " u"]) -> tuple[str, tuple[float, ...]]:
     """Why counts vary more than Poisson's: plain spread, too many zeros, or two groups, by likelihood and AIC."""
-    from scipy import optimize  # not before it is needed: it takes a while to import
-
     mean = float(np.average(x, weights=counts))
 
-    def spread(log_size: float) -> float:
-        size = np.exp(log_size)
-        own = gammaln(x + size) - gammaln(size) - gammaln(x + 1) - size * np.log1p(mean / size)
-        return -float(counts @ (own + xlogy(x, mean / (size + mean))))
+    def spread(size: float) -> float:
+        log = gammaln(x + size) - gammaln(size) - gammaln(x + 1.0) - size * np.log1p(mean / size)
+        return float(counts @ (log + x * np.log(mean / (size + mean))))
 
-    found = optimize.minimize_scalar(spread, bounds=(-6.0, 8.0), method="bounded")
-    plain = 2.0 * found.fun + 2.0 * 2
+    plain = -2.0 * max(map(spread, np.exp(np.linspace(-6.0, 8.0, SIZES)))) + 2.0 * 2
     (rates, value), (rate, inflated) = _two_groups(x, counts), _inflated(x, counts)
     groups, zeros = -2.0 * value + 2.0 * 3, -2.0 * inflated + 2.0 * 2
     if min(groups, zeros) > plain - ALIKE:
@@ -221,9 +217,9 @@ def spread_of(x: Float[np.ndarray, " u"], counts: Float[np.ndarray, " u"]) -> tu
     return (ZEROS, (rate,)) if zeros <= groups + ALIKE else (GROUPS, rates)
 
 
-def _poisson(x: np.ndarray, rate: Any) -> np.ndarray:
-    """The logarithm of a Poisson distribution's mass function."""
-    return xlogy(x, rate) - rate - gammaln(x + 1)
+def _poisson(x: np.ndarray, rate: np.ndarray | float) -> np.ndarray:
+    """Log masses."""
+    return np.asarray(xlogy(x, rate) - rate - gammaln(x + 1.0))
 
 
 def _two_groups(x: np.ndarray, counts: np.ndarray) -> tuple[tuple[float, float], float]:

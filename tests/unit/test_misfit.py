@@ -1,0 +1,132 @@
+"""The test of fit: its formula against a slow one, its level, what it says of wrong models."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import dfdbayes as dfd
+from dfdbayes.results import features
+from dfdbayes.results.checks import Checks, check
+from dfdbayes.results.goodness_of_fit import _corrected, _observed, _pool, _scores, goodness_of_fit
+from dfdbayes.results.remedies import _inflated, _poisson, _two_groups, spread_of
+from small_fits import QUICK
+
+RNG = np.random.default_rng(7)
+SPREAD = RNG.negative_binomial(1.5, 1.0 / 3.0, 200)  # mean 3, variance 9
+
+
+def checked(model, data, loss="auto"):
+    read = dfd.Dataset.of(data, model.domain)
+    word = model.advise(read)[0] if loss == "auto" else loss
+    minimum = dfd.minimise(dfd.objective(model, read, word))
+    return check(model, np.repeat(minimum.vector[None], 20, axis=0), read, at=minimum.vector)
+
+
+def test_what_estimation_takes_away_is_taken_away():
+    """Of Poisson counts the score is x - rate: the variance's remainder is (x - rate)^2 - x, its variance 2 rate^2."""
+    model, rate = dfd.models.Poisson(), 3.0
+    data = dfd.Dataset.of(np.arange(12))
+    observed, given, _, n = _observed(model, np.array([rate]), data)
+    pool = _pool(model, np.array([rate]), given, RNG)
+    (family,) = [one for one in features.families(model.domain, None, pool.rows, n) if one.kind == "variance"]
+    values = family.values(pool.rows), family.values(observed)
+    scores = tuple(_scores(model, np.array([rate]), rows.x, None) for rows in (pool.rows, observed))
+    _, mine, spread = _corrected(pool, values, scores)
+    x = np.arange(12.0)
+    np.testing.assert_allclose(mine[:, 0], ((x - rate) ** 2 - x) / rate, atol=1e-8)
+    assert spread[0] == pytest.approx(np.sqrt(2.0), rel=1e-6)
+
+
+def test_the_level_is_right_at_estimates_of_any_loss():
+    """120 data sets of 100: rejections at 20 % are binomial(120, 0.2), false alarm below 1e-3; so is the plain test's
+    failure, whose p-values at an estimate are far too large."""
+    model, corrected, plain = dfd.models.Poisson(), [], []
+    for seed in range(120):
+        x = np.random.default_rng([5, seed]).poisson(3.0, 100)
+        data = dfd.Dataset.of(x)
+        corrected.append(goodness_of_fit(model, np.array([x.mean()]), data).p_value)
+        cells = np.bincount(np.minimum(x, 7), minlength=8)
+        chance = np.append(stats.poisson.pmf(np.arange(7), x.mean()), stats.poisson.sf(6, x.mean()))
+        plain.append(stats.chisquare(cells, 100 * chance).pvalue)
+    assert 11 <= np.sum(np.array(corrected) < 0.2) <= 40
+    assert np.sum(np.array(plain) < 0.2) < np.sum(np.array(corrected) < 0.2)
+
+
+def test_spread_groups_and_zeros_are_told_apart():
+    mixed = np.concatenate([RNG.poisson(2.0, 150), RNG.poisson(12.0, 150)])
+    empty = RNG.poisson(4.0, 300) * (RNG.random(300) < 0.7)
+    for x, wanted in ((SPREAD, "spread"), (mixed, "groups"), (empty, "zeros")):
+        values, counts = np.unique(x, return_counts=True)
+        found, numbers = spread_of(values.astype(float), counts.astype(float))
+        assert found == wanted
+        if found == "groups":
+            assert abs(numbers[0] - 2.0) < 0.6 and abs(numbers[1] - 12.0) < 1.2
+
+
+def test_the_check_speaks():
+    found = checked(dfd.models.Poisson(), SPREAD)
+    assert found.p_value < 0.01 and found.misfits[0].finding.kind == "variance"
+    numbers = found.misfits[0].finding
+    assert numbers.observed == pytest.approx(SPREAD.var(), rel=1e-9)
+    assert f"the data have {SPREAD.var():.3g}" in found.sentence and "model='cmp'" in found.sentence
+    again = Checks.of_plain(found.plain())
+    assert again.misfits == found.misfits and again.goodness == found.goodness and again.sentence == found.sentence
+    fine = checked(dfd.models.Poisson(), RNG.poisson(3.0, 200))
+    assert fine.p_value > 0.001 and not fine.misfits and "reproduces the data" in fine.sentence
+
+
+def test_zeros_and_groups_have_their_model():
+    zeros = checked(dfd.models.Poisson(), RNG.poisson(4.0, 300) * (RNG.random(300) < 0.7))
+    assert "zeros='~ 1'" in zeros.sentence and "% zeros" in zeros.sentence
+    groups = checked(dfd.models.Poisson(), np.concatenate([RNG.poisson(2.0, 150), RNG.poisson(12.0, 150)]))
+    assert "PoissonMixture" in groups.sentence
+
+
+def test_a_missing_edge_is_named():
+    full = dfd.models.IsingNetwork(dfd.graphs.of([(0, 1), (0, 2), (1, 2)]))
+    rows = dfd.simulate(full, {"intercept": np.full(3, -0.5), "interaction": np.full(3, 1.2)}, 600, seed=1).rows
+    found = checked(dfd.models.IsingNetwork(dfd.graphs.of([(0, 1), (1, 2)])), rows, "pseudo")
+    first = found.misfits[0]
+    assert first.finding.kind == "pairs" and first.finding.columns == (0, 2)
+    assert "an edge is missing: add (0, 2)" in first.remedy
+    wanted = np.corrcoef(rows[:, 0], rows[:, 2])[0, 1]
+    assert first.finding.observed == pytest.approx(wanted, rel=1e-9)
+
+
+def test_a_torus_is_not_a_grid():
+    torus, grid = (dfd.models.Ising(dfd.graphs.grid(3, 4, periodic=wrapped)) for wrapped in (True, False))
+    rows = dfd.simulate(torus, {"temperature": 3.0}, 300, seed=2).rows
+    found = checked(grid, rows, "ratio")
+    assert found.misfits[0].finding.kind == "wrapped" and "periodic=True" in found.sentence
+    other = checked(torus, dfd.simulate(grid, {"temperature": 2.0}, 300, seed=3).rows, "ratio")
+    assert "A grid, not a torus" in other.sentence
+
+
+def test_regressions_are_checked_too():
+    x = RNG.normal(size=300)
+    frame = pd.DataFrame({"y": RNG.poisson(np.exp(1.0 + 0.4 * x) * RNG.gamma(2.0, 0.5, 300)), "x": x})
+    fit = dfd.fit("poisson", frame, formula="y ~ x", **QUICK | {"check": True})
+    assert fit.checks.misfits[0].finding.kind == "variance" and "about its expected values" in fit.checks.sentence
+
+
+def test_rows_of_a_cluster_are_no_new_evidence():
+    """Ten copies of every observation as clusters say no more than the observations: the p-value hardly falls."""
+    model, x = dfd.models.Poisson(), RNG.poisson(3.0 * RNG.gamma(12.0, 1.0 / 12.0, 80))
+    frame = pd.DataFrame({"x": np.repeat(x, 10), "who": np.repeat(np.arange(80), 10)})
+    data = dfd.Dataset.of(frame, model.domain, columns=["x"], cluster="who")
+    at = np.array([x.mean()])
+    alone = goodness_of_fit(model, at, dfd.Dataset.of(x)).p_value
+    together = goodness_of_fit(model, at, data).p_value
+    apart = goodness_of_fit(model, at, dfd.Dataset.of(np.repeat(x, 10))).p_value
+    assert apart < 0.01 < together and together > 0.3 * alone
+
+
+def test_likelihoods_of_spread_are_scipys():
+    values, counts = (part.astype(float) for part in np.unique(SPREAD, return_counts=True))
+    np.testing.assert_allclose(_poisson(values, 2.5), stats.poisson.logpmf(values, 2.5), rtol=1e-10)
+    (rates, log), (rate, inflated) = _two_groups(values, counts), _inflated(values, counts)
+    assert rates[0] < SPREAD.mean() < rates[1] and log > stats.poisson.logpmf(SPREAD, SPREAD.mean()).sum()
+    share = 1.0 - np.mean(SPREAD > 0) / (1.0 - np.exp(-rate))
+    mixed = np.where(SPREAD == 0, share, 0.0) + (1.0 - share) * stats.poisson.pmf(SPREAD, rate)
+    assert inflated == pytest.approx(np.log(mixed).sum(), rel=1e-6)
