@@ -49,8 +49,8 @@ growth = [times[name, 4000] / times[name, 1000] for name in ways]
 lines.append("| 4000 / 1000 | " + " | ".join(f"{value:.1f}" for value in growth) + " | |")
 text = f"""# The robust divergence beside a robust kernel
 
-Lattices of 10 x 10 sites, all distinct; from the data to the gradient of the loss; the least of four (the kernel's once,
-compiling included). Other work ran on the machine beside it. Made by `python benchmarks/robust.py`, data seed 0.
+Lattices of 10 x 10 sites, all distinct; from the data to the gradient of the loss; the least of four (the kernel's
+once, compiling included). Other work ran on the machine beside it. Made by `python benchmarks/robust.py`, data seed 0.
 
 {chr(10).join(lines)}
 """
