@@ -41,9 +41,9 @@ def page(kind: str) -> str:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_section_is_there(kind):
     text = page(kind)
-    assert re.findall("<h2>(.*?)</h2>", text) == [
-        title for title in (*SECTIONS[:4], "Network" if "network" in kind else "", *SECTIONS[4:]) if title
-    ]
+    network, rows = "Network" if "network" in kind else "", "Influence of rows" if kind != "count" else ""
+    expected = (*SECTIONS[:4], network, *SECTIONS[4:6], rows, *SECTIONS[6:])
+    assert re.findall("<h2>(.*?)</h2>", text) == [title for title in expected if title]
     assert text.count("<img ") == text.count("data:image/png;base64,") >= 5
     assert text.count("<script") == text.count("<figure class=live hidden>") == ("network" in kind)
     assert "http:" not in text and "https:" not in text
