@@ -1,4 +1,7 @@
-"""What a page is to a browser: which pictures loaded, how wide it is, what the console said, and how it acts."""
+"""What a page is to a browser: which pictures loaded, how wide it is, what the console said, and how it acts.
+
+The network is blocked; what a page asks for outside itself is counted.
+"""
 
 import html
 import json
@@ -11,7 +14,9 @@ from pathlib import Path
 import pytest
 
 PROBE = """<script>addEventListener('load', () => { const found = JSON.stringify({
-acted: (() => { ACT })() ?? null, images: [...document.images].map(i => i.complete && i.naturalWidth > 0),
+acted: (() => { ACT })() ?? null, alts: [...document.images].filter(i => !i.alt).length,
+outside: performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith('data:')),
+images: [...document.images].map(i => i.complete && i.naturalWidth > 0),
 wide: document.documentElement.scrollWidth, window: innerWidth});
 if (parent === window) document.title = 'PROBE' + found + 'END'; else parent.postMessage(found, '*') })</script>"""
 FRAME = """<!doctype html><body style='margin:0'><iframe src='probe.html' style='border:0;width:WIDTHpx;height:900px'>
@@ -33,12 +38,13 @@ def opened(page: Path, width: int = 1200, act: str = "", framed: bool = False) -
     with tempfile.TemporaryDirectory() as profile:
         flags = (
             "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking "
-            "--disable-component-update --disable-sync --enable-logging=stderr --virtual-time-budget=10000 --dump-dom"
+            "--disable-component-update --disable-sync --host-resolver-rules=MAP*~NOTFOUND "
+            "--enable-logging=stderr --virtual-time-budget=10000 --dump-dom"
         )
         done = subprocess.run(
             [
                 chromium,
-                *flags.split(),
+                *(flag.replace("MAP*", "MAP * ") for flag in flags.split()),
                 f"--user-data-dir={profile}",
                 f"--window-size={width},900",
                 (frame if framed else copy).resolve().as_uri(),

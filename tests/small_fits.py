@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+import numpyro.distributions as dist
 import pandas as pd
 
 import dfdbayes as dfd
@@ -49,6 +50,108 @@ def count_network() -> dfd.Fit:
     rows = dfd.simulate(model, truth, 400).rows
     frame = pd.DataFrame(rows, columns=["wolves", "deer", "oaks"])
     return quietly(model, frame, loss="ratio", on_failure="fallback")
+
+
+@cache
+def poisson() -> dfd.Fit:
+    """Counts that vary more than the model allows."""
+    rows = np.random.default_rng(1).negative_binomial(2, 0.3, 300)
+    return quietly("poisson", pd.DataFrame({"visits": rows}))
+
+
+@cache
+def binary() -> dfd.Fit:
+    return quietly("bernoulli", pd.DataFrame({"smokes": [0, 1, 0, 0, 1] * 40}))
+
+
+@cache
+def mixture() -> dfd.Fit:
+    rng = np.random.default_rng(2)
+    rows = np.where(rng.random(400) < 0.3, rng.poisson(3, 400), rng.poisson(9, 400))
+    return quietly(dfd.models.PoissonMixture([3, 9]), pd.DataFrame({"calls": rows}))
+
+
+def _patients() -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"age": rng.integers(20, 70, 240), "clinic": rng.choice(["A", "B"], 240)})
+    frame["noise"] = rng.normal(size=240).round(1)
+    frame["visits"] = rng.poisson(np.exp(-1.0 + 0.04 * frame["age"] - 0.5 * (frame["clinic"] == "B")))
+    frame["again"] = (rng.random(240) < 1 / (1 + np.exp(2.0 - 0.05 * frame["age"]))).astype(int)
+    return frame
+
+
+@cache
+def regression() -> dfd.Fit:
+    """Counts that grow with age, and are fewer in clinic B."""
+    return quietly("cmp", _patients(), formula="visits ~ age + clinic + noise")
+
+
+@cache
+def binary_regression() -> dfd.Fit:
+    return quietly("bernoulli", _patients(), formula="again ~ age + noise")
+
+
+@cache
+def potts() -> dfd.Fit:
+    model = dfd.models.Potts(dfd.graphs.grid(3, 3), 3)
+    return quietly(model, dfd.simulate(model, {"temperature": 2.0}, 120).rows)
+
+
+@cache
+def random_graph() -> dfd.Fit:
+    """A ring with chords: nodes of one colour know each other."""
+    rng = np.random.default_rng(4)
+    colour = np.array(["red", "blue"] * 8)
+    names = [f"n{i}" for i in range(16)]
+    pairs = [(i, j) for i in range(16) for j in range(i)]
+    chance = [0.5 if colour[i] == colour[j] else 0.12 for i, j in pairs]
+    ties = [(names[i], names[j]) for (i, j), p in zip(pairs, chance, strict=True) if rng.random() < p]
+    graph = dfd.ObservedGraph.of(ties, nodes=pd.DataFrame({"node": names, "colour": colour}))
+    return quietly(dfd.models.RandomGraph("edges + nodematch('colour')"), graph)
+
+
+@cache
+def own() -> dfd.Fit:
+    """A model of one's own on scores from 0 to 4, one parameter with a meaning."""
+    model = dfd.Model(
+        lambda theta, x: theta["tilt"] * x[0] + theta["bend"] * (x[0] - 2.0) ** 2,
+        domain=dfd.Ordinal(1, 5),
+        parameters={"tilt": dist.Normal(0, 2), "bend": dist.Normal(0, 2)},
+        name="tilted",
+        meanings={"tilt": "how much high scores are preferred"},
+    )
+    return quietly(model, pd.DataFrame({"score": [0, 1, 1, 2, 2, 2, 3, 3, 4, 4, 4] * 20}))
+
+
+@cache
+def incomplete() -> dfd.Fit:
+    """A network of which a tenth of the entries are missing, in clusters."""
+    model = dfd.models.IsingNetwork(3)
+    truth = {"intercept": np.full(3, -0.3), "interaction": np.array([1.2, 0.0, 0.0])}
+    rows = dfd.simulate(model, truth, 600, seed=5).rows
+    frame = pd.DataFrame(rows, columns=["tea", "cake", "rain"]).astype(float)
+    frame = frame.mask(np.random.default_rng(5).random(frame.shape) < 0.1)
+    frame["school"] = np.repeat(np.arange(60), 10)
+    return quietly("ising-network", frame, columns=["tea", "cake", "rain"], missing="impute", cluster="school")
+
+
+@cache
+def ordinal() -> dfd.Fit:
+    """A network of two scales and a binary column."""
+    rng = np.random.default_rng(6)
+    calm = rng.integers(1, 4, 400)
+    frame = pd.DataFrame({"calm": calm, "sleep": np.clip(calm + rng.integers(-1, 2, 400), 1, 3)})
+    frame["works"] = rng.integers(0, 2, 400)
+    return quietly("network", frame)
+
+
+ALL = {
+    "counts": counts, "poisson": poisson, "binary": binary, "mixture": mixture, "regression": regression,
+    "binary regression": binary_regression, "lattice": lattice, "potts": potts, "network": network,
+    "ordinal network": ordinal, "count network": count_network, "incomplete network": incomplete,
+    "random graph": random_graph, "own": own,
+}  # fmt: skip
+"""A fit of every family, by what it is."""
 
 
 def wide(names: list[str], draws: int = 60) -> dfd.Fit:

@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from ._version import VERSION
@@ -20,6 +21,8 @@ def _import_jax() -> Any:
 
 _import_jax().config.update("jax_enable_x64", True)
 
+warnings.filterwarnings("ignore", "IProgress not found")  # of bars in notebooks that libraries have and nobody sees
+
 if TYPE_CHECKING:
     from . import errors, losses, models, plots
     from .data import builtin as datasets
@@ -31,13 +34,15 @@ if TYPE_CHECKING:
     from .fitting.coverage import Coverage, coverage
     from .fitting.describe import Description, describe, suggest
     from .fitting.fit import fit, sample
+    from .fitting.model_choice import ModelComparison, compare_models
     from .fitting.nested import compare_nested
     from .inference import resampling
     from .inference import sampling as samplers
     from .inference.calibration import Calibration, calibrate
     from .inference.minimise import Minimum, Outcome, minimise
     from .inference.objective import Objective, objective
-    from .inference.resampling import Bootstrap, bootstrap
+    from .inference.parametric import bootstrap
+    from .inference.resampling import Bootstrap
     from .losses import kernels
     from .losses.divergence import divergence
     from .models import ExponentialFamily, Model, graphs
@@ -69,6 +74,7 @@ __all__ = [
     "Integers",
     "Minimum",
     "Model",
+    "ModelComparison",
     "Objective",
     "ObservedGraph",
     "Ordinal",
@@ -79,6 +85,7 @@ __all__ = [
     "calibrate",
     "compare",
     "compare_losses",
+    "compare_models",
     "compare_nested",
     "coverage",
     "datasets",
@@ -123,11 +130,13 @@ _MODULES = {
     "fitting.coverage": "Coverage coverage",
     "fitting.describe": "Description describe suggest",
     "fitting.fit": "fit sample",
+    "fitting.model_choice": "ModelComparison compare_models",
     "fitting.nested": "compare_nested",
     "inference.calibration": "Calibration calibrate",
     "inference.minimise": "Minimum Outcome minimise",
     "inference.objective": "Objective objective",
-    "inference.resampling": "Bootstrap bootstrap resampling",
+    "inference.parametric": "bootstrap",
+    "inference.resampling": "Bootstrap resampling",
     "inference.sampling": "samplers",
     "losses": "losses",
     "losses.divergence": "divergence",
@@ -157,4 +166,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

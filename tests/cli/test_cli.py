@@ -25,7 +25,7 @@ def test_a_fit_in_its_own_process_writes_everything(visits, tmp_path):
     assert sorted(p.name for p in out.iterdir()) == wanted  # and nothing of its checkpoint is left
     assert "poisson fitted to visits.csv: 200 observations" in ended.stdout
     assert "compiling" in ended.stdout and "sample" in ended.stdout
-    assert "loss likelihood (counts are low" in ended.stdout or "loss dfd (the discrete" in ended.stdout
+    assert "loss: likelihood (counts are low" in ended.stdout or "loss: dfd (the discrete" in ended.stdout
     assert "the estimator's information in every direction" in ended.stdout
     assert ended.stderr == ""  # no progress bars when piped
     again = dfd.fit("poisson", visits, seed=3, progress=False)
@@ -41,8 +41,8 @@ def test_progress_bars_on_a_terminal(visits):
 
     leader, follower = pty.openpty()
     code = (
-        "from dfdbayes._util.progress import on_terminal; import time\n"
-        "advance = on_terminal().begin('bootstrap', 3)\n"
+        "from dfdbayes._util.progress import on_screen; import time\n"
+        "advance = on_screen().begin('bootstrap', 3)\n"
         "for _ in range(3): time.sleep(0.4); advance(1)\n"
     )
     subprocess.run([sys.executable, "-c", code], stderr=follower, check=True, env=os.environ | {"TERM": "xterm"})
@@ -179,3 +179,11 @@ def test_the_version_and_a_file_without_a_command(visits):
     assert dfd.suggest(visits)[0].command in shown
     wrong = subprocess.run([COMMAND, "nofile.csv"], capture_output=True, text=True)
     assert wrong.returncode == 2 and "there is no file 'nofile.csv'" in wrong.stderr
+
+
+def test_a_map(call, tmp_path):
+    rows = [f"{r},{c},{(r * c + r) % 3 % 2},{r - c}" for r in range(9) for c in range(9) if r + c < 14]
+    (tmp_path / "map.csv").write_text("\n".join(["row,col,present,height", *rows]))
+    settings = ("--formula", "present ~ height", "--at", "row,col", "--beta", 1, "--sampler", "laplace")
+    code, out, _ = call("fit", tmp_path / "map.csv", "--model", "autologistic", *settings)
+    assert code == 0 and "\ninteraction " in out and "log odds of present = 1 rather than 0" in out

@@ -18,28 +18,36 @@ ROAD = [
 INSIDE = {
     "_util": ["identity", "process", "resources", "files", "tables", "checkpoint", "timing", "progress"],
     "data": ["domain", "numerals", "encodings", "missing", "problems", "dialect", "text", "foreign", "reading",
-             "distinct", "interpreting", "lags", "dataset", "completions", "sites", "glance", "profile", "builtin",
-             "formulas", "covariates", "scales", "graph_reading", "observed_graph"],
+             "distinct", "interpreting", "lags", "calendar", "series", "dataset", "completions", "sites", "glance",
+             "profile", "builtin", "formulas", "observed", "covariates", "scales", "graph_reading", "observed_graph",
+             "map_reading", "observed_map"],
     "models": ["graphs", "priors", "parameters", "normaliser", "tables", "slips", "base", "exponential_tables",
                "exponential", "starts", "counts", "lattice", "mixture", "kinds", "remarks", "network_tables",
-               "network", "mixed", "mean_table", "mean_form", "families", "regression_tables", "pairwise_regression",
-               "regression", "graph_counts", "graph_terms", "graph_parsing", "graph_statistics", "random_graph",
-               "__init__", "from_file"],
-    "losses": ["base", "kernels", "divergence", "local", "weights", "robust", "pseudo", "likelihood",
-               "pairs", "stein", "__init__"],
-    "inference": ["incomplete", "objective", "newton", "minimise", "imputation", "pilot", "replicates", "refits",
-                  "resampling", "parametric", "curvature", "clusters", "edges", "calibration", "posterior", "mixing",
-                  "pareto", "sampling", "influence", "diagnostics"],
-    "results": ["evidence", "nodes", "selection", "stein", "goodness_of_fit", "predictive", "regression",
-                "graph_goodness", "checks", "intervals", "uncalibrated", "summary", "tree", "for_arviz", "temporal",
-                "influence", "saving", "fit_result", "loading", "groups"],
-    "fitting": ["advice", "describe", "progress", "plan", "regressions", "whole", "fit", "comparison", "nested",
-                "coverage"],
+               "ordinal_tables", "network", "mixed", "mean_table", "mean_form", "families", "regression_tables",
+               "pairwise_regression", "regression", "graph_counts", "graph_terms", "graph_parsing",
+               "graph_statistics", "random_graph", "linear_tables", "autologistic", "__init__", "from_file"],
+    "losses": ["base", "kernels", "divergence", "local", "weights", "robust", "pseudo", "likelihood", "pairs",
+               "stein", "__init__"],
+    "inference": ["incomplete", "windows", "objective", "newton", "minimise", "imputation", "pilot", "replicates",
+                  "refits", "map_imputation", "resampling", "parametric", "curvature", "clusters", "edges",
+                  "calibration", "posterior", "mixing", "pareto", "sampling", "influence", "diagnostics"],
+    "results": ["evidence", "nodes", "selection", "stein", "features", "goodness_of_fit", "predictive", "maps",
+                "regression", "remedies", "forecasts", "graph_goodness", "checks", "agreement", "intervals",
+                "uncalibrated", "summary", "tree", "for_arviz", "temporal", "answers", "influence", "saving",
+                "telling", "shown", "fit_result", "loading", "groups"],
+    "fitting": ["advice", "describe", "progress", "plan", "regressions", "whole", "fit", "comparison", "held_out",
+                "model_choice", "nested", "coverage"],
     "backends": ["local", "dask"],
 }  # fmt: skip
 
-# Imported only when called: a fit's own report, and the backend that a client asks for.
-DOORWAYS = {("results", "report"), ("local", "dask")}
+# Imported only when called: what shows a result (notebook, report, picture), and the backend that a client asks for.
+DOORWAYS = {
+    ("inference", "report"),
+    ("results", "report"),
+    ("results", "plots"),
+    ("fitting", "report"),
+    ("local", "dask"),
+}
 
 
 def _modules() -> list[Path]:

@@ -78,7 +78,7 @@ def test_every_edge_and_node_is_in_the_page_with_its_numbers():
     np.testing.assert_allclose([float(edge["data-chance"]) for edge in edges], table["inclusion"], atol=1e-4)
     for edge, (_, row) in zip(edges, table.iterrows(), strict=True):
         told = dict(fact.split(": ") for fact in edge["data-told"].split("; "))
-        assert told["estimate"] == f"{row['mean']:.4g}" and told["evidence"] == row["evidence"]
+        assert told["interaction"] == f"{row['mean']:.4g}" and told["evidence"] == row["evidence"]
         assert told["95 % interval"] == f"[{row['low']:.4g}, {row['high']:.4g}]"
         assert told["Bayes factor"] == f"{row['bayes_factor']:.3g}" and told["inclusion"] == f"{row['inclusion']:.1%}"
         assert edge["class"].split() == ["edge", row["evidence"], "positive" if row["sign"] >= 0 else "negative"]
@@ -96,7 +96,7 @@ def test_without_a_script_figures_and_table_are_there():
     (live,) = seen.of("live")
     assert "hidden" in live
     assert [attrs for tag, attrs in seen.found if tag == "details"] == [{"class": "still", "open": None}]
-    assert "<th>edge</th>" in page("network") and "<button" not in page("network").partition("<script>")[0]
+    assert '<th scope="col">edge</th>' in page("network") and "<button" not in page("network").partition("<script>")[0]
     assert "Nodes, with calibrated 95 % intervals" in page("network")
 
 
@@ -120,7 +120,7 @@ def test_where_graphs_are_not_chosen_the_slider_is_about_the_null_region(monkeyp
     monkeypatch.setattr(networks, "MOST_CHOSEN", 5)
     many = networks.network(small_fits.network())
     assert networks.OUTSIDE in many and networks.MANY in many and networks.MANY not in page("counts")
-    assert "value=95>" in many and "value=50>" in page("network")
+    assert 'value="95">' in many and 'value="50">' in page("network")
     with pytest.raises(dfd.errors.ModelError):
         selection.information_of_edges(fit)
 
@@ -202,7 +202,7 @@ def test_the_table_is_sorted_by_mouse_and_keyboard(tmp_path):
     seen = opened(written(tmp_path, "network"), 1200, act)
     acted = seen["acted"]
     numbers = [float(text) for text in acted["down"]]
-    assert not seen["console"] and acted["heads"][:4] == ["edge", "estimate", "95 % interval", "Bayes factor"]
+    assert not seen["console"] and acted["heads"][:4] == ["edge", "interaction", "95 % interval", "Bayes factor"]
     assert numbers == sorted(numbers, reverse=True) and acted["up"] == acted["down"][::-1]
     factors = [float(text) for text in acted["factor"]]
     assert factors == sorted(factors, reverse=True) and acted["words"] == sorted(acted["words"])

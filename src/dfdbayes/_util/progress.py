@@ -1,46 +1,111 @@
-"""Progress bars on a terminal, nothing elsewhere."""
+"""Progress bars on a terminal or in a notebook, nothing elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from html import escape
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+PATIENCE = 0.5  # seconds before a stage shows a bar
+EVERY = 0.1  # seconds between two drawings in a notebook
 
-class Bars:
-    """One bar a stage, drawn on standard error; a stage that takes under half a second shows none."""
 
-    def __init__(self) -> None:
-        self._console = Console(stderr=True)
+class AbstractBars(ABC):
+    """One bar per stage; a stage that takes under half a second shows none."""
 
     def begin(self, stage: str, total: int) -> Callable[[int], None]:
-        if not self._console.is_terminal:
-            return lambda done: None
-        began, bar, done = time.perf_counter(), None, 0
+        began, draw, done = time.perf_counter(), None, 0
 
         def advance(steps: int) -> None:
-            nonlocal bar, done
+            nonlocal draw, done
             done += steps
-            if bar is None and done < total and time.perf_counter() - began > 0.5:
-                columns = (TextColumn(f"{stage:>10}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-                bar = Progress(*columns, console=self._console)
-                bar.add_task(stage, total=total)
-                bar.start()
-            if bar is not None:
-                bar.update(bar.task_ids[0], completed=min(done, total))
-                if done >= total:
-                    bar.stop()
+            if draw is None and done < total and time.perf_counter() - began > PATIENCE:
+                draw = self.bar(stage, total)
+            if draw is not None:
+                draw(min(done, total))
 
         return advance
+
+    @abstractmethod
+    def bar(self, stage: str, total: int) -> Callable[[int], None]:
+        """A bar that is drawn, and what moves it; it goes, or stands still, when it is full."""
+
+    @abstractmethod
+    def tell(self, text: str) -> None:
+        """Show a line."""
+
+
+class TerminalBars(AbstractBars):
+    """Drawn on standard error, if that is a terminal."""
+
+    def __init__(self) -> None:
+        sys.stderr.flush()
+        self._console = Console(stderr=True)
+
+    def bar(self, stage: str, total: int) -> Callable[[int], None]:
+        if not self._console.is_terminal:
+            return lambda done: None
+        columns = (TextColumn(f"{stage:>10}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        shown = Progress(*columns, console=self._console)
+        shown.add_task(stage, total=total)
+        shown.start()
+
+        def move(done: int) -> None:
+            shown.update(shown.task_ids[0], completed=done)
+            if done >= total:
+                shown.stop()
+
+        return move
 
     def tell(self, text: str) -> None:
         self._console.print(text, highlight=False, markup=False)
 
 
-def on_terminal() -> Bars:
-    """Bars that draw only if standard error is a terminal."""
-    sys.stderr.flush()
-    return Bars()
+class NotebookBars(AbstractBars):
+    """Drawn in the output of a notebook's cell, by HTML's own progress bar; a full one disappears."""
+
+    def __init__(self, display: Any) -> None:
+        self._display = display
+
+    def bar(self, stage: str, total: int) -> Callable[[int], None]:
+        from IPython.display import HTML
+
+        began, last = time.perf_counter(), 0.0
+        handle = self._display(HTML(_bar(stage, 0, total, 0.0)), display_id=True)
+
+        def move(done: int) -> None:
+            nonlocal last
+            now = time.perf_counter()
+            if done >= total:
+                handle.update(HTML(""))
+            elif now - last > EVERY:
+                handle.update(HTML(_bar(stage, done, total, now - began)))
+                last = now
+
+        return move
+
+    def tell(self, text: str) -> None:
+        from IPython.display import HTML
+
+        self._display(HTML(f"<p>{escape(text)}</p>"))
+
+
+def _bar(stage: str, done: int, total: int, seconds: float) -> str:
+    label = f"{escape(stage)} {done} of {total}, {seconds:.0f} s"
+    return f'<label>{label} <progress value="{done}" max="{total}"></progress></label>'
+
+
+def on_screen() -> AbstractBars:
+    """Bars of the notebook that this runs in, or of the terminal."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is not None and hasattr(shell, "kernel"):
+        from IPython.display import display
+
+        return NotebookBars(display)
+    return TerminalBars()

@@ -169,9 +169,17 @@ def options_of(
     rates: str | None,
     kinds: str | None = None,
     levels: Sequence[str] | None = None,
+    terms: str | None = None,
+    nodes: Path | None = None,
+    directed: bool | None = None,
+    at: str | None = None,
+    neighbours: int | None = None,
 ) -> dict[str, Any]:
     """What a model given by name may take."""
-    own = {"kinds": kinds_of(kinds), "levels": levels_of(levels)}
+    own: dict[str, Any] = {"kinds": kinds_of(kinds), "levels": levels_of(levels)}
+    whole: dict[str, Any] = {"terms": terms, "nodes": None if nodes is None else str(nodes), "directed": directed}
+    whole |= {"at": None if at is None else [name.strip() for name in at.split(",")], "neighbours": neighbours}
+    own |= {name: value for name, value in whole.items() if value is not None}
     return {"graph": graph, "states": states, "rates": numbers_of(rates)} | own
 
 
@@ -251,34 +259,13 @@ def write_text(path: Path, text: str) -> None:
 
 
 def show(result: Any, interval: float, as_json: bool = False) -> None:
-    """Print a fit: what was fitted, the weight, the table, every warning."""
+    """Print a fit: the answer, the table, how sure and why, how it was found."""
+    from ..results.telling import told
+
     if as_json:
         print(json.dumps(result.describe(interval), allow_nan=False))
         return
-    data, settings = result.data, result.settings
-    say(f"{settings['model']} fitted to {data.source}: {data.n} observations, {len(data.rows)} distinct rows")
-    if settings.get("kinds"):
-        say(
-            f"{settings['kinds']}" + ("; override with --kinds NAME=KIND,..." if "guessed" in settings["kinds"] else "")
-        )
-    why = f" ({settings['loss_reason']})" if settings["loss_reason"] else ""
-    say(f"loss {settings['loss']}{why}")
-    if settings.get("loss_weight"):
-        say(f"robust: {settings['loss_weight']}")
-    for about in (result.imputation, result.clusters):
-        if about is not None:
-            say(about)
-    say(f"{result.calibration.message}")
-    say(result.sampling)
-    if settings.get("bounds"):
-        say(f"the loss is unbounded below, so the parameters are bounded: {settings['bounds']}")
-    table = result.summary(interval).drop(columns=["mcse_mean", "mcse_sd"])
-    table[["ess_bulk", "ess_tail"]] = table[["ess_bulk", "ess_tail"]].round().astype("Int64")
-    say()
-    say(table.to_string(float_format=lambda value: f"{value:.4f}"))
-    say()
-    for warning in result.warnings:
-        say(f"warning: {warning}")
+    say(told(result, interval))
 
 
 def show_timings(result: Any, imported: float, written: float) -> None:

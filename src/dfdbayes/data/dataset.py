@@ -79,6 +79,12 @@ class Dataset:
     cluster: Int[np.ndarray, " u"] | None = None
     observed: Bool[np.ndarray, "u d"] | None = None
 
+    def __repr__(self) -> str:
+        columns = ", ".join(self.columns[:6]) + (f" and {self.d - 6} more" if self.d > 6 else "")
+        return (
+            f"Dataset of {self.n} observations, {len(self.rows)} distinct rows, columns {columns} (from {self.source})"
+        )
+
     @classmethod
     def of(
         cls,

@@ -2,7 +2,7 @@
 
 A coordinate has one move either way, and a category one to every other (`Domain.moves`). Losses are sums over the moves
 of sites. A bootstrap replicate gives new weights to the *units* that own them: rows as a rule, clusters of rows where
-these belong together, blocks of sites where there is a single observation.
+these belong together, blocks of sites where there is a single observation, windows of neighbouring rows of a series.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from jaxtyping import Bool, Float, Int
 from ..errors import SettingError
 from .dataset import Dataset
 from .domain import Domain
+from .series import PLACE
 
-ROWS, CLUSTERS, BLOCKS = "rows", "clusters", "blocks"
+ROWS, CLUSTERS, BLOCKS, WINDOWS = "rows", "clusters", "blocks", "windows"
 
 
 @dataclass(frozen=True)
@@ -28,20 +29,27 @@ class Units:
 
     Attributes
     ----------
-    kind : {"rows", "clusters", "blocks"}
-        Distinct rows, clusters of rows, or blocks of sites of a single observation.
+    kind : {"rows", "clusters", "blocks", "windows"}
+        Distinct rows, clusters of rows, blocks of sites of a single observation, or windows of neighbouring rows of a
+        series, which overlap: the units themselves are rows then.
     weights : (v,) floats
         The data's own weight of each unit.
     observations : (v,) floats
         How many independent observations stand behind each; equal to the weights unless observations have weights.
     owner : integers, optional
         The unit of each row (u,) of clusters, or of each site (d,) of blocks; rows are their own units.
+    place : (v,) integers, optional
+        Where each row is in time, of windows.
+    length : float, optional
+        How many rows a window has; chosen from their gradients where it is not given.
     """
 
     kind: str
     weights: Float[np.ndarray, " v"]
     observations: Float[np.ndarray, " v"]
     owner: Int[np.ndarray, " k"] | None = None
+    place: Int[np.ndarray, " v"] | None = None
+    length: float | None = None
 
     @property
     def each(self) -> Float[np.ndarray, " v"]:
@@ -51,6 +59,8 @@ class Units:
     def __str__(self) -> str:
         if self.kind == ROWS:
             return "rows"
+        if self.kind == WINDOWS:
+            return f"windows of {f'{self.length:g} ' if self.length else ''}neighbouring rows"
         return f"{len(self.weights)} {self.kind}" + (" of sites of one observation" if self.kind == BLOCKS else "")
 
 
@@ -70,6 +80,22 @@ def blocks_of(blocks: Int[np.ndarray, " d"]) -> Units:
     """Blocks of the sites of one observation as units, from the block of each site."""
     ones = np.ones(int(blocks.max()) + 1)
     return Units(BLOCKS, ones, ones, blocks)
+
+
+def windows_of(data: Dataset, length: float | None) -> Units:
+    """Windows of rows of a series; an error where the data are none."""
+    if PLACE not in data.given_columns or data.given is None:
+        raise SettingError(
+            "the data have no order in time. What to do: name its column with time=..., or use lag(...) in the formula."
+        )
+    place = data.given[:, data.given_columns.index(PLACE)].astype(np.int64)
+    return Units(WINDOWS, data.counts, data.observations, None, place, length)
+
+
+def blocks_of_rows(blocks: Int[np.ndarray, " u"]) -> Units:
+    """Blocks of the sites of one map, whose rows are sites: clusters of rows."""
+    ones = np.ones(int(blocks.max()) + 1)
+    return Units(CLUSTERS, ones, ones, blocks)
 
 
 def unscaled(sites: Sites) -> tuple[float, float]:

@@ -17,7 +17,7 @@ import pandas as pd
 from .._util.files import require_writable
 from .._util.identity import fingerprint
 from .._util.process import kept, require_seed, require_unforked
-from .._util.progress import on_terminal
+from .._util.progress import on_screen
 from ..backends.local import Local, by_client
 from ..errors import DataError, DfdbayesError, SettingError
 from ..inference.curvature import Curvature
@@ -52,6 +52,18 @@ class Coverage:
     marginal: dict[str, dict[float, float]]
     replicates: int
     failures: dict[str, int]
+
+    def __repr__(self) -> str:
+        level = max(self.joint)
+        return (
+            f"Coverage over {self.replicates} data sets: joint {level:.0%} regions hold the truth in "
+            f"{self.joint[level]:.1%} (± {self.error(self.joint[level]):.1%})"
+        )
+
+    def _repr_html_(self) -> str:
+        from ..report.notebook import of_coverage
+
+        return of_coverage(self)
 
     def error(self, share: float) -> float:
         """Binomial standard error of a coverage."""
@@ -133,7 +145,7 @@ def coverage(
     about |= {"simulation": simulation, "version": versions()["dfdbayes"]} | model.identity
     about = json.loads(json.dumps(about | {key: _described(value) for key, value in settings.items()}))
     done = _kept(path, about)
-    advance = (on_terminal() if progress else Silent()).begin("coverage", replicates)
+    advance = (on_screen() if progress else Silent()).begin("coverage", replicates)
 
     job = _Job(uuid.uuid4().hex, model, theta, truth, n, simulation, source, {"check": False} | settings)
     missing = [r for r in range(replicates) if r not in done]

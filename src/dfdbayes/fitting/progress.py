@@ -1,4 +1,4 @@
-"""Who is told how far a run has come: a terminal, nobody, or an object of the user's."""
+"""Who is told how far a run has come: a terminal or notebook, nobody, or an object of the user's."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def by_percent(advance: Callable[[int], None]) -> Callable[[int, int], None]:
 def shown_on(progress: bool | Progress) -> Progress:
     """Bars on a terminal, silence, or what the user gave."""
     if progress is True:
-        from .._util.progress import on_terminal  # only where bars are wanted
+        from .._util.progress import on_screen  # only where bars are wanted
 
-        return on_terminal()
+        return on_screen()
     return Silent() if progress is False else progress

@@ -69,6 +69,11 @@ class Minimum:
     lower: Float[np.ndarray, " p"]
     upper: Float[np.ndarray, " p"]
 
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{n} = {v:.5g}" for n, v in zip(self.names[:8], self.vector, strict=False))
+        more = f" and {len(self.names) - 8} more" if len(self.names) > 8 else ""
+        return f"Minimum at {shown}{more}: {self.message}"
+
     @property
     def usable(self) -> bool:
         """Whether it is a minimum: converged, inside or at the boundary."""

@@ -6,6 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
 import jax
@@ -49,6 +50,10 @@ class AbstractModel(ABC):
     """What it is, in a sentence: "a Poisson model"."""
     formula: str = ""
     """Its mass function in HTML, for reports; nothing of a user's enters it."""
+    answers: str = "own"
+    """Who says what a fit found, and which picture shows it: a name in the table of `results/answers`."""
+    meanings: Mapping[str, str] = MappingProxyType({})
+    """What parameters and derived quantities are, by name, each a clause that ends without a full stop."""
     space: Space
     start: Callable[[Dataset], dict[str, Any]] | None
     derived: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None
@@ -82,6 +87,9 @@ class AbstractModel(ABC):
     def observe(self, source: Any) -> tuple[Dataset, AbstractModel] | None:
         """Data that are not rows (one graph): what stands for them, and the model for it; None where data are rows."""
         return None
+
+    reads: tuple[str, ...] = ()
+    """Settings of `fit` that `observe` takes."""
 
     def table(self, sites: Sites) -> Prepared:
         """Log-ratios between neighbouring points."""
@@ -144,6 +152,11 @@ class AbstractModel(ABC):
     def columns_told(self, columns: Sequence[str]) -> str:
         """What the model took the data's columns for, as a sentence; empty where it had no choice."""
         return ""
+
+    def sample_told(self, data: Dataset) -> str:
+        """What was observed, as a paper says it."""
+        rows, columns = "s" if data.n != 1 else "", "s" if data.d != 1 else ""
+        return f"{data.n} observation{rows} of {data.d} variable{columns}"
 
     def remarks(self, data: Dataset) -> Sequence[str]:
         """What a user should know about these data under this model, each with what to do."""
@@ -255,6 +268,10 @@ class Model(AbstractModel):
         What the model was made with, in values JSON can hold.
     title, formula : str, optional
         What it is, in a sentence, and its mass function in HTML; for reports.
+    answers : str, optional
+        Who says what a fit found; one's own model is told parameter by parameter.
+    meanings : mapping, optional
+        What parameters and derived quantities are, by name: ``{"rate": "births per day"}``.
     formulas : mapping, optional
         What parameters depend on, by name: ``{"rate": "~ age"}``. Positive parameters through logarithms, those between
         two ends through log odds, others as they are.
@@ -285,6 +302,8 @@ class Model(AbstractModel):
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
     title: str = field(default=AbstractModel.title, compare=False)
     formula: str = field(default="", compare=False)
+    answers: str = field(default=AbstractModel.answers, compare=False)
+    meanings: Mapping[str, str] = field(default_factory=dict, compare=False)
     formulas: Mapping[str, str] = field(default_factory=dict, compare=False)
     space: Space = field(init=False)
     traced: str = field(init=False)

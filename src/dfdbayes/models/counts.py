@@ -50,6 +50,8 @@ def Bernoulli() -> ExponentialFamily:
         name="bernoulli",
         title="a Bernoulli model",
         formula="p(1) = probability, &nbsp; p(0) = 1 − probability",
+        answers="share",
+        meanings={"probability": "the probability of a 1"},
         start=_share_of_ones,
     )
 
@@ -92,6 +94,8 @@ def Poisson() -> ExponentialFamily:
         name="poisson",
         title="a Poisson model",
         formula="p(x) ∝ λ<sup>x</sup> / x!, &nbsp; λ = rate",
+        answers="counts",
+        meanings={"rate": "the mean count, and its variance too"},
         start=_mean_count,
         differences=_poisson_differences,
         log_normaliser=_rate,
@@ -209,6 +213,13 @@ def ConwayMaxwellPoisson() -> ExponentialFamily:
         name="cmp",
         title="a Conway-Maxwell-Poisson model",
         formula="p(x) ∝ λ<sup>x</sup> / (x!)<sup>ν</sup>, &nbsp; λ = rate, ν = nu",
+        answers="counts",
+        meanings={
+            "rate": "lambda of the formula (the paper's theta_1), about the mean to the power nu: read the mean",
+            "nu": "the shape (the paper's theta_2): below 1 counts vary more than Poisson's, at 1 alike, above 1 less",
+            "mean": "the mean count",
+            "dispersion_index": "the variance divided by the mean, which is 1 for Poisson counts",
+        },
         start=_regression_of_log_ratios,
         derived=_mean_and_index,
         differences=_cmp_differences,

@@ -68,6 +68,8 @@ class ExponentialFamily(AbstractModel):
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
     title: str = field(default=AbstractModel.title, compare=False)
     formula: str = field(default="", compare=False)
+    answers: str = field(default=AbstractModel.answers, compare=False)
+    meanings: Mapping[str, str] = field(default_factory=dict, compare=False)
     space: Space = field(init=False)
     traced: str = field(init=False)
     """What the functions compute. Models are equal, and share compiled code, where they compute the same."""

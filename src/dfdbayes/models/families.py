@@ -83,6 +83,11 @@ class AbstractFamily(ABC):
         return None
 
     @property
+    def meanings(self) -> Mapping[str, str]:
+        """What the coefficients of each parameter do, by its name."""
+        return {}
+
+    @property
     def supports_likelihood(self) -> bool:
         return False
 
@@ -139,6 +144,10 @@ class Linked(AbstractFamily):
             return 1.0, 1.0
         # Thresholds are many steps away from zero where levels are many, and from the margin where edges are strong.
         return {"threshold": (10.0, 5.0), "quadratic": (5.0, 2.5)}.get(name, (3.0, 2.0))
+
+    @property
+    def meanings(self) -> Mapping[str, str]:
+        return self.base.meanings
 
     @property
     def supports_likelihood(self) -> bool:
@@ -207,6 +216,10 @@ class BinaryFamily(AbstractFamily):
 
     def mean(self, rows: Rows, size: int) -> Float[Array, " u"]:
         return jnp.broadcast_to(jax.nn.sigmoid(rows["odds"]), (size,))
+
+    @property
+    def meanings(self) -> Mapping[str, str]:
+        return {"probability": "log odds of a 1 (Intercept), and what one more of a covariate adds to them"}
 
     @property
     def supports_likelihood(self) -> bool:
@@ -304,6 +317,17 @@ class CountFamily(AbstractFamily):
         if name != self.form:
             return None
         return logarithmic(design, data.rows[:, 0].astype(float), data.counts, offset)[:, None]
+
+    @property
+    def meanings(self) -> Mapping[str, str]:
+        shape = "below 1 counts vary more than Poisson's with the same covariates, at 1 alike, above 1 less"
+        return {
+            "mean": "log of the expected count (Intercept), and what one more of a covariate adds to it",
+            "location": "log of the location, which is about the expected count, and what a covariate adds to it",
+            "nu": f"log of the shape nu ({shape}), and what a covariate adds to it",
+            "nu_value": f"the shape nu: {shape}",
+            "zeros": "log of how many times as often zeros occur as they would alone, and what a covariate adds",
+        }
 
     @property
     def supports_likelihood(self) -> bool:

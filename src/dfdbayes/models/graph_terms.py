@@ -41,6 +41,8 @@ class AbstractTerm(ABC):
     """Whether it is for directed graphs only (True) or for undirected ones only (False)."""
     instead: ClassVar[str] = ""
     """What to use for the other kind of graph."""
+    when: ClassVar[str] = ""
+    """Where a tie has one more of it, as a sentence ends: "between nodes of the same {attribute}"."""
 
     @property
     def label(self) -> str:
@@ -48,6 +50,12 @@ class AbstractTerm(ABC):
         given = [(f.name, getattr(self, f.name), f.default) for f in fields(self)]  # type: ignore[arg-type]
         shown = [name if value is True else _shown(value) for name, value, usual in given if value != usual]
         return f"{self.name}({','.join(shown)})" if shown else self.name
+
+    @property
+    def told(self) -> str:
+        """`when` with what the term was given."""
+        given = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        return self.when.format(**given) if self.when else f"per unit of {self.label}"
 
     @property
     def written(self) -> str:
@@ -143,6 +151,7 @@ class NodeCovariate(_OfAttribute):
     """The sum over ties of a numeric attribute of both ends."""
 
     name: ClassVar[str] = "nodecov"
+    when: ClassVar[str] = "per unit of {attribute} of its two ends together"
 
     def values(self, graph: ObservedGraph) -> Float[np.ndarray, "n n k"]:
         x = graph.numbers(self.attribute, self.label)
@@ -154,6 +163,7 @@ class NodeFactor(_OfAttribute):
     """For each level of an attribute but the first: how often a node of that level is an end of a tie."""
 
     name: ClassVar[str] = "nodefactor"
+    when: ClassVar[str] = "for each end of that {attribute}"
 
     def levels(self, graph: ObservedGraph) -> tuple[str, ...]:
         found = graph.levels(self.attribute, self.label)[1]
@@ -175,6 +185,7 @@ class NodeMatch(_OfAttribute):
     """Ties between nodes of the same level of an attribute; with diff=True one count for each level."""
 
     name: ClassVar[str] = "nodematch"
+    when: ClassVar[str] = "between nodes of the same {attribute}"
     diff: bool = False
 
     def __post_init__(self) -> None:
@@ -196,6 +207,7 @@ class AbsoluteDifference(_OfAttribute):
     """The sum over ties of the absolute difference of a numeric attribute."""
 
     name: ClassVar[str] = "absdiff"
+    when: ClassVar[str] = "per unit of difference in {attribute}"
 
     def values(self, graph: ObservedGraph) -> Float[np.ndarray, "n n k"]:
         x = graph.numbers(self.attribute, self.label)
@@ -207,6 +219,7 @@ class EdgeCovariate(Covariate):
     """The sum over ties of a covariate of the pair, given as a matrix."""
 
     name: ClassVar[str] = "edgecov"
+    when: ClassVar[str] = "per unit of {matrix}"
     matrix: str
 
     def __post_init__(self) -> None:
@@ -228,6 +241,7 @@ class Mutual(Structure):
     """Pairs of nodes with ties both ways."""
 
     name: ClassVar[str] = "mutual"
+    when: ClassVar[str] = "where there is one back"
     directed: ClassVar[bool | None] = True
 
     def statistic(self, whole: Whole) -> Float[np.ndarray, " b"]:
@@ -242,6 +256,7 @@ class Triangle(Structure):
     """Triangles; in a directed graph transitive triples and cycles of three together."""
 
     name: ClassVar[str] = "triangle"
+    when: ClassVar[str] = "for each triangle that it closes"
     closure: ClassVar[bool] = True
 
     def statistic(self, whole: Whole) -> Float[np.ndarray, " b"]:

@@ -18,6 +18,8 @@ from .graphs import Graph, of
 from .parameters import Parameter
 from .starts import logistic
 
+HEAT = {"temperature": "how weakly neighbours hold together (the paper's theta): the lower, the more alike they are"}
+
 
 class _OnGraph:
     """A function of a graph."""
@@ -125,6 +127,9 @@ def Ising(graph: Any, states: str = "spins", intercept: bool = False) -> Exponen
         name="ising",
         title="an Ising model",
         formula=f"p(x) ∝ exp( Σ<sub>i–j</sub> x<sub>i</sub> x<sub>j</sub> / temperature{own} )",
+        answers="lattice",
+        meanings=HEAT
+        | ({"intercept": "how much more the upper of the two values is favoured everywhere"} if own else {}),
         start=pseudo_likelihood,
         differences=differences,
         interactions=interactions,
@@ -185,6 +190,8 @@ def Potts(graph: Any, states: int = 3) -> ExponentialFamily:
         name="potts",
         title="a Potts model",
         formula="p(x) ∝ exp( number of edges with equal ends / temperature )",
+        answers="lattice",
+        meanings=HEAT,
         start=pseudo_likelihood,
         differences=differences,
         interactions=interactions,

@@ -56,6 +56,8 @@ def PoissonMixture(rates: Sequence[float]) -> Model:
         name="poisson-mixture",
         title="a mixture of two Poisson distributions with known rates",
         formula=f"p(x) = proportion Poisson(x; {low:g}) + (1 − proportion) Poisson(x; {high:g})",
+        answers="mixture",
+        meanings={"proportion": f"the share of counts from the Poisson distribution with mean {low:g}"},
         start=moments,
         log_normaliser=_nothing,
         options={"rates": [low, high]},

@@ -27,10 +27,11 @@ from . import remarks
 from .base import AbstractModel, Interactions, Row
 from .counts import _regression_of_log_ratios
 from .graphs import Graph, complete, edge_labels, of
-from .kinds import FACTORIAL, QUADRATIC, Kind, binary, domain_of, of_the_paper
+from .kinds import FACTORIAL, QUADRATIC, Kind, binary, domain_of, evenly_seen, of_the_paper
 from .lattice import _two_states
 from .network_tables import BinaryConditionals, CountConditionals, LevelConditionals, PairwiseTable
 from .normaliser import log_normaliser
+from .ordinal_tables import OrdinalConditionals
 from .parameters import Parameter, Space
 from .starts import logistic
 from .tables import Prepared
@@ -60,6 +61,11 @@ class Pairwise(AbstractModel):
     origin: tuple[str, ...] = field(default=(), compare=False)
     """What of each column was read off the data (see `remarks`); nothing where this is empty."""
     derived: None = None
+    answers: str = field(default="network", compare=False)
+
+    @property
+    def meanings(self) -> Mapping[str, str]:  # type: ignore[override]
+        return _meanings(self)
 
     @cached_property
     def domain(self) -> Domain:  # type: ignore[override]
@@ -77,7 +83,7 @@ class Pairwise(AbstractModel):
             return BinaryConditionals.of(self, sites)
         if all(kind.counts and not kind.root for kind in self.kinds):
             return CountConditionals.of(self, sites)
-        return LevelConditionals.of(self, sites)
+        return (OrdinalConditionals if evenly_seen(self.kinds) else LevelConditionals).of(self, sites)
 
     @property
     def log_normaliser(self) -> Callable[[dict[str, Array]], Array] | None:  # type: ignore[override]
@@ -265,6 +271,25 @@ class Pairwise(AbstractModel):
 
     def with_space(self, space: Space) -> Pairwise:
         return replace(self, space=space)
+
+
+def _meanings(model: Pairwise) -> dict[str, str]:
+    """What the parameters of a network are."""
+    if model.lowers:
+        edge = "how much one more of a column lowers the log rate of the other"
+    elif not model.domain.is_binary:
+        edge = "a log odds ratio per step of each of the two"
+    else:
+        edge = "a log odds ratio" if model.two_values[1] == 1.0 else "a quarter of a log odds ratio"
+    lowest = "where its neighbours are at their lowest values"
+    known = {
+        "intercept": f"how common high values of a column are {lowest}",
+        "threshold": f"log odds of a level against the lowest level of a column, {lowest}",
+        QUADRATIC: "how much the ends of a scale are chosen rather than its middle",
+        FACTORIAL: "the shape of a count: below 1 it varies more than a Poisson count, at 1 alike, above 1 less",
+        "interaction": f"what two columns have to do with each other, all others held fixed: {edge}",
+    }
+    return {p.name: known[p.name] for p in model.space.parameters}
 
 
 def graph_of_nodes(graph: Any, what: str) -> Graph:

@@ -18,7 +18,8 @@ from jaxtyping import Array, Float
 
 from ..data.dataset import Dataset
 from ..data.domain import Domain
-from ..data.formulas import INTERCEPT, Design, Observed
+from ..data.formulas import INTERCEPT, Design
+from ..data.observed import Observed
 from ..data.sites import Sites
 from ..errors import ModelError
 from .base import AbstractModel, Row
@@ -93,6 +94,15 @@ class Regression(AbstractModel):
         return self.family.domain
 
     @property
+    def answers(self) -> str:  # type: ignore[override]
+        """Networks with covariates are networks still."""
+        return self.base.answers if isinstance(self.base, Pairwise) else "regression"
+
+    @property
+    def meanings(self) -> Mapping[str, str]:  # type: ignore[override]
+        return self.family.meanings
+
+    @property
     def formulas(self) -> dict[str, str]:
         """By parameter, as `fit` takes them."""
         return {design.parameter: f"~ {design.right}" for design in self.designs}
@@ -105,6 +115,11 @@ class Regression(AbstractModel):
     @property
     def graph(self) -> Graph | None:
         return None if self.base is None else self.base.graph
+
+    @property
+    def series_told(self) -> str | None:
+        """The order of rows in time in a sentence, where they have one."""
+        return None if self.observed.series is None else self.observed.series.told
 
     @property
     def varying(self) -> frozenset[str]:

@@ -3,12 +3,15 @@
 Every function returns a `matplotlib.figure.Figure`: show it in a notebook, or write ``figure.savefig("name.png")``.
 """
 
+from .answer import answer
 from .base import MOST
-from .draws import MOST_PAIRS, calibration, intervals, pairs, posterior, trace
+from .draws import MOST_PAIRS, calibration, intervals, pairs, posterior, trace, weights
 from .influence import influence
+from .maps import sites
 from .observed import correlations, data, lattice, predictive
 from .random_graphs import graph_goodness
 from .regression import coefficients, residuals
+from .series import forecast
 from .structure import MOST_EDGES, MOST_NODES, centrality, group_networks, network, temporal
 from .studies import comparison, coverage
 
@@ -17,6 +20,7 @@ __all__ = [
     "MOST_EDGES",
     "MOST_NODES",
     "MOST_PAIRS",
+    "answer",
     "calibration",
     "centrality",
     "coefficients",
@@ -24,6 +28,7 @@ __all__ = [
     "correlations",
     "coverage",
     "data",
+    "forecast",
     "graph_goodness",
     "group_networks",
     "influence",
@@ -34,6 +39,8 @@ __all__ = [
     "posterior",
     "predictive",
     "residuals",
+    "sites",
     "temporal",
     "trace",
+    "weights",
 ]

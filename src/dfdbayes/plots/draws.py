@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import matplotlib
 import numpy as np
-from matplotlib.figure import Figure
 
 from ..errors import SettingError
+from ..inference.calibration import Calibration
 from ..results.fit_result import Fit
 from ..results.predictive import parameters_of
 from ..results.uncalibrated import side_by_side
-from .base import BLUE, GREY, INK, MOST, ORANGE, bare, clean, density, fitted, panels, region, thinned
+from .base import BLUE, GREY, INK, MOST, ORANGE, Figure, bare, clean, density, fitted, panels, region, thinned
 
 MOST_PAIRS = 6
 
@@ -123,6 +123,36 @@ def calibration(fit: Fit) -> Figure | None:
         axes.set_ylabel(fitted(known.names[1], 40))
         clean(axes)
     axes.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def weights(known: Calibration) -> Figure | None:
+    """A calibration by itself: the weights of directions, or bootstrap minimisers of the first two parameters.
+
+    None where the weight was given, or is one number without a bootstrap.
+    """
+    if known.curvature is not None:
+        figure = Figure(figsize=(5.6, 1.4), layout="constrained")
+        axes = figure.subplots()
+        axes.axvline(1.0, color=GREY, lw=1)
+        axes.plot(known.curvature.weights, np.zeros(len(known.curvature.weights)), "o", color=BLUE, ms=6, alpha=0.5)
+        axes.set_yticks([])
+        axes.set_xlabel("weight of the loss, a point for each direction; 1 is the loss as it is")
+        clean(axes)
+        return figure
+    points = known.minimisers[np.isfinite(known.minimisers).all(axis=1)]
+    if len(points) < 2:
+        return None
+    figure = Figure(figsize=(4.6, 3.2), layout="constrained")
+    axes = figure.subplots()
+    axes.set_xlabel(fitted(known.names[0], 40))
+    if len(known.names) == 1:
+        density(axes, points, ORANGE)
+        bare(axes)
+        return figure
+    axes.plot(points[:, 0], points[:, 1], "o", color=ORANGE, ms=3)
+    axes.set_ylabel(fitted(known.names[1], 40))
+    clean(axes)
     return figure
 
 

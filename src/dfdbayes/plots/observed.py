@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from ..data import glance
 from ..data.dataset import Dataset
@@ -13,7 +12,7 @@ from ..errors import SettingError
 from ..results.checks import Checks
 from ..results.fit_result import Fit
 from ..results.predictive import Predictive
-from .base import BLUE, GREY, INK, MOST, ORANGE, clean, fitted, panels, tilted
+from .base import BLUE, GREY, INK, MOST, ORANGE, Figure, clean, fitted, panels, tilted
 
 
 def grid_of(fit: Fit) -> tuple[int, int] | None:
@@ -88,8 +87,17 @@ def lattice(fit: Fit, checked: Predictive | Checks | None = None) -> Figure:
     return figure
 
 
-def predictive(checked: Predictive | Checks, most: int = MOST) -> Figure:
-    """Observed shares of each value as bars, predicted ones as points with one standard deviation, by column."""
+def predictive(checked: Fit | Predictive | Checks, most: int = MOST) -> Figure:
+    """Observed shares of each value as bars, predicted ones as points with one standard deviation, by column.
+
+    Parameters
+    ----------
+    checked : Fit, Predictive or Checks
+        A fit with its checks, or what ``fit.replicate()`` gave.
+    most : int
+        Columns that are shown.
+    """
+    checked = _checks_of(checked)
     shown = min(most, len(checked.columns))
     figure, places = panels(shown, 3.1, 2.3, across=3)
     for j, axes in enumerate(places):
@@ -105,8 +113,17 @@ def predictive(checked: Predictive | Checks, most: int = MOST) -> Figure:
     return figure
 
 
-def correlations(checked: Predictive | Checks) -> Figure:
+def _checks_of(checked: Fit | Predictive | Checks) -> Predictive | Checks:
+    if not isinstance(checked, Fit):
+        return checked
+    if checked.checks is None or checked.checks.goodness is None:
+        raise SettingError("this fit has no predictive checks; fit with check=True, or give fit.replicate()")
+    return checked.checks
+
+
+def correlations(checked: Fit | Predictive | Checks) -> Figure:
     """Correlations of every two columns: predicted, with one standard deviation, against observed."""
+    checked = _checks_of(checked)
     found = checked.correlations() if len(checked.columns) > 1 else None
     if found is None:
         raise SettingError("correlations need at least two columns")

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ..errors import SettingError
 from ..results.fit_result import Fit
 from ..results.graph_goodness import GraphGoodness
-from .base import BLUE, GREY, INK, ORANGE, clean, panels
+from .base import BLUE, GREY, INK, ORANGE, Figure, clean, panels
 
 TITLES = {
     "degree": ("degree", "share of nodes"),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy import special
 
 from ..errors import SettingError
 from ..models.regression import Regression
 from ..results.fit_result import Fit
 from ..results.intervals import intervals
-from .base import BLUE, GREY, INK, ORANGE, clean, fitted, thinned
+from .base import BLUE, GREY, INK, ORANGE, Figure, clean, fitted, thinned
 
 BAND = 2.0  # binomial standard errors about the line of a quantile-quantile plot
 

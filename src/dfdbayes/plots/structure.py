@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 
@@ -16,7 +15,7 @@ from ..results import evidence, groups
 from ..results.fit_result import Fit
 from ..results.groups import GroupDifferences
 from ..results.temporal import effects_over_time
-from .base import BLUE, GREY, INK, ORANGE, clean, fitted
+from .base import BLUE, GREY, INK, ORANGE, Figure, clean, fitted
 
 MOST_EDGES = 300
 MOST_NODES = 60

@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from ..errors import SettingError
 from ..fitting.comparison import Comparison
 from ..fitting.coverage import Coverage
-from .base import COLOURS, GREY, INK, MOST, bare, clean, density, fitted, in_legend, panels
+from .base import COLOURS, GREY, INK, MOST, Figure, bare, clean, density, fitted, in_legend, panels
 
 
 def comparison(compared: Comparison, most: int = 8) -> Figure:

@@ -1,64 +1,67 @@
-"""One self-contained HTML page about a fit, which also prints."""
+"""One self-contained HTML page about a fit, which also prints, and the same numbers as JSON beside it."""
 
 from __future__ import annotations
 
-from html import escape
+import json
 from pathlib import Path
 
 from .._util.files import write_atomically
 from ..results import evidence
+from ..results.answers import family_of
 from ..results.fit_result import Fit
+from ..results.forecasts import Forecast
 
 __all__ = ["render", "write_report"]
 
 
-def write_report(fit: Fit, path: str | Path) -> Path:
-    """Write the page, completely or not at all."""
-    page = render(fit)
+def write_report(fit: Fit, path: str | Path, forecast: Forecast | None = None) -> Path:
+    """Write the page, completely or not at all, and beside it a JSON file of the same name (page.html, page.json)."""
+    beside = Path(path).with_suffix(".json")
+    page, numbers = render(fit, beside.name, forecast), json.dumps(fit.describe(), indent=2, allow_nan=False)
+    write_atomically(beside, lambda scratch: scratch.write_text(numbers, encoding="utf-8"))
     return write_atomically(path, lambda scratch: scratch.write_text(page, encoding="utf-8"))
 
 
-def render(fit: Fit) -> str:
-    """The page as text."""
-    from . import (  # not before a page is wanted: pictures take a while to import
-        html,
-        interactive,
-        networks,
-        sections,
-        wording,
-    )
+def render(fit: Fit, beside: str = "", forecast: Forecast | None = None) -> str:
+    """The page as text; ``beside`` names a file with the same numbers that stands beside it."""
+    from . import html, networks, sections, wording  # not before a page is wanted: pictures take a while to import
 
-    name = fit.settings["model"]
-    summary = fit.summary()
-    network = evidence.is_network(fit)
+    summary, network = fit.summary(), evidence.is_network(fit)
     parts = {
         "Warnings": sections.warnings(fit),
-        "Data": sections.data(fit),
-        "What was fitted and how": sections.model(fit),
-        "Estimates": sections.estimates(fit, summary),
-        "Coefficients and residuals": sections.regression(fit),
+        "Forecast": "" if forecast is None else sections.forecast(forecast),
         "Network": networks.network(fit) if network else "",
+        "Estimates": sections.estimates(fit, summary),
         "Groups": sections.groups(fit),
+        "Coefficients and residuals": sections.regression(fit),
+        "Does the model reproduce the data?": sections.predictive(fit),
+        "How sure, and why: calibration": sections.calibration(fit),
         "Posterior": sections.posterior(fit),
-        "Calibration": sections.calibration(fit),
         "Influence of rows": sections.influence(fit),
+        "Data": sections.data(fit),
+        "How it was found: model, loss and prior": sections.model(fit),
         "Chains": sections.chains(fit, summary),
-        "Predictive checks": sections.predictive(fit),
         "Seeds, versions and times": sections.reproduce(fit),
-        "Method, for a paper": sections.methods(fit, summary),
+        "What to report in a paper": sections.methods(fit, summary),
     }
-    parts = {title: text for title, text in parts.items() if text}
-    links = " ".join(f"<a href='#{_anchor(title)}'>{escape(title)}</a>" for title in parts)
-    what = wording.title(fit)
-    intro = f"{what[0].upper()}{what[1:]} fitted to {fit.data.n} observation{'s' if fit.data.n != 1 else ''}"
-    body = "\n".join(
-        f"<section id='{_anchor(title)}'><h2>{title}</h2>\n{text}</section>" for title, text in parts.items()
+    what, number = wording.title(fit), len(fit.warnings)
+    told = (
+        f"There {'is 1 warning' if number == 1 else f'are {number} warnings'}; read {'it' if number == 1 else 'them'}"
     )
-    heading = f"<h1>{escape(name)} fitted to {escape(fit.data.source)}</h1>"
-    whole = f"{heading}{html.paragraph(f'{intro}.', 'quiet')}<nav>{links}</nav>\n{body}"
-    more = (interactive.STYLE, interactive.script()) if network else ("", "")
-    return html.page(f"{name}: {fit.data.source}", whole, *more)
+    return html.templates().get_template("page.html").render(
+        title=f"{fit.settings['model']}: {fit.data.source}",
+        heading=f"{fit.settings['model']} fitted to {fit.data.source}",
+        intro=f"{what[0].upper()}{what[1:]}, fitted to {family_of(fit).size(fit)}.",
+        answer=fit.answer,
+        warnings=f"{told} below." if number else "",
+        parts=[{"anchor": _anchor(title), "title": title, "body": body} for title, body in parts.items() if body],
+        style=html.text_of("style.css") + (html.text_of("network.css") if network else ""),
+        script=html.text_of("network.js") if network else "",
+        version=fit.versions.get("dfdbayes", ""),
+        beside=beside,
+    )  # fmt: skip
 
 
 def _anchor(title: str) -> str:
-    return title.partition(",")[0].lower().replace(" ", "-")
+    plain = "".join(letter for letter in title.lower() if letter.isalnum() or letter == " ")
+    return plain.replace(" ", "-")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 
 from .. import plots
 from ..results import evidence, selection
@@ -16,18 +17,14 @@ MANY = " There are many edges here; fit.evidence() has their Bayes factors and i
 OUTSIDE = "Posterior probability that the interaction does not count as none"
 
 
-def network(fit: Fit) -> str:
+def network(fit: Fit) -> Markup:
     """The network with its edges judged, and what its nodes amount to."""
     known = selection.chooses(fit)
     chosen = known and len(evidence.network_of(fit).graph.pairs) <= MOST_CHOSEN
     table = fit.evidence() if chosen else evidence.edges(fit)
     nodes = fit.nodes()
-    count = table["evidence"].value_counts()
-    told = ", ".join(
-        f"{count.get(kind, 0)} {kind}" for kind in (evidence.PRESENT, evidence.ABSENT, evidence.INCONCLUSIVE)
-    )
     weakens = bool((table["sign"] < 0).all())
-    way = " In this model all interactions are negative: much of one goes with little of the other." if weakens else ""
+    way = "In this model all interactions are negative: much of one goes with little of the other. " if weakens else ""
     few = f" Only the {plots.MOST_EDGES} strongest edges are drawn." if len(table) > plots.MOST_EDGES else ""
     looks = "Width: strength. Colour: sign. Full line: present; dashed: inconclusive; dotted grey: absent."
     shown = _edges(table)
@@ -35,21 +32,21 @@ def network(fit: Fit) -> str:
     chance = (table["inclusion"] if chosen else 1.0 - table["inside"]).to_numpy()
     slider = (0.5, CHOSEN) if chosen else (evidence.LEVEL, OUTSIDE)
     answers = interactive.network(fit.data.columns, table, chance, *slider, facts, _facts(nodes))
-    listed = html.table(shown, "wide sortable", plots.MOST_EDGES, "in dfdbayes.evidence.edges(fit)", "edge")
+    listed = html.table(shown, "wide sortable", plots.MOST_EDGES, "in dfdbayes.evidence.edges(fit)", "edge", "Edges")
     still = html.figure(plots.network(fit, table), looks + few)
     return (
-        html.paragraph(f"Of {len(table)} edges, {told}.{way}")
-        + answers
-        + f"<details class=still open><summary>The network as a figure for a paper</summary>{still}</details>"
-        + html.paragraph(evidence.rule(fit) + (_chosen(table) if chosen else MANY if known else ""), "quiet")
+        answers
+        + html.macros("network.html").still(still)
+        + html.paragraph(way + evidence.rule(fit) + (_chosen(table) if chosen else MANY if known else ""), "quiet")
         + listed
+        + html.meanings({"interaction": fit.meanings["interaction"]})
         + _nodes(fit, nodes)
     )
 
 
 def _edges(table: pd.DataFrame) -> pd.DataFrame:
     """The edges as a page shows them."""
-    shown = {"estimate": table["mean"].to_numpy(), "95 % interval": html.between(table["low"], table["high"])}
+    shown = {"interaction": table["mean"].to_numpy(), "95 % interval": html.between(table["low"], table["high"])}
     if "inclusion" in table:
         shown["Bayes factor"] = [f"{factor:.3g}" for factor in table["bayes_factor"]]
         shown["inclusion"] = [f"{p:.1%}" for p in table["inclusion"]]
@@ -87,7 +84,7 @@ def _facts(nodes: pd.DataFrame) -> dict[str, dict[str, str]]:
     return found
 
 
-def _nodes(fit: Fit, nodes: pd.DataFrame) -> str:
+def _nodes(fit: Fit, nodes: pd.DataFrame) -> Markup:
     few = f" Only the {plots.MOST_NODES} strongest are shown." if len(nodes) > plots.MOST_NODES else ""
     chance = not nodes["strength_by_chance"].isna().all()
     grey = " Grey strokes: what a node without any edge would show on average, by chance alone." if chance else ""

@@ -2,44 +2,41 @@
 
 from __future__ import annotations
 
-from html import escape
-
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 
 from .. import plots
 from ..data import glance
+from ..models.autologistic import Autologistic
 from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
 from ..plots.observed import grid_of
+from ..results import evidence
 from ..results import groups as group_differences
 from ..results.checks import Checks
 from ..results.fit_result import Fit
+from ..results.forecasts import Forecast
 from ..results.graph_goodness import GraphGoodness
 from ..results.predictive import MOST_CORRELATIONS
 from ..results.uncalibrated import is_calibrated, outweighed, side_by_side
 from . import html, wording
 
 MOST_COLUMNS = 40
+MOST_CHAINS = 12  # entries whose chains are told of
 
 
-def warnings(fit: Fit) -> str:
-    """Every warning of the run, with its remedy apart."""
-    if not fit.warnings:
-        return html.paragraph("The run gave no warnings.", "good")
-    return "\n".join(map(_warning, fit.warnings))
+def warnings(fit: Fit) -> Markup:
+    """Every warning of the run, with its remedy apart; nothing where there is none."""
+    return html.joined(map(html.warning, fit.warnings))
 
 
-def _warning(text: str) -> str:
-    happened, marked, remedy = text.partition("What to do:")
-    advice = f" <strong>What to do:</strong>{escape(remedy)}" if marked else ""
-    return f"<p class=warning>{escape(happened.strip())}{advice}</p>"
-
-
-def data(fit: Fit) -> str:
+def data(fit: Fit) -> Markup:
     """The data at a glance."""
     if isinstance(fit.model, RandomGraph):
         return _graph(fit.model, fit)
+    if isinstance(fit.model, Autologistic):
+        return _map(fit.model)
     observed, shape = fit.data, grid_of(fit)
     about = {
         "source": observed.source,
@@ -49,6 +46,7 @@ def data(fit: Fit) -> str:
         "columns": (f"{observed.d}: " if observed.d > 1 else "") + _listed(observed.columns),
         "missing entries": "" if fit.imputation is None else str(fit.imputation),
         "clusters": "" if fit.clusters is None else str(fit.clusters),
+        "time": fit.settings.get("series") or "",
     }
     if shape is not None:
         about["lattice"] = f"{shape[0]} × {shape[1]} sites"
@@ -65,7 +63,7 @@ def data(fit: Fit) -> str:
     return html.facts(about) + html.table(named) + html.figure(plots.data(observed, shape), caption)
 
 
-def _graph(model: RandomGraph, fit: Fit) -> str:
+def _graph(model: RandomGraph, fit: Fit) -> Markup:
     """One observed graph at a glance."""
     graph = model.graph_observed
     own = model.statistics.of(graph.tie_of_dyad[None])[0]
@@ -80,11 +78,32 @@ def _graph(model: RandomGraph, fit: Fit) -> str:
     ) + html.table(pd.DataFrame({"observed": own}, index=pd.Index(model.statistics.names, name="statistic")))
 
 
+def _map(model: Autologistic) -> Markup:
+    """One observed map at a glance."""
+    seen = model.map
+    values = seen.values[seen.observed]
+    number = np.bincount(values, minlength=len(seen.categories))
+    shares = pd.DataFrame({"sites": number, "share": [f"{n / len(values):.1%}" for n in number]}, index=seen.categories)
+    shares.index.name = seen.response
+    lost = int((~seen.observed).sum())
+    return html.facts(
+        {
+            "source": seen.source,
+            "sites": f"{seen.n}, of which losses have a term of {len(seen.used)}",
+            "without a value": f"{lost}, {'drawn from the model' if seen.missing == 'impute' else 'left out'}"
+            if lost
+            else "none",
+            "pairs of neighbours": f"{len(seen.edges)}, {2 * len(seen.edges) / seen.n:.1f} neighbours for each site",
+            "covariates": ", ".join(seen.labels[1:]) or "none",
+        }
+    ) + html.table(shares)
+
+
 def _listed(names: tuple[str, ...], most: int = 30) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def model(fit: Fit) -> str:
+def model(fit: Fit) -> Markup:
     """What was fitted, and how."""
     s, m = fit.settings, fit.minimum
     graph = None if fit.model is None else fit.model.graph
@@ -105,9 +124,9 @@ def model(fit: Fit) -> str:
         "weight": f"beta = {fit.beta:.5g}",
         "sampler": fit.sampling,
     }
-    mass = f"<div class=formula>{wording.formula(fit)}</div>"
+    mass = html.formula(wording.formula(fit))
     loss = "" if fit.loss is None else fit.loss.formula
-    told = f"<div class=formula>posterior ∝ prior × exp(−β D(θ)), &nbsp; {loss}</div>" if loss else ""
+    told = html.formula(Markup("posterior ∝ prior × exp(−β D(θ)), &nbsp; " + loss)) if loss else Markup("")
     return mass + told + html.facts(about)
 
 
@@ -116,31 +135,40 @@ def _first(names: object, texts: list[str], between: str, most: int = 12) -> str
     return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")
 
 
-def estimates(fit: Fit, summary: pd.DataFrame) -> str:
-    """Estimates with calibrated and uncalibrated intervals side by side, and the densities."""
-    shown = summary[["mean", "sd"]].copy()
-    own = html.between(summary["eti95_lb"], summary["eti95_ub"])
-    note = ""
+def estimates(fit: Fit, summary: pd.DataFrame) -> Markup:
+    """Calibrated and uncalibrated intervals side by side; the edges of a network have a table of their own."""
+    kept = [not (evidence.is_network(fit) and str(name).startswith("interaction[")) for name in summary.index]
+    shown, notes = summary.loc[kept, ["mean", "sd"]].copy(), []
+    if summary["mean"].isna().any():
+        shown.insert(0, "median", summary.loc[kept, "median"])
+        notes.append("Where a few huge draws decide the mean it is left out: read the median.")
+    own = pd.Series(html.between(summary["eti95_lb"], summary["eti95_ub"]), summary.index)[kept]
     if not is_calibrated(fit):
         shown["95 % interval"] = own
-        note = "The weight is 1: these are the uncalibrated intervals."
+        notes.append("The weight is 1: these are the uncalibrated intervals.")
     else:
         shown["calibrated 95 %"] = own
         if fit.uncalibrated is None:
-            note = "The uncalibrated intervals (beta = 1) were not computed (check=False)."
+            notes.append("The uncalibrated intervals (beta = 1) were not computed (check=False).")
         else:
             both = side_by_side(fit)
-            shown["uncalibrated, β = 1"] = html.between(both["beta1_low"], both["beta1_high"])
-            shown["width ratio"] = [f"{ratio:.2f}" for ratio in both["width_ratio"]]
-            note = (
+            shown["uncalibrated, β = 1"] = pd.Series(html.between(both["beta1_low"], both["beta1_high"]), both.index)
+            shown["width ratio"] = [f"{ratio:.2f}" for ratio in both["width_ratio"][shown.index]]
+            notes.append(
                 "The uncalibrated intervals are those of the same loss and prior with beta = 1, by "
                 "the normal approximation. The width ratio says how many times as wide the calibrated interval is."
             )
-    return html.table(shown) + html.paragraph(note, "quiet")
+    if not all(kept):
+        notes.insert(0, "Edges are in the section Network, above.")
+    known = {name: text for name, text in fit.meanings.items() if name != "interaction" or all(kept)}
+    table = html.table(shown, label="Estimates") if len(shown) else Markup("")
+    return table + html.meanings(known) + html.paragraph(" ".join(notes), "quiet")
 
 
-def posterior(fit: Fit) -> str:
-    """Densities or intervals, and pairs."""
+def posterior(fit: Fit) -> Markup:
+    """Densities or intervals, and pairs; nothing for a large network, whose intervals are in the table of its edges."""
+    if evidence.is_network(fit) and len(fit.entries) > plots.MOST:
+        return Markup("")
     text = "Posterior densities; shaded: 95 % interval, line: mean."
     if len(fit.entries) > plots.MOST:
         text = "Posterior means and 95 % intervals."
@@ -148,14 +176,14 @@ def posterior(fit: Fit) -> str:
     if len(fit.entries) >= 2:
         few = "" if len(fit.entries) <= plots.MOST_PAIRS else f", of the first {plots.MOST_PAIRS} entries"
         parts.append(html.figure(plots.pairs(fit), f"Posterior draws in pairs{few}.", large=len(fit.entries) > 2))
-    return "\n".join(parts)
+    return html.joined(parts)
 
 
-def regression(fit: Fit) -> str:
+def regression(fit: Fit) -> Markup:
     """Coefficients and residuals of a regression, as far as they were computed."""
     known = None if fit.checks is None else fit.checks.residuals
     if known is None and not isinstance(fit.model, Regression):
-        return ""
+        return Markup("")
     plain = " and at beta = 1" if fit.uncalibrated is not None else ""
     parts = [html.figure(plots.coefficients(fit), f"Coefficients with 95 % intervals, calibrated{plain}.", large=True)]
     if known is not None:
@@ -165,15 +193,27 @@ def regression(fit: Fit) -> str:
             "against normal quantiles, with two standard errors, and against fitted values."
         )
         parts.append(html.figure(plots.residuals(fit), caption, large=True))
-    return "\n".join(parts)
+    return html.joined(parts)
 
 
-def groups(fit: Fit) -> str:
+def forecast(found: Forecast) -> Markup:
+    """What comes next in a series."""
+    caption = (
+        f"{found.response} so far and to come: median, and intervals of 50, 80 and 95 % of new observations. These "
+        "allow for uncertain parameters, and for all values that come before."
+    )
+    shown = found.table.rename(columns={"low": f"{found.interval:.0%} from", "high": "to"})
+    if shown.index.nlevels > 1:
+        shown.index = [", ".join(map(str, key)) for key in shown.index]
+    return html.joined([html.figure(plots.forecast(found), caption, large=True), html.table(shown)])
+
+
+def groups(fit: Fit) -> Markup:
     """How the networks of groups differ, for every factor on the edges."""
-    return "\n".join(_of_factor(fit, factor) for factor in group_differences.factors(fit))
+    return html.joined(_of_factor(fit, factor) for factor in group_differences.factors(fit))
 
 
-def _of_factor(fit: Fit, factor: str) -> str:
+def _of_factor(fit: Fit, factor: str) -> Markup:
     found = group_differences.group_differences(fit, factor)
     table = found.table
     shown = pd.DataFrame(
@@ -200,7 +240,7 @@ def _of_factor(fit: Fit, factor: str) -> str:
     )
 
 
-def calibration(fit: Fit) -> str:
+def calibration(fit: Fit) -> Markup:
     """How the weight came about."""
     parts = [html.paragraph(f"{fit.calibration.message}.")]
     names = outweighed(fit)
@@ -209,7 +249,7 @@ def calibration(fit: Fit) -> str:
         bounded = fit.loss is None or fit.loss.bounded
         other = "" if bounded else ", or use loss='ratio', whose weight is seldom near zero"
         remedy = f"widen the prior, gather more data{other}."
-        parts.append(_warning(f"{where}: there the prior outweighs the data. What to do: {remedy}"))
+        parts.append(html.warning(f"{where}: there the prior outweighs the data. What to do: {remedy}"))
     influence = fit.prior_influence
     if influence is not None:
         order = influence["moved"].abs().sort_values(ascending=False).index[:8]
@@ -232,13 +272,13 @@ def calibration(fit: Fit) -> str:
         if fit.calibration.curvature is not None:
             caption = "What calibration did to each interval; at 1 the loss as it is would have had the right width."
         parts.append(html.figure(cloud, caption))
-    return "\n".join(parts)
+    return html.joined(parts)
 
 
-def influence(fit: Fit) -> str:
+def influence(fit: Fit) -> Markup:
     """The rows that matter most, where they are known."""
     if fit.influential is None:
-        return ""
+        return html.joined([])
     table = fit.influential.head(10)
     shown = table.assign(shift=[f"{value:+.2f}" for value in table["shift"]]).set_axis(table.index + 1)
     told = (
@@ -247,7 +287,8 @@ def influence(fit: Fit) -> str:
         "1."
     )
     few = f"Shifts of the {len(fit.influential)} distinct rows that matter most."
-    return html.paragraph(told) + html.table(shown) + html.figure(plots.influence(fit), few, large=True)
+    picture = html.figure(plots.influence(fit), few, large=True)
+    return html.joined([html.paragraph(told), html.table(shown), picture])
 
 
 def diagnostics(fit: Fit, summary: pd.DataFrame) -> str:
@@ -258,7 +299,7 @@ def diagnostics(fit: Fit, summary: pd.DataFrame) -> str:
     return f"{worst}smallest bulk effective sample size {summary['ess_bulk'].min():.0f}"
 
 
-def chains(fit: Fit, summary: pd.DataFrame) -> str:
+def chains(fit: Fit, summary: pd.DataFrame) -> Markup:
     """Chain diagnostics and traces."""
     if fit.settings["sampler"] == "laplace":
         return html.paragraph("The draws are independent, from the normal approximation: there are no chains to check.")
@@ -273,19 +314,24 @@ def chains(fit: Fit, summary: pd.DataFrame) -> str:
     for name, decimals in (("ess_bulk", 0), ("ess_tail", 0), ("r_hat", 3)):
         if name in table:
             table[name] = [f"{value:.{decimals}f}" for value in table[name]]
-    told = "; ".join(clauses)
+    told, few = "; ".join(clauses), ""
+    if len(table) > MOST_CHAINS:
+        table = table.loc[summary["ess_bulk"].sort_values().index[:MOST_CHAINS]]
+        few = f" The {MOST_CHAINS} entries with the smallest effective sample sizes; all are in fit.summary()."
     return (
-        html.paragraph(f"{told[0].upper()}{told[1:]}.")
+        html.paragraph(f"{told[0].upper()}{told[1:]}.{few}")
         + html.table(table)
-        + html.figure(plots.trace(fit), "Draws in order, one colour a chain.", large=True)
+        + html.figure(plots.trace(fit), "Draws in order, one colour per chain.", large=True)
     )
 
 
-def predictive(fit: Fit) -> str:
+def predictive(fit: Fit) -> Markup:
     """Whether the model reproduces the data."""
     checked = fit.checks
     if checked is not None and checked.graph is not None:
         return _graph_goodness(checked.graph)
+    if checked is not None and checked.sites is not None:
+        return _like_the_map(fit, checked)
     if checked is None or checked.goodness is None:
         why = "it was not asked for (check=False)" if checked is None else checked.problem
         return html.paragraph(f"There is no predictive check: {why}")
@@ -293,22 +339,34 @@ def predictive(fit: Fit) -> str:
     told += f"({checked.method})."
     if not checked.mixed:
         told += " The simulated chains may not have mixed: treat this check with care."
+    if fit.imputation is not None:
+        told += (
+            " The data here are completed rows, with missing entries as the model has them, so that a misfit shows "
+            "less than it would in complete data."
+        )
     if np.isfinite(checked.p_value):
-        told += f" At the posterior mean, {checked.goodness}"
-        told += ": the data would be unusual under the model." if checked.p_value < 0.05 else "."
+        told += f" In all, {checked.sentence.rstrip('.')}."
     tails = (
         "A tail is the share of simulated data sets whose statistic is at least the observed one: near 0 or 1 is bad."
     )
     pictures, table = _predicted_pictures(fit, checked), _checks(fit, checked)
-    parts = [html.paragraph(told), *pictures]
+    parts = [html.paragraph(told), *_misfits(checked), *pictures]
     if table is not None:
         if "total variation" in table:
             tails += " Total variation is the distance between observed and predicted shares: 0 is equal, 1 is far."
         parts += [html.table(table), html.paragraph(tails, "quiet")]
-    return "\n".join(parts)
+    return html.joined(parts)
 
 
-def _graph_goodness(found: GraphGoodness) -> str:
+def _misfits(checked: Checks) -> list[Markup]:
+    """What differs between model and data beside the first thing, and what to try."""
+    if len(checked.misfits) < 2:
+        return []
+    rows = [(one.sentence, one.remedy) for one in checked.misfits[1:]]
+    return [html.table(pd.DataFrame(rows, columns=["what differs, too", "what to try"]).set_index("what differs, too"))]
+
+
+def _graph_goodness(found: GraphGoodness) -> Markup:
     """Features of the observed graph beside those of simulated ones."""
     told = f"{found.size} graphs were simulated at the posterior mean ({found.method})."
     if not found.mixed:
@@ -321,7 +379,24 @@ def _graph_goodness(found: GraphGoodness) -> str:
     return html.paragraph(told) + html.figure(plots.graph_goodness(found), caption, large=True) + html.table(table)
 
 
-def _predicted_pictures(fit: Fit, checked: Checks) -> list[str]:
+def _like_the_map(fit: Fit, checked: Checks) -> Markup:
+    """The observed map beside simulated ones."""
+    told = f"{checked.sets} maps were simulated from the posterior ({checked.method})."
+    if not checked.mixed:
+        told += " The simulated chains may not have mixed: treat this check with care."
+    tails = (
+        "A tail is the share of simulated maps whose statistic is at least the observed one: near 0 or 1 is bad. How "
+        "many neighbours are alike is a join count, as a share."
+    )
+    parts = [html.paragraph(told)]
+    if isinstance(fit.model, Autologistic) and fit.model.map.cells is not None:
+        caption = "The observed map, and what the model says of each site with and without knowing the others."
+        parts.append(html.figure(plots.sites(fit), caption, large=True))
+    table = pd.DataFrame() if checked.equal is None else checked.equal
+    return html.joined([*parts, html.table(table), html.paragraph(tails, "quiet")])
+
+
+def _predicted_pictures(fit: Fit, checked: Checks) -> list[Markup]:
     d, parts = fit.data.d, []
     if grid_of(fit) is not None:
         parts.append(html.figure(plots.lattice(fit), "Mean of every site, observed and predicted."))
@@ -346,7 +421,7 @@ def _checks(fit: Fit, checked: Checks) -> pd.DataFrame | None:
     return table.rename(columns=lambda name: name.replace("_", " "))
 
 
-def reproduce(fit: Fit) -> str:
+def reproduce(fit: Fit) -> Markup:
     """Seeds, versions and times."""
     rows = {
         "seed": str(fit.settings["seed"]),
@@ -357,8 +432,7 @@ def reproduce(fit: Fit) -> str:
     return html.facts(rows) + html.paragraph("The same data, settings, seed and versions give the same draws.", "quiet")
 
 
-def methods(fit: Fit, summary: pd.DataFrame) -> str:
-    """A paragraph for a paper, with its references."""
+def methods(fit: Fit, summary: pd.DataFrame) -> Markup:
+    """What to report in a paper: the result, the method with its references, and the software."""
     written = wording.Methods(fit, diagnostics(fit, summary), None if fit.checks is None else fit.checks.goodness)
-    listed = "".join(f"<li>{escape(work)}</li>" for work in written.references)
-    return f"<p class=paste>{escape(written.text)}</p><h3>References</h3><ol>{listed}</ol>"
+    return html.paper(fit.answer, written.text, written.references, wording.citation(fit))

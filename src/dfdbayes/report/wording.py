@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from html import escape
+from markupsafe import Markup, escape
 
 from ..models.base import AbstractModel
 from ..results import evidence
 from ..results.fit_result import Fit
-from ..results.goodness_of_fit import NONE, RESIDUALS, STEIN, GoodnessOfFit
+from ..results.goodness_of_fit import NONE, GoodnessOfFit
 
 REFERENCES = {
     "besag": "Besag, J. (1975). Statistical analysis of non-lattice data. The Statistician 24(3), 179–195.",
@@ -20,6 +20,8 @@ REFERENCES = {
     "efron": "Efron, B. (1979). Bootstrap methods: another look at the jackknife. The Annals of Statistics 7(1), 1–26.",
     "gelman": "Gelman, A., Goodrich, B., Gabry, J. and Vehtari, A. (2019). R-squared for Bayesian regression models. "
     "The American Statistician 73(3), 307–309.",
+    "neyman": "Neyman, J. (1959). Optimal asymptotic tests of composite statistical hypotheses. In Probability and "
+    "Statistics: The Harald Cramér Volume, 213–234. Almqvist and Wiksell.",
     "shahbaba": "Shahbaba, B., Lan, S., Johnson, W. O. and Neal, R. M. (2014). Split Hamiltonian Monte Carlo. "
     "Statistics and Computing 24.",
     "hoffman": "Hoffman, M. D. and Gelman, A. (2014). The No-U-Turn sampler: adaptively setting path lengths in "
@@ -39,6 +41,8 @@ REFERENCES = {
     "ksd": "Matsubara, T., Knoblauch, J., Briol, F.-X. and Oates, C. J. (2022). Robust generalised Bayesian inference "
     "for intractable likelihoods. Journal of the Royal Statistical Society, Series B 84(3), 997–1022.",
     "rubin": "Rubin, D. B. (1981). The Bayesian bootstrap. The Annals of Statistics 9(1), 130–134.",
+    "newey": "Newey, W. K. and West, K. D. (1987). A simple, positive semi-definite, heteroskedasticity and "
+    "autocorrelation consistent covariance matrix. Econometrica 55(3), 703–708.",
     "chandler": "Chandler, R. E. and Bate, S. (2007). Inference for clustered data using the independence "
     "loglikelihood. Biometrika 94(1), 167–183.",
     "ribatet": "Ribatet, M., Cooley, D. and Davison, A. C. (2012). Bayesian inference from composite likelihoods, "
@@ -49,8 +53,7 @@ REFERENCES = {
     "479–486.",
     "vehtari": "Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. and Bürkner, P.-C. (2021). Rank-normalization, "
     "folding, and localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis 16(2), 667–718.",
-    "yang": "Yang, J., Liu, Q., Rao, V. and Neville, J. (2018). Goodness-of-fit testing for discrete distributions via "
-    "Stein discrepancy. Proceedings of the 35th International Conference on Machine Learning, PMLR 80, 5561–5570.",
+    "westfall": "Westfall, P. H. and Young, S. S. (1993). Resampling-Based Multiple Testing. Wiley.",
 }  # fmt: skip
 
 
@@ -60,11 +63,11 @@ def title(fit: Fit) -> str:
     return fit.settings["model"] if known in (None, AbstractModel.title) else str(known)
 
 
-def formula(fit: Fit) -> str:
+def formula(fit: Fit) -> Markup:
     """The model's mass function as HTML, up to its constant."""
     known = "" if fit.model is None else fit.model.formula
     name = escape(fit.settings["model"])
-    return known or f"log p(x) = {name}(θ, x) + constant, &nbsp; a mass function of your own"
+    return Markup(known) or Markup(f"log p(x) = {name}(θ, x) + constant, &nbsp; a mass function of your own")
 
 
 def priors(fit: Fit) -> str:
@@ -79,6 +82,15 @@ def loss(fit: Fit) -> str:
     note = f", {fit.settings['loss_note']}" if fit.settings.get("loss_note") else ""
     known = f"the loss '{fit.settings['loss']}'" if fit.loss is None else fit.loss.phrase or fit.loss.title
     return known + note
+
+
+def citation(fit: Fit) -> str:
+    """How to cite the software."""
+    version = fit.versions.get("dfdbayes", "")
+    return (
+        f"The dfdbayes developers. dfdbayes: calibrated generalised Bayesian inference for discrete data. Python "
+        f"package, version {version}."
+    )
 
 
 class Methods:
@@ -107,7 +119,7 @@ class Methods:
         fit, name = self._fit, self._settings["model"]
         what = title(fit)
         what = f"the model '{name}'" if what == name else what
-        size = f"{fit.data.n} observation{'s' if fit.data.n != 1 else ''} of {fit.data.d} variable"
+        size = f"{fit.data.n} observations" if fit.model is None else fit.model.sample_told(fit.data)
         left_out = f" ({fit.data.dropped} with missing values left out)" if fit.data.dropped else ""
         if fit.imputation is not None:
             self._cite("kim")
@@ -116,7 +128,7 @@ class Methods:
         if not self._standard:
             self._cite("bissiri", "matsubara")
             how += " (Bissiri et al., 2016; Matsubara et al., 2024)"
-        return f"We fitted {what} to {size}{'s' if fit.data.d > 1 else ''}{left_out} by {how}."
+        return f"We fitted {what} to {size}{left_out} by {how}."
 
     def _posterior(self) -> str:
         about = f"Priors were {priors(self._fit)}."
@@ -137,6 +149,11 @@ class Methods:
         if c.curvature is not None:
             self._cite("chandler", "ribatet", "shaby")
             units = "" if self._settings["units"] == "rows" else f", with {self._settings['units']} as units"
+            if self._settings.get("series") and units.startswith(", with windows"):
+                self._cite("newey")
+                units += " (their long-run variance; Newey and West, 1987)"
+            if c.simulated:
+                units = f", from the estimates of {len(c.outcomes)} data sets simulated at the estimate"
             return (
                 "The loss was adjusted so that its curvature is the estimator's information (Godambe's) in every "
                 f"direction{units}, shrunk to a common weight of β = {c.beta:.4g} and capped (cf. Chandler and Bate, "
@@ -196,13 +213,12 @@ class Methods:
     def _check(self, goodness: GoodnessOfFit | None) -> str:
         if goodness is None or goodness.test == NONE:
             return ""
-        tests = {
-            STEIN: ("yang", "kernel Stein test of fit (Yang et al., 2018)"),
-            RESIDUALS: ("dunn", "chi-squared test of randomised quantile residuals (Dunn and Smyth, 1996)"),
-        }
-        cited, named = tests.get(goodness.test, ("", "chi-squared test of fit"))
-        self._cite(*filter(None, [cited]))
-        return f"A {named} at the posterior mean, its distribution simulated, gave {str(goodness).partition(': ')[2]}."
+        self._cite("neyman", "westfall")
+        return (
+            "Fit was tested by moments corrected for the estimation of parameters (Neyman, 1959), their distribution "
+            "simulated and the smallest p-value adjusted for all (Westfall and Young, 1993): "
+            f"{str(goodness).partition(': ')[2]}."
+        )
 
     def _software(self) -> str:
         v, seed = self._fit.versions, self._settings["seed"]

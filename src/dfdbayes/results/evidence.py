@@ -107,6 +107,24 @@ def _reaches(fit: Fit, model: Pairwise) -> Float[np.ndarray, " d"]:
     return np.where(np.isnan(ranges), np.maximum(2.0 * spread, 1e-6), ranges)
 
 
+class Evidence(pd.DataFrame):
+    """A table of edges that a notebook shows with its network; what is taken out of it is a plain table."""
+
+    of: Fit
+
+    @classmethod
+    def made(cls, table: pd.DataFrame, fit: Fit) -> Evidence:
+        found = cls(table)
+        found.attrs = dict(table.attrs)
+        object.__setattr__(found, "of", fit)
+        return found
+
+    def _repr_html_(self) -> str:
+        from ..report.notebook import of_evidence  # a doorway down the road: what shows a result knows it
+
+        return of_evidence(self)
+
+
 def edges(fit: Fit) -> pd.DataFrame:
     """A row for every edge of a network: estimate, interval, evidence, and what it rests on.
 
@@ -144,7 +162,7 @@ def edges(fit: Fit) -> pd.DataFrame:
             "evidence": np.where(gone, ABSENT, undecided),
         }
     )
-    return table.iloc[np.argsort(-np.abs(mean), kind="stable")].reset_index(drop=True)
+    return Evidence.made(table.iloc[np.argsort(-np.abs(mean), kind="stable")].reset_index(drop=True), fit)
 
 
 def _beyond(fit: Fit, model: Pairwise) -> np.ndarray:

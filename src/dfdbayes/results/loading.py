@@ -13,7 +13,8 @@ import pandas as pd
 from .. import losses, models
 from .._util.tables import Table
 from ..data.dataset import Dataset
-from ..data.formulas import Design, Observed, parse
+from ..data.formulas import Design, parse
+from ..data.observed import Observed
 from ..errors import DataError, ModelError
 from ..inference.calibration import Calibration
 from ..inference.clusters import ClusterSummary
@@ -78,7 +79,7 @@ def _model_of(settings: dict[str, Any], data: Dataset, tree: xr.DataTree, about:
     arrays = tree["regression"].to_dataset()
     observed = Observed.of_plain({str(name): arrays[name].values for name in arrays}, about["regression"])
     family = family_of(base, {"form": form}, "zeros" in formulas)
-    designs = [Design.of(name, parse(text, name)[1], observed.frame)[0] for name, text in formulas.items()]
+    designs = [Design.of(name, parse(text, name)[1], observed.rows)[0] for name, text in formulas.items()]
     return regression(base, family, designs, data, observed)
 
 

@@ -111,6 +111,7 @@ def plain(fit: Fit, interval: float = 0.95) -> dict[str, Any]:
     table = fit.summary(interval)
     about = _description(fit)
     return _finite({
+        "answer": fit.answer,
         "model": fit.settings["model"],
         "loss": fit.settings["loss"],
         "n": fit.data.n,

@@ -21,7 +21,7 @@ from scipy import linalg
 
 from ..errors import ModelError, SettingError
 from ..models.regression import Regression
-from .evidence import ODDS, PRESENT, edges, network_of, regions
+from .evidence import ODDS, PRESENT, Evidence, edges, network_of, regions
 
 if TYPE_CHECKING:
     from .fit_result import Fit
@@ -145,4 +145,4 @@ def evidence_table(fit: Fit, odds: float, seed: int) -> pd.DataFrame:
     found = table.merge(more, on=["from", "to"], how="left", validate="one_to_one")
     shown = found["evidence"] == PRESENT
     found.attrs = {"prior_odds": odds, "expected_false_edges": float((1.0 - found["inclusion"])[shown].sum())}
-    return found
+    return Evidence.made(found, fit)

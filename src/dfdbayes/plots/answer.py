@@ -1,0 +1,18 @@
+"""The picture that shows best what a fit found."""
+
+from __future__ import annotations
+
+from ..results.answers import family_of
+from ..results.fit_result import Fit
+from . import draws, maps, observed, random_graphs, regression, structure
+from .base import Figure
+
+MODULES = (draws, observed, random_graphs, regression, structure, maps)
+
+
+def answer(fit: Fit) -> Figure:
+    """The picture that the model's family names in `results.answers`; posterior densities where it needs checks."""
+    family = family_of(fit)
+    unchecked = fit.checks is None or fit.checks.problem
+    name = "posterior" if family.checked and unchecked else family.picture
+    return next(getattr(module, name) for module in MODULES if hasattr(module, name))(fit)

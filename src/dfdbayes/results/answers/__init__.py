@@ -1,0 +1,90 @@
+"""The answer first: two or three sentences that a reader can repeat, from a fit of any model.
+
+Each family of models says in one place what its fits found: a function of this folder, and a line of `FAMILIES`, under
+the name that its models declare as ``answers``. What all fits have in common (missing entries, clusters, whether the
+model reproduces the data) is said here after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .counts import counts, mixture, share
+from .graph import graph, size
+from .lattice import lattice
+from .map import of_map, sites
+from .network import network
+from .own import own
+from .regression import regression
+from .words import counted
+
+if TYPE_CHECKING:
+    from ..fit_result import Fit
+
+
+class Family(NamedTuple):
+    """What is told of fits of some models: the sentences, and the name of the picture in `plots` that shows them.
+
+    ``checked`` says that the picture is of the fit's checks, which a fit may lack. ``size`` says how much was observed.
+    """
+
+    sentences: Callable[[Fit], list[str]]
+    picture: str = "posterior"
+    checked: bool = False
+    size: Callable[[Fit], str] = lambda fit: counted(fit.data.n, "observation")
+
+
+FAMILIES = {
+    "counts": Family(counts, "predictive", checked=True),
+    "graph": Family(graph, "graph_goodness", checked=True, size=size),
+    "lattice": Family(lattice),
+    "map": Family(of_map, "sites", checked=True, size=sites),
+    "mixture": Family(mixture, "predictive", checked=True),
+    "network": Family(network, "network"),
+    "own": Family(own),
+    "regression": Family(regression, "coefficients"),
+    "share": Family(share),
+}
+
+
+def family_of(fit: Fit) -> Family:
+    """Who speaks for a fit; a loaded one without its model is told parameter by parameter."""
+    return FAMILIES["own" if fit.model is None else fit.model.answers]
+
+
+def answer(fit: Fit) -> tuple[str, ...]:
+    """What was found, what missing entries and clusters cost, and whether the model reproduces the data."""
+    return (*family_of(fit).sentences(fit), *costs(fit), *reproduces(fit))
+
+
+def costs(fit: Fit) -> list[str]:
+    """What incomplete or dependent rows cost, where there are any."""
+    told = []
+    if fit.data.dropped:
+        told.append(f"{counted(fit.data.dropped, 'row')} with missing values {_were(fit.data.dropped)} left out.")
+    if fit.imputation is not None:
+        lost = np.array(list(fit.imputation.lost.values()))
+        mean, most = 100.0 * lost.mean(), 100.0 * lost.max()
+        of = "none" if most < 0.5 else f"{mean:.0f} % on average and at most {most:.0f} %"
+        told.append(
+            f"{counted(fit.imputation.entries, 'missing entry', 'missing entries')} cost {of} of what complete data "
+            "would have told about a parameter."
+        )
+    if fit.clusters is not None:
+        told.append(
+            f"The {fit.clusters.rows:.0f} observations in {fit.clusters.number} clusters tell as much as "
+            f"{fit.clusters.worth:.0f} independent ones would."
+        )
+    return told
+
+
+def reproduces(fit: Fit) -> list[str]:
+    """Whether data such as these could come from the model, as far as it was checked."""
+    return [] if fit.checks is None else [fit.checks.sentence]
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"

@@ -1,0 +1,83 @@
+"""A fit as plain text, for a console: the answer, the table, how sure and why, and how it was found."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .answers import family_of
+
+if TYPE_CHECKING:
+    from .fit_result import Fit
+
+WIDE = 100  # characters of a line of prose
+MOST = 60  # lines of the table; the whole is in the summary
+
+
+def told(fit: Fit, interval: float) -> str:
+    """What `print(fit)` and the command line show; ``interval`` is the level of the table's intervals."""
+    head = f"{fit.settings['model']} fitted to {fit.data.source}: {family_of(fit).size(fit)}"
+    parts = [
+        head + _kinds(fit),
+        _wrapped(fit.answer),
+        table(fit, interval),
+        *_meanings(fit),
+        *_sure(fit),
+        "\n".join(_wrapped(line, 2) for line in lines_of(fit)),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _kinds(fit: Fit) -> str:
+    """What columns were taken for, which is worth a look where it was guessed; how a series is ordered."""
+    kinds = fit.settings.get("kinds") or fit.settings.get("series") or ""
+    others = "; override with --kinds NAME=KIND,... or options={'kinds': {NAME: KIND}}" if "guessed" in kinds else ""
+    return f"\n{_wrapped(kinds + others, 2)}" if kinds else ""
+
+
+def table(fit: Fit, interval: float) -> str:
+    """The summary as text, without what only diagnostics need."""
+    shown = fit.summary(interval).drop(columns=["mcse_mean", "mcse_sd"])
+    shown[["ess_bulk", "ess_tail"]] = shown[["ess_bulk", "ess_tail"]].round().astype("Int64")
+    if not shown["mean"].isna().any():
+        shown = shown.drop(columns="median")
+    text = shown.iloc[:MOST].to_string(float_format=_number, na_rep="-")
+    more = len(shown) - MOST
+    return text + (f"\n({more} more rows are in the summary)" if more > 0 else "")
+
+
+def _number(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.4f}" if abs(value) < 1e6 else f"{value:.4g}"
+
+
+def _meanings(fit: Fit) -> list[str]:
+    """What the parameters are, a line for each."""
+    known = fit.meanings
+    wide = max(map(len, known), default=0)
+    return ["\n".join(_wrapped(f"{name:<{wide}}  {text}", wide + 2) for name, text in known.items())] if known else []
+
+
+def _sure(fit: Fit) -> list[str]:
+    """How sure, and why: what was missing, what clusters are worth, and every warning."""
+    known = [str(about) for about in (fit.imputation, fit.clusters) if about is not None]
+    return ["\n".join(map(_wrapped, [*known, *(f"warning: {text}" for text in fit.warnings)]))]
+
+
+def lines_of(fit: Fit) -> list[str]:
+    """How it was found: the loss and why, the weight, the draws."""
+    s = fit.settings
+    why = f" ({s['loss_reason']})" if s["loss_reason"] else ""
+    bounds = f"the loss is unbounded below, so the parameters are bounded: {s['bounds']}" if s.get("bounds") else ""
+    rows = f"robust: {s['loss_weight']}" if s.get("loss_weight") else ""
+    found = [f"calibration: {fit.calibration.message}", f"draws: {fit.sampling}"]
+    lines = [f"loss: {s['loss']}{why}", rows, *found, bounds]
+    return [line for line in lines if line]
+
+
+def _wrapped(text: str, indent: int = 0) -> str:
+    """Prose in lines of a readable length; words are never broken."""
+    return textwrap.fill(
+        text, WIDE, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
+    )
