@@ -31,8 +31,8 @@ KINDS = {
 }
 SECTIONS = (
     "Warnings", "Network", "Estimates", "Does the model reproduce the data?", "How sure, and why: calibration",
-    "Posterior", "Data", "How it was found: model, loss and prior", "Chains", "Seeds, versions and times",
-    "What to report in a paper",
+    "Posterior", "Influence of rows", "Data", "How it was found: model, loss and prior", "Chains",
+    "Seeds, versions and times", "What to report in a paper",
 )  # fmt: skip
 
 
