@@ -66,7 +66,7 @@ def one_far_row():
     return pd.DataFrame({"visits": x})
 
 
-def test_a_row_that_decides_is_named_once(one_far_row):
+def test_a_row_that_decides_is_named_once(one_far_row, tmp_path):
     with pytest.warns(dfd.errors.InfluenceWarning, match=r"row 11 \(visits = 40\) alone decides rate") as told:
         fit = dfd.fit("poisson", one_far_row, loss="dfd", **QUICK)
     assert sum(isinstance(w.message, dfd.errors.InfluenceWarning) for w in told) == 1
@@ -75,6 +75,7 @@ def test_a_row_that_decides_is_named_once(one_far_row):
     without = quietly("poisson", one_far_row.drop(index=10), loss="dfd").summary().loc["rate"]
     with_it = fit.summary().loc["rate", "mean"]
     assert first["shift"] == pytest.approx((with_it - without["mean"]) / without["sd"], rel=0.35)
+    pd.testing.assert_frame_equal(dfd.load(fit.save(tmp_path / "fit.nc")).influential, fit.influential)
 
 
 def test_ordinary_rows_and_robust_losses_are_not_warned_about(one_far_row):

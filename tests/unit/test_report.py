@@ -31,8 +31,8 @@ KINDS = {
 }
 SECTIONS = (
     "Warnings", "Network", "Estimates", "Does the model reproduce the data?", "How sure, and why: calibration",
-    "Posterior", "Data", "How it was found: model, loss and prior", "Chains", "Seeds, versions and times",
-    "What to report in a paper",
+    "Posterior", "Influence of rows", "Data", "How it was found: model, loss and prior", "Chains",
+    "Seeds, versions and times", "What to report in a paper",
 )  # fmt: skip
 
 
@@ -45,6 +45,7 @@ def page(kind: str) -> str:
 def test_every_section_is_there(kind):
     text = page(kind)
     left_out = ("" if KINDS[kind]().warnings else "Warnings", "" if "network" in kind else "Network")
+    left_out += ("Influence of rows",) if KINDS[kind]().influential is None else ()
     assert re.findall("<h2>(.*?)</h2>", text) == [title for title in SECTIONS if title not in left_out]
     assert text.index(str(escape(KINDS[kind]().answer))) < text.index("<h2>")
     assert text.count("<img ") == text.count("data:image/png;base64,") >= 5

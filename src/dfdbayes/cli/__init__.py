@@ -113,7 +113,7 @@ def fit_command(
     nu: Annotated[str | None, typer.Option(help="What nu of counts depends on: '~ clinic'.")] = None,
     zeros: Annotated[str | None, typer.Option(help="For too many or too few zeros (a hurdle): '~ 1'.")] = None,
     interaction: Annotated[str | None, typer.Option(help="What the edges of a network depend on: '~ group'.")] = None,
-    loss: Annotated[str, typer.Option(help="auto, dfd, ratio, ksd, pseudo or likelihood.")] = "auto",
+    loss: Annotated[str, typer.Option(help="auto, dfd, ratio, ksd, pseudo, likelihood or robust.")] = "auto",
     beta: Annotated[float | None, typer.Option(help="The weight by hand; nothing is calibrated then.")] = None,
     calibration: Annotated[
         str | None, typer.Option(help="curvature, score-matching, score-matching-invariant, gpc, lyddon, none.")
@@ -253,7 +253,7 @@ def coverage_command(
     theta: Annotated[str, typer.Option(help="The true parameters in order, separated by commas: 4,0.75.")],
     n: Annotated[int, typer.Option(help="Observations in each data set.")],
     replicates: Annotated[int, typer.Option(help="Data sets.")] = 200,
-    loss: Annotated[str, typer.Option(help="auto, dfd, ratio, ksd, pseudo or likelihood.")] = "auto",
+    loss: Annotated[str, typer.Option(help="auto, dfd, ratio, ksd, pseudo, likelihood or robust.")] = "auto",
     calibration: Annotated[str | None, typer.Option(help="As for fit.")] = None,
     bootstrap: Bootstrap = 400,
     sampler: Annotated[str, typer.Option(help="As for fit.")] = "auto",

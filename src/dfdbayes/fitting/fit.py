@@ -44,7 +44,7 @@ from ..models.priors import describe_prior
 from ..models.slips import in_words
 from ..results.checks import Checks, check
 from ..results.fit_result import Fit
-from ..results.influence import warnings_of_rows
+from ..results.influence import of_rows
 from ..results.saving import versions
 from ..results.tree import assemble
 from ..results.uncalibrated import uncalibrated_intervals
@@ -212,13 +212,15 @@ def fit(
         line = {} if inside is theta else made.space.unflatten(theta)
         groups = assemble(named, drawn.stats, objective.data, _labels(made.space), line)
         told = warnings_of(objective, minimum, weight, drawn.stats, groups["posterior"]) + left_out
-        told += warnings_of_rows(objective, minimum, weight)
+        influential, moved = of_rows(objective, minimum, weight)
+        told += moved
         found = Fit(
             made, objective.data, minimum, weight, groups, _settings(objective, minimum, weight, plan, drawn),
             tuple(map(str, told)), {"seconds": clock.seconds, "compiling": clock.compiling}, versions(), objective.loss,
             imputation=described(objective, minimum.vector),
             incomplete=None if objective.incomplete is None else objective.incomplete.observed,
             clusters=None if weight.curvature is None else summarised(objective, minimum.vector),
+            influential=influential,
         )  # fmt: skip
     if check:
         with clock.stage("check"):

@@ -12,14 +12,13 @@ from .base import BLUE, GREY, INK, ORANGE, clean, fitted
 NAMED = 5  # rows that are named, at most, if they move an estimate by half a standard error
 
 
-def influence(fit: Fit, most: int = 5000) -> Figure:
-    """Every row's largest shift of a parameter, in standard errors, with the rows that matter most named.
+def influence(fit: Fit) -> Figure:
+    """The rows that matter most: every one's largest shift of a parameter, in standard errors, the first ones named.
 
     Parameters
     ----------
     fit : Fit
-    most : int
-        Distinct rows that are drawn, those with the largest shifts.
+        It keeps the 200 distinct rows that matter most, or they are computed.
 
     Examples
     --------
@@ -27,7 +26,7 @@ def influence(fit: Fit, most: int = 5000) -> Figure:
     >>> fit = dfd.fit("poisson", [2, 3, 1, 4, 2, 0, 3, 5, 2, 25] * 5, progress=False, check=False)
     >>> figure = dfd.plots.influence(fit)
     """
-    table = fit.influence(most)
+    table = fit.influence(200) if fit.influential is None else fit.influential
     figure = Figure(figsize=(7.4, 3.2), layout="constrained")
     axes = figure.subplots()
     at, size = table.index.to_numpy() + 1, table["shift"].to_numpy()

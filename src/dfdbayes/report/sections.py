@@ -8,7 +8,6 @@ from markupsafe import Markup
 
 from .. import plots
 from ..data import glance
-from ..inference.influence import FEW
 from ..models.autologistic import Autologistic
 from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
@@ -277,20 +276,18 @@ def calibration(fit: Fit) -> Markup:
 
 
 def influence(fit: Fit) -> Markup:
-    """The rows that matter most; nothing where rows are too many, or have no influence of their own."""
-    if fit.model is None or fit.loss is None or fit.incomplete is not None or fit.data.n < 2:
+    """The rows that matter most, where they are known."""
+    if fit.influential is None:
         return html.joined([])
-    if not fit.model.independent or len(fit.data.rows) * len(fit.minimum.names) > FEW:
-        return html.joined([])
-    table = fit.influence(10)
-    shown = table[["observations", "parameter", "shift", *[c for c in fit.data.columns if c in table][:6]]]
-    shown = shown.assign(shift=[f"{value:+.2f}" for value in shown["shift"]]).set_axis(table.index + 1)
+    table = fit.influential.head(10)
+    shown = table.assign(shift=[f"{value:+.2f}" for value in table["shift"]]).set_axis(table.index + 1)
     told = (
         "How far one observation of each row moves the parameter that it moves most, in the standard errors that the "
         "others give: from the estimate without it to the estimate with it, by one Newton step. Rows are numbered from "
         "1."
     )
-    picture = html.figure(plots.influence(fit), "Shifts of all rows.", large=True)
+    few = f"Shifts of the {len(fit.influential)} distinct rows that matter most."
+    picture = html.figure(plots.influence(fit), few, large=True)
     return html.joined([html.paragraph(told), html.table(shown), picture])
 
 

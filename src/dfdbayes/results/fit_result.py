@@ -77,6 +77,8 @@ class Fit(Shown):
         The data as they were read, where entries are missing.
     clusters : ClusterSummary or None
         Where rows come in clusters: how many, and what they are worth.
+    influential : pandas.DataFrame or None
+        The rows that matter most, for pictures and reports; see `influence`.
     """
 
     model: AbstractModel | None
@@ -95,6 +97,7 @@ class Fit(Shown):
     imputation: Imputation | None = None
     incomplete: Dataset | None = None
     clusters: ClusterSummary | None = None
+    influential: pd.DataFrame | None = None
 
     @property
     def beta(self) -> float:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 MOVED = 1.0  # standard errors that one row may move an estimate without a word
 DECIDED = 3.0  # and from which on it decides it
-SHOWN = 3  # columns and rows that are named in a warning
+SHOWN = 3  # columns that are named in a warning
+KEPT, COLUMNS = 200, 8  # rows, and columns of their values, that a fit keeps
 
 
 def objective_of(fit: Fit) -> Objective:
@@ -34,41 +35,53 @@ def objective_of(fit: Fit) -> Objective:
 
 def influences(fit: Fit, most: int | None) -> pd.DataFrame:
     """See `Fit.influence`."""
-    names, data = list(fit.minimum.names), fit.data
     change, found = shifts(objective_of(fit), fit.minimum, fit.calibration)
+    order, table = _ordered(fit.data, fit.minimum.names, found, most)
+    each = {f"change of {name}": change[order, j] for j, name in enumerate(fit.minimum.names)}
+    return pd.concat([table, pd.DataFrame(each, index=table.index)], axis=1)
+
+
+def _ordered(
+    data: Dataset, names: tuple[str, ...], found: np.ndarray, most: int | None
+) -> tuple[np.ndarray, pd.DataFrame]:
+    """Places of the rows that move an estimate most, and a table of them with their values."""
     furthest = np.argmax(np.abs(found), axis=1)
     largest = found[np.arange(len(found)), furthest]
     order = np.argsort(-np.abs(largest), kind="stable")[:most]
-    table = {"observations": data.observations[order].astype(int)}
+    table = {"observations": np.round(data.observations[order]).astype(int)}
     table |= {"parameter": np.array(names, dtype=object)[furthest[order]], "shift": largest[order]}
-    values = {name: data.rows[order, j] for j, name in enumerate(data.columns)}
     given = {} if data.given is None else {n: data.given[order, j] for j, n in enumerate(data.given_columns)}
-    each = {f"change of {name}": change[order, j] for j, name in enumerate(names)}
-    clash = {name: part for name, part in {**given, **values}.items() if name not in table}
-    return pd.DataFrame(table | clash | each, index=pd.Index(data.first[order], name="row"))
+    values = given | {name: data.rows[order, j] for j, name in enumerate(data.columns)}
+    own = table | {name: part for name, part in values.items() if name not in table}
+    return order, pd.DataFrame(own, index=pd.Index(data.first[order], name="row"))
 
 
-def warnings_of_rows(objective: Objective, minimum: Minimum, calibration: Calibration) -> list[InfluenceWarning]:
-    """One warning, where single rows move an estimate by more than its standard error."""
+def of_rows(
+    objective: Objective, minimum: Minimum, calibration: Calibration
+) -> tuple[pd.DataFrame | None, list[InfluenceWarning]]:
+    """The rows that matter most, and one warning where one alone moves an estimate by more than its standard error.
+
+    Nothing where rows have no influence of their own, or are too many to look at each without being asked.
+    """
     if calibration.curvature is None or calibration.simulated or objective.incomplete is not None:
-        return []
+        return None, []
     if not objective.model.independent or objective.data.n < 2 or not is_quick(objective):
-        return []
-    _, found = shifts(objective, minimum, calibration)
+        return None, []
+    data, (_, found) = objective.data, shifts(objective, minimum, calibration)
+    order, table = _ordered(data, calibration.names, found, KEPT)
+    table = table.iloc[:, : 3 + COLUMNS]
     largest = np.abs(found).max(axis=1)
-    far = np.flatnonzero(largest > MOVED)
-    if not len(far):
-        return []
-    first = far[np.argmax(largest[far])]
-    name, size = calibration.names[int(np.argmax(np.abs(found[first])))], float(largest[first])
+    number = int(data.observations[largest > MOVED].sum())
+    if not number:
+        return table, []
+    name, size = table["parameter"].iloc[0], abs(float(table["shift"].iloc[0]))
     moves = "decides" if size > DECIDED else "moves"
-    number = int(objective.data.observations[far].sum())
     others = "" if number == 1 else f"; {number} rows move an estimate by more than one"
-    return [
+    return table, [
         InfluenceWarning(
-            f"row {objective.data.first[first] + 1} ({_shown(objective.data, int(first))}) alone {moves} {name}: by "
-            f"{size:.1f} standard errors{others}. What to do: look at fit.influence() and check such rows; "
-            "loss='robust' gives rows far from all others less weight."
+            f"row {table.index[0] + 1} ({_shown(data, int(order[0]))}) alone {moves} {name}: by {size:.1f} standard "
+            f"errors{others}. What to do: look at fit.influence() and check such rows; loss='robust' gives rows far "
+            "from all others less weight."
         )
     ]
 

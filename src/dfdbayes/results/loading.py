@@ -194,4 +194,5 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
         None if about.get("imputation") is None else Imputation(**about["imputation"]),
         incomplete,
         None if about.get("clusters") is None else ClusterSummary(**about["clusters"]),
+        None if about.get("influential") is None else pd.DataFrame(about["influential"]).set_index("row"),
     )

@@ -61,6 +61,7 @@ def written(fit: Fit) -> bytes:
         "uncalibrated": None if fit.uncalibrated is None else fit.uncalibrated.to_dict(orient="list"),
         "imputation": None if fit.imputation is None else asdict(fit.imputation),
         "clusters": None if fit.clusters is None else asdict(fit.clusters),
+        "influential": None if fit.influential is None else fit.influential.reset_index().to_dict(orient="list"),
     }
     return netcdf(groups, dfdbayes=json.dumps(_description(fit) | kept))
 
