@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .data.observed_graph import ObservedGraph
     from .fitting.comparison import compare, compare_losses
     from .fitting.coverage import Coverage, coverage
-    from .fitting.describe import Description, describe
+    from .fitting.describe import Description, describe, suggest
     from .fitting.fit import fit, sample
     from .fitting.nested import compare_nested
     from .inference import resampling
@@ -107,6 +107,7 @@ __all__ = [
     "sample",
     "samplers",
     "simulate",
+    "suggest",
 ]
 
 __version__ = VERSION
@@ -123,7 +124,7 @@ _MODULES = {
     "errors": "errors",
     "fitting.comparison": "compare compare_losses",
     "fitting.coverage": "Coverage coverage",
-    "fitting.describe": "Description describe",
+    "fitting.describe": "Description describe suggest",
     "fitting.fit": "fit sample",
     "fitting.nested": "compare_nested",
     "inference.calibration": "Calibration calibrate",

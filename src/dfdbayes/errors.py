@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import Any
+
+
+def close(word: Any, known: Iterable[str]) -> str:
+    """A question, "; did you mean 'poisson'?", where a word is nearly a known one; otherwise nothing."""
+    found = difflib.get_close_matches(str(word), list(known), n=1)
+    return f"; did you mean '{found[0]}'?" if found else ""
 
 
 class DfdbayesError(Exception):

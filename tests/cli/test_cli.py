@@ -168,3 +168,14 @@ def test_failure_and_resampling_are_choices_of_the_command_line(call, visits):
     assert code == 0 and "400 dirichlet bootstrap fits" in out
     code, _, err = call("fit", visits, "--model", "poisson", "--on-failure", "shrug")
     assert code == 2 and "on_failure must be 'raise' or 'fallback', not 'shrug'" in err
+
+
+def test_the_version_and_a_file_without_a_command(visits):
+    """A file alone is described; a word that is neither a file nor a command is named."""
+    told = subprocess.run([COMMAND, "--version"], capture_output=True, text=True, check=True).stdout
+    assert told == f"dfdbayes {dfd.__version__}\n"
+    shown = subprocess.run([COMMAND, visits], capture_output=True, text=True, check=True).stdout
+    assert "What to call:" in shown and f"dfdbayes fit {visits} --model" in shown
+    assert dfd.suggest(visits)[0].command in shown
+    wrong = subprocess.run([COMMAND, "nofile.csv"], capture_output=True, text=True)
+    assert wrong.returncode == 2 and "there is no file 'nofile.csv'" in wrong.stderr

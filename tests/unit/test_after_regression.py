@@ -121,7 +121,7 @@ def test_predictions_at_the_own_rows(poisson, people):
         ({"clinic": ["D"]}, "is 'D' in the new data; the fit has seen A, B, C"),
         ({"days": [0]}, "offset"),
         ({"age": [np.nan]}, "rows have no 'age'"),
-        ({"clinic": None}, "names 'clinic', which is no column"),
+        ({"clinic": None}, "the new data lack 'clinic'"),
     ],
 )
 def test_new_data_that_cannot_be_predicted(poisson, change, said):

@@ -63,7 +63,7 @@ app = typer.Typer(
     help="Calibrated Bayesian inference for discrete data whose likelihood nobody can compute.\n\n"
     "Examples:\n\n"
     "  dfdbayes demo\n\n"
-    "  dfdbayes describe visits.csv    (what is in it, and which command fits it)\n\n"
+    "  dfdbayes visits.csv    (what is in the file, and which command fits it)\n\n"
     "  dfdbayes fit visits.csv --model cmp --out runs/visits\n\n"
     "  dfdbayes fit table.csv --model cmp --weights count\n\n"
     "  dfdbayes fit answers.csv --model ising-network --loss ratio --json\n\n"
@@ -72,6 +72,24 @@ app = typer.Typer(
     "  dfdbayes rerun runs/visits\n\n"
     "  dfdbayes summary runs/visits/posterior.nc",
 )
+
+
+def _tell_version(asked: bool) -> None:
+    """Print the version and end."""
+    if asked:
+        from .._version import VERSION
+
+        say(f"dfdbayes {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def _before(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
 
 
 @app.command("fit")
@@ -371,6 +389,11 @@ def main() -> None:
     _keep_compiled_code()
     from ..errors import DfdbayesError
 
+    first = sys.argv[1] if len(sys.argv) > 1 else ""
+    if _is_data(first):
+        sys.argv.insert(1, "describe")
+    elif first and not first.startswith("-") and (os.sep in first or Path(first).suffix):
+        _refuse(f"there is no file '{first}', and no command of that name. See 'dfdbayes --help'.")
     try:
         code = app(standalone_mode=False)
     except DfdbayesError as problem:
@@ -385,6 +408,12 @@ def main() -> None:
             _refuse(f"{problem.format_message()} See 'dfdbayes --help'.")
         code = 0  # no command was given, and the help was shown
     sys.exit(code)
+
+
+def _is_data(word: str) -> bool:
+    """Whether the first word of a command is a file and no command: then the user wants to know what to do with it."""
+    commands = {command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands}
+    return not word.startswith("-") and word not in commands and Path(word).exists()
 
 
 def _refuse(message: str) -> None:

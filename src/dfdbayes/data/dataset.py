@@ -20,7 +20,7 @@ from .distinct import Tallies, Tally, condense
 from .domain import Domain
 from .interpreting import MISSING, Reading, listed, position, tell_outside, wrong_width
 from .missing import by_meaning, note, suspects
-from .problems import Problems
+from .problems import Problems, affected
 from .reading import CHUNK, Table, table_of
 from .text import Ragged
 
@@ -211,7 +211,7 @@ class Dataset:
             bad = np.flatnonzero(~coordinate.contains(self.rows[:, j].astype(np.int64)))
             if len(bad):
                 bad = bad[np.argsort(self.first[bad])]
-                said = f" ({int(self.counts[bad].sum())} of {self.n} rows are affected)"
+                said = affected(int(self.counts[bad].sum()), of=self.n)
                 tell_outside(problems, self.columns[j], int(self.rows[bad[0], j]), coordinate, self.first[bad], said)
         problems.refuse()
 

@@ -8,7 +8,6 @@ coefficient is 1.
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from ..errors import DataError, SettingError
+from ..errors import DataError, SettingError, close
 from .reading import table_of
 
 if TYPE_CHECKING:
@@ -52,7 +51,9 @@ def plainly(right: str, frame: pd.DataFrame) -> tuple[str, pd.DataFrame, dict[st
 def parse(formula: str, name: str = "formula") -> tuple[tuple[str, ...], str]:
     """The response's columns (none where there is no left side), and the right side."""
     if not isinstance(formula, str) or "~" not in formula:
-        raise SettingError(f"{name} is {formula!r}; it must look like 'y ~ x1 + x2', or '~ x1' without a response")
+        what = "" if name == "formula" else f"'{name}' is no setting of fit; if it is a parameter, its formula "
+        what = what or f"formula is {formula!r}; it "
+        raise SettingError(f"{what}must look like 'y ~ x1 + x2', or '~ x1' without a response")
     left, _, right = formula.partition("~")
     if "~" in right:
         raise SettingError(f"{name} is {formula!r}; it has more than one '~'")
@@ -113,14 +114,14 @@ class Design:
         terms, offsets = split_offsets(plain)
         _require_columns(parameter, right, " + ".join((terms, *offsets)), frame, names)
         try:
-            found = formulaic.model_matrix(terms, frame, output="pandas", na_action="raise")
-            apart = [
-                formulaic.model_matrix(f"0 + {part}", frame, output="pandas", na_action="raise") for part in offsets
-            ]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found = formulaic.model_matrix(terms, frame, output="pandas", na_action="raise")
+                apart = [
+                    formulaic.model_matrix(f"0 + {part}", frame, output="pandas", na_action="raise") for part in offsets
+                ]
         except Exception as problem:
-            said = (str(problem).splitlines() or [""])[0]
             raise DataError(
-                f"the formula of {parameter}, '~ {right}', cannot be computed on these data: {said}"
+                f"the formula of {parameter}, '~ {right}', cannot be computed on these data: {_said(problem)}"
             ) from problem
         matrix = found.to_numpy(dtype=float)
         labels = tuple(readable(str(column), names) for column in found.columns)
@@ -134,15 +135,21 @@ class Design:
         """Matrix and offset of new data."""
         plain, frame, names = plainly(self.right, frame)
         terms, offsets = split_offsets(plain)
+        lacking = sorted(_needed(self.parameter, self.right, plain) - set(frame.columns))
+        if lacking:
+            have = ", ".join(names.get(c, c) for c in map(str, frame.columns[:12]))
+            raise DataError(
+                f"the new data lack '{names.get(lacking[0], lacking[0])}', which the formula of {self.parameter} "
+                f"needs; their columns are {have}"
+            )
         _require_columns(self.parameter, self.right, " + ".join((terms, *offsets)), frame, names)
         self._require_known_levels(frame, names)
         try:
             found = self.spec.get_model_matrix(frame, na_action="raise").to_numpy(dtype=float)
             apart = [part.get_model_matrix(frame, na_action="raise").to_numpy(dtype=float) for part in self.offsets]
         except Exception as problem:
-            said = (str(problem).splitlines() or [""])[0]
             raise DataError(
-                f"the formula of {self.parameter}, '~ {self.right}', cannot be computed there: {said}"
+                f"the formula of {self.parameter}, '~ {self.right}', cannot be computed there: {_said(problem)}"
             ) from problem
         offset = np.sum([part.sum(axis=1) for part in apart], axis=0) if apart else None
         _require_finite(self.parameter, found, self.labels)
@@ -304,6 +311,15 @@ class Observed:
         return cls(pd.DataFrame(columns), weights)
 
 
+def _said(problem: Exception) -> str:
+    """What formulaic says, in our words where it is about numbers that are none."""
+    said = (str(problem).splitlines() or [""])[0]
+    found = re.search(r"`([^`]*)` contains null values", said)
+    if found is None:
+        return said
+    return f"'{found[1]}' is no number in some rows (of zero or a negative value, a logarithm or a root is none)"
+
+
 def _needed(parameter: str, right: str, plain: str) -> set[str]:
     """The names that a right side uses, functions apart."""
     import formulaic
@@ -312,8 +328,8 @@ def _needed(parameter: str, right: str, plain: str) -> set[str]:
         factors = {factor.expr for term in formulaic.Formula(plain) for factor in term.factors}
         trees = [ast.parse(expression.strip("{}"), mode="eval") for expression in factors]
     except Exception as problem:
-        said = (str(problem).splitlines() or [""])[0]
-        raise SettingError(f"the formula of {parameter}, '~ {right}', cannot be read: {said}") from problem
+        named = "the formula" if parameter == "formula" else f"the formula of {parameter}"
+        raise SettingError(f"{named}, '~ {right}', cannot be read: {_said(problem)}") from problem
     nodes = [node for tree in trees for node in ast.walk(tree)]
     called = {id(inner) for node in nodes if isinstance(node, ast.Call) for inner in ast.walk(node.func)}
     called |= {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}  # contr.sum
@@ -322,10 +338,9 @@ def _needed(parameter: str, right: str, plain: str) -> set[str]:
 
 def _require_known(parameter: str, needed: set[str], names: list[str]) -> None:
     for name in sorted(needed - set(names)):
-        close = difflib.get_close_matches(name, names, n=1)
-        hint = f"did you mean '{close[0]}'? " if close else ""
+        named = "the formula" if parameter in ("formula", "a parameter") else f"the formula of {parameter}"
         raise DataError(
-            f"the formula of {parameter} names '{name}', which is no column; {hint}The columns are "
+            f"{named} names '{name}', which is no column{close(name, names) or '.'} The columns are "
             f"{', '.join(names[:12])}."
         )
 

@@ -15,7 +15,7 @@ from .distinct import Tally, condense
 from .domain import Coordinate, Domain
 from .missing import MissingCodes
 from .numerals import both, doubtful
-from .problems import Problems
+from .problems import Problems, affected
 from .reading import CHUNK, Memory, Table, unmasked
 from .text import Columns, Ragged
 
@@ -87,7 +87,7 @@ class Reading:
             weights = _aligned(weights, source)
             total = table.parts[0].size
             if isinstance(table.parts[0], Memory) and len(weights) != total:
-                raise DataError(f"there are {len(weights)} weights for {total} rows")
+                raise DataError(f"there are {len(weights)} weights for {total} rows; give one weight per row")
         besides = tuple(match(str(name), table.columns) for name in (*given, *([] if cluster is None else [cluster])))
         names = tuple(name for name in names if name not in besides)
         if columns is not None:
@@ -341,7 +341,7 @@ def _as_integers(
             f"row {{row}}, column '{name}' is {numbers[fractional][0]:g}; discrete data need whole numbers",
             "Round or recode the column, or leave it out.",
             where[fractional],
-            said=f" ({least}{int(fractional.sum())} rows are affected)",
+            said=affected(int(fractional.sum()), least),
         )
     wrong = texts | fractional
     whole = np.where(wrong, 0, numbers).astype(np.int64)

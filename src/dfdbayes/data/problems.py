@@ -53,6 +53,12 @@ class Problem:
         return f" ({self.count} rows are affected: {shown})"
 
 
+def affected(count: int, least: str = "", of: int | None = None) -> str:
+    """How many rows, in words: " (1 of 60 rows is affected)"."""
+    rows = "row" if count == 1 and of is None and not least else "rows"
+    return f" ({least}{count}{'' if of is None else f' of {of}'} {rows} {'is' if count == 1 else 'are'} affected)"
+
+
 @dataclass
 class Problems:
     """Problems of one chunk of a table, or of all of it."""

@@ -185,7 +185,11 @@ def _of_array(source: Any) -> Table:
     except ValueError as problem:
         raise DataError(f"the data are not a table: their rows have different lengths ({problem})") from problem
     if array.ndim == 0 or array.ndim > 2:
-        raise DataError(f"data must be a vector or rows by columns, not an array of shape {array.shape}")
+        flat = f" If each of its {array.shape[0]} entries is an observation, give array.reshape({array.shape[0]}, -1)."
+        raise DataError(
+            f"data must be a vector or rows by columns, not an array of shape {array.shape}."
+            + (flat if array.ndim > 2 else "")
+        )
     if array.dtype.names is not None:
         if array.ndim != 1:
             raise DataError(f"an array of records must be a vector, not of shape {array.shape}")

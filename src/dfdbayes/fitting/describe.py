@@ -204,6 +204,29 @@ def describe(data: Any, *, missing_codes: Any = None, decimal: str | None = None
     return Description(table.name, table.written, n, found, tuple(told), suggestions_for(about), notes)
 
 
+def suggest(data: Any, *, missing_codes: Any = None, decimal: str | None = None) -> tuple[Suggestion, ...]:
+    """The calls that fit a table, the first one first: the last part of what `describe` says.
+
+    Parameters
+    ----------
+    data, missing_codes, decimal
+        As for `describe`.
+
+    Returns
+    -------
+    tuple of Suggestion
+        Each with ``why``, ``python`` and, for files, ``command``. Empty where nothing in the table can be modelled.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd
+    >>> for call in dfd.suggest({"visits": [0, 1, 5, 2, 0, 12, 3, 0, 1, 2, 4, 1]}):
+    ...     print(call.python)
+    dfd.fit("cmp", data)
+    """
+    return describe(data, missing_codes=missing_codes, decimal=decimal).suggestions
+
+
 def _of_columns(found: tuple[Profile, ...]) -> list[str]:
     """What is wrong with whole columns."""
     told = []

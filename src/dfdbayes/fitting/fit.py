@@ -39,6 +39,7 @@ from ..models.base import AbstractModel
 from ..models.graphs import of as graph_of
 from ..models.parameters import Space
 from ..models.priors import describe_prior
+from ..models.slips import in_words
 from ..results.checks import Checks, check
 from ..results.fit_result import Fit
 from ..results.saving import versions
@@ -261,10 +262,11 @@ def _read(
         raise SettingError(f"prior is {prior!r}; give priors by parameter name, or the word 'paper'")
     named = isinstance(model, str)
     if not named and not isinstance(model, AbstractModel):
-        raise ModelError(
-            f"{model!r} is not a model; give a name such as 'cmp', or a model such as dfd.models.Poisson(), first and "
-            "the data second"
-        )
+        name = getattr(model, "__name__", "")
+        known = bool(name) and getattr(models, name, None) is model
+        what = f"write dfd.models.{name}()" if known else "give a name such as 'cmp', or dfd.models.Poisson()"
+        order = " The model comes first, the data second." if isinstance(data, (str, AbstractModel)) else ""
+        raise ModelError(f"the model is {in_words(model)}; {what}.{order}")
     if options is not None and not isinstance(options, Mapping):
         raise SettingError(f"options must be a mapping such as {{'graph': dfd.graphs.grid(6, 6)}}, not {options!r}")
     if not named and any(value is not None for value in (options or {}).values()):

@@ -55,6 +55,11 @@ class Plan:
         sampling.by_name(sampler, draws, warmup, chains)
         if beta is not None:
             require_positive(beta)
+            if calibration is not None:
+                raise SettingError(
+                    f"both beta={beta:g} and calibration={calibration!r} are given; a weight by hand is not "
+                    "calibrated. Leave out one of them."
+                )
         method = beta if beta is not None else "curvature" if calibration is None else calibration
         lengths = (draws, warmup, chains)
         plan = cls(found, method, on_failure, (sampler, *lengths), bootstrap, resampling, seed)

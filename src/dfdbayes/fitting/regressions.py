@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,7 +17,7 @@ from ..data.dataset import Dataset
 from ..data.formulas import Design, Observed, counted, frame_of, parse, require_full_rank, variables
 from ..data.interpreting import listed
 from ..data.reading import Table, table_of
-from ..errors import DataError, SettingError
+from ..errors import DataError, SettingError, close
 from ..models.base import AbstractModel
 from ..models.families import AbstractFamily, BinaryFamily, CountFamily
 from ..models.regression import Regression, family_of, regression
@@ -41,6 +40,11 @@ def read_regression(
     kept, dropped, weights = _rows(frame, columns, covariates, reading, rights)
     base = _base(model, columns, options, kept, reading | {"weights": weights})
     family = family_of(base, options or {}, HURDLE in asked)
+    if len(columns) > family.domain.d == 1:
+        raise SettingError(
+            f"the formula has no response, and {', '.join(columns[:6])} are left over. What to do: name the one "
+            f"that is modelled left of the tilde: '{columns[0]} ~ {right or '1'}'"
+        )
     asked = _complete(family, asked, right)
     designs, given = matrices(family, asked, kept)
     table = pd.concat([kept[list(_beside(columns, reading))].reset_index(drop=True), pd.DataFrame(given)], axis=1)
@@ -108,8 +112,7 @@ def _responses(
         names = list(map(str, frame.columns))
         for name in response:
             if name not in names:
-                close = difflib.get_close_matches(name, names, n=1)
-                hint = f"; did you mean '{close[0]}'?" if close else "."
+                hint = close(name, names) or "."
                 raise DataError(f"the response '{name}' is no column{hint} The columns are {', '.join(names[:12])}.")
         return response
     if reading["columns"] is not None:
@@ -138,8 +141,7 @@ def _complete(family: AbstractFamily, asked: dict[str, str], right: str | None) 
     known = [p.name for p in family.parameters]
     for name in asked:
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean '{close[0]}'?" if close else "."
+            hint = close(name, known) or "."
             raise SettingError(
                 f"'{name}' is neither a setting nor a parameter of this model{hint} Its parameters: {', '.join(known)}."
             )

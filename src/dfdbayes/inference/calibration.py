@@ -28,7 +28,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.special import gammaincinv
 
-from ..errors import CalibrationError, SettingError
+from ..errors import CalibrationError, SettingError, close
 from ..models.parameters import Space
 from .curvature import Curvature, curvature
 from .minimise import Minima, Minimum, Outcome, minimise, require
@@ -210,7 +210,9 @@ def calibrate(
         raise SettingError(f"on_failure must be 'raise' or 'fallback', not {on_failure!r}")
     by_hand = isinstance(method, (int, float)) and not isinstance(method, bool)
     if not by_hand and method not in METHODS:
-        raise SettingError(f"there is no calibration '{method}'; known: {', '.join(METHODS)}, or a number")
+        raise SettingError(
+            f"there is no calibration '{method}'; known: {', '.join(METHODS)}, or a number{close(method, METHODS)}"
+        )
     replicates = bootstrap if isinstance(bootstrap, Bootstrap) else None
     if by_hand:
         return _with(given(float(method), space), replicates)

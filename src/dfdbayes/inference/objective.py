@@ -123,6 +123,13 @@ def _values(problem: Problem, at_once: int, thetas: Array, table: Any, weights: 
     return jax.lax.map(lambda theta: problem.value(theta, table, weights), thetas, batch_size=at_once)
 
 
+@partial(jax.jit, static_argnums=0)
+def _terms(problem: Problem, thetas: Array, table: Any, weights: Any) -> Any:
+    """The value of every term at many parameters, the parameters last: a loss is linear in the weights of its terms."""
+    found = jax.lax.map(lambda theta: jax.grad(problem.value, argnums=2)(theta, table, weights), thetas)
+    return jax.tree.map(lambda part: jnp.moveaxis(part, 0, -1), found)
+
+
 def second_order_of(problem: Problem, theta: Any, table: Any, weights: Any) -> OnHost:
     """Value, gradient and Hessian at a flat vector, as NumPy's."""
     value, gradient, hessian = map(np.asarray, _second_order(problem, theta, table, weights))
@@ -362,6 +369,16 @@ class Objective:
         gather = self._prepared.gather
         assert gather is not None
         return np.asarray(gather(self._lines(self.model.space.flatten(theta))))
+
+    def row_values(self, thetas: np.ndarray) -> Float[np.ndarray, "b u"]:
+        """What single rows add to the loss at many parameters, for a loss that is a sum over rows."""
+        gather = self._prepared.gather
+        assert gather is not None
+
+        def of(part: np.ndarray) -> tuple[np.ndarray]:
+            return (np.asarray(gather(_terms(self.problem, part, self.table, self.own_weights))).T,)
+
+        return in_batches(of, thetas, self.batch)[0]
 
     def _lines(self, theta: Theta) -> Any:
         """The gradient of every term, in the shape of the weights."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import SettingError
+from ..errors import SettingError, close
 from . import kernels
 from .base import AbstractLoss
 from .likelihood import Likelihood
@@ -43,9 +42,7 @@ def by_name(loss: Any) -> AbstractLoss:
     if not isinstance(loss, str):
         raise SettingError(f"{loss!r} is not a loss; give a word ({', '.join(_BY_NAME)}) or a dfd.losses object")
     if loss not in _BY_NAME:
-        close = difflib.get_close_matches(loss, _BY_NAME, n=1)
-        hint = f" Did you mean '{close[0]}'?" if close else ""
-        raise SettingError(f"there is no loss '{loss}'; known: {', '.join(_BY_NAME)}.{hint}")
+        raise SettingError(f"there is no loss '{loss}'; known: {', '.join(_BY_NAME)}{close(loss, _BY_NAME)}")
     return _BY_NAME[loss]
 
 

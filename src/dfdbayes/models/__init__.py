@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpyro.distributions as dist
 from ..data.dataset import Dataset
 from ..data.domain import Domain
 from ..data.observed_graph import ObservedGraph
-from ..errors import ModelError
+from ..errors import ModelError, close
 from . import kinds as column
 from .base import AbstractModel, Model
 from .counts import Bernoulli, ConwayMaxwellPoisson, Poisson
@@ -56,7 +55,7 @@ def _needs(options: Options, key: str, example: str) -> Any:
 
 
 def _graph(options: Options) -> Graph:
-    graph = _needs(options, "graph", "--graph grid:6x6, or dfd.models.Ising(dfd.graphs.grid(6, 6))")
+    graph = _needs(options, "graph", "options={'graph': dfd.graphs.grid(6, 6)}, on the command line --graph grid:6x6")
     return parse(graph) if isinstance(graph, str) else of(graph)
 
 
@@ -128,6 +127,19 @@ _BY_NAME: dict[str, tuple[Callable[..., AbstractModel], Callable[[int, Options],
 }
 
 
+_SPREAD = ". 'cmp' (Conway-Maxwell-Poisson) is the model for counts that vary more, or less, than Poisson's."
+_OTHERS = {
+    "negative-binomial": _SPREAD, "nb": _SPREAD, "nbinom": _SPREAD, "negbin": _SPREAD, "quasi-poisson": _SPREAD,
+    "logistic": ". 'bernoulli' with formula='y ~ x' is logistic regression.",
+    "logit": ". 'bernoulli' with formula='y ~ x' is logistic regression.",
+    "ordinal": ". 'network' takes ordinal columns.", "ggm": ". 'network' takes binary, ordinal and count columns.",
+    "ergm": ". 'graph' is an exponential random graph (dfd.models.RandomGraph).",
+    "zip": ". Too many zeros: 'poisson' or 'cmp' with formula='y ~ x' and zeros='~ 1' (a hurdle).",
+    "zero-inflated-poisson": ". Too many zeros: 'poisson' or 'cmp' with formula='y ~ x' and zeros='~ 1' (a hurdle).",
+}  # fmt: skip
+"""What people call models by elsewhere, and what serves here."""
+
+
 def names() -> dict[str, str]:
     """The short name of every built-in model with one line about it."""
     return {name: (make.__doc__ or "").splitlines()[0] for name, (make, *_) in _BY_NAME.items()}
@@ -139,8 +151,7 @@ def by_name(name: str, d: int, options: Options | None = None, prior: Any = None
     With ``prior="paper"``, in the form that the paper's priors need.
     """
     if name not in _BY_NAME:
-        close = difflib.get_close_matches(name, _BY_NAME, n=1)
-        hint = f"; did you mean '{close[0]}'?" if close else "."
+        hint = close(name, _BY_NAME) or _OTHERS.get(str(name).lower().replace(" ", "-").replace("_", "-"), ".")
         raise ModelError(f"there is no model '{name}'{hint} Known models: {', '.join(_BY_NAME)}.")
     _, make, takes = _BY_NAME[name]
     if isinstance(prior, str) and prior == "paper" and "prior" in takes:

@@ -21,6 +21,7 @@ from ..data.sites import Sites
 from ..errors import ModelError
 from .graphs import Graph
 from .parameters import Parameter, Space
+from .slips import in_words, require_entries, told
 from .tables import (
     MOST_POINTS,
     FlipConditionals,
@@ -221,7 +222,7 @@ def space_of(parameters: Mapping[str, Any] | Sequence[Parameter] | Space) -> Spa
     if isinstance(parameters, Mapping):
         parameters = [
             Parameter(name, prior, shape=tuple(prior.batch_shape + prior.event_shape))
-            if hasattr(prior, "batch_shape")
+            if isinstance(getattr(prior, "batch_shape", None), tuple)
             else Parameter(name, prior)
             for name, prior in parameters.items()
         ]
@@ -304,6 +305,8 @@ class Model(AbstractModel):
         object.__setattr__(self, "space", space_of(self.parameters))
         require_scalar(self, self.log_mass)
         object.__setattr__(self, "traced", fingerprint([code(self.log_mass, *arguments_of(self)), of_constant(self)]))
+        if not is_own(self.log_mass):
+            require_entries(self.name, self.traced, self.log_mass, arguments_of(self))
 
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
         return jnp.asarray(self.log_mass(theta, x))
@@ -348,13 +351,16 @@ def of_constant(model: AbstractModel) -> str:
 
 def require_scalar(model: AbstractModel, log_mass: Callable[..., Any]) -> None:
     """Trace the mass function once, so that a slip in it is reported where the model is made."""
-    try:
-        value = jax.eval_shape(lambda theta, x: log_mass(theta, x), *arguments_of(model))
-    except Exception as problem:
+    if not isinstance(model.domain, Domain):
         raise ModelError(
-            f"the mass function of '{model.name}' cannot be evaluated on one row of {model.domain!r}: "
-            f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0]}"
-        ) from problem
+            f"the domain of '{model.name}' is {in_words(model.domain)}; give one such as dfd.Counts(1), dfd.Binary(3) "
+            "or dfd.Ordinal(2, 5), with how many columns it has"
+        )
+    arguments, declared = arguments_of(model), [p.name for p in model.space.parameters]
+    try:
+        value = jax.eval_shape(lambda theta, x: log_mass(theta, x), *arguments)
+    except Exception as problem:
+        raise ModelError(told(model.name, log_mass, problem, declared, model.domain.d)) from problem
     if getattr(value, "shape", None) != ():
         raise ModelError(
             f"the mass function of '{model.name}' must return one number for one row, "

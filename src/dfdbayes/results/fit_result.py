@@ -25,6 +25,7 @@ from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
 from .answers import answer, family_of
 from .checks import Checks
+from .for_arviz import more_groups
 from .nodes import node_table
 from .predictive import Predictive, parameters_of, replicate
 from .regression import effects, predictions, residuals, second_opinion
@@ -179,9 +180,29 @@ class Fit:
         """Those that were asked for: what a run writes needs the same one again and again."""
         return {}
 
-    def to_arviz(self) -> xr.DataTree:
-        """The draws, sampler statistics and data as ArviZ's data tree."""
-        return self.tree.copy()
+    def to_arviz(self, replicates: int = 100, seed: int = 0) -> xr.DataTree:
+        """Everything that ArviZ's plots and statistics look for, as its data tree.
+
+        Groups ``posterior``, ``sample_stats`` and ``observed_data`` (one entry per observation, by column); replicated
+        data from the posterior and from the prior (``posterior_predictive``, ``prior_predictive``), for ArviZ's
+        predictive checks; draws of the ``prior``; and, where the model's constant can be computed, the
+        ``log_likelihood`` of every observation, for ``arviz_stats.loo``. What cannot be had is left out: a graph or
+        data with missing entries have the first three groups only, and `tree` always has just these.
+
+        Parameters
+        ----------
+        replicates : int
+            How many data sets to replicate.
+        seed : int
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd
+        >>> fit = dfd.fit("poisson", [2, 3, 1, 4, 2, 0, 3, 5, 2, 1] * 10, check=False, progress=False)
+        >>> sorted(fit.to_arviz().children)[:3]
+        ['log_likelihood', 'observed_data', 'posterior']
+        """
+        return tree_of({**self.groups, **more_groups(self, replicates, seed)})
 
     def replicate(
         self, draws: int = 100, size: int | None = None, method: str | None = None, seed: int = 0

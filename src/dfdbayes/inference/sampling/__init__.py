@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ...errors import SettingError
+from ...errors import SettingError, close
 from .auto import Auto
 from .base import Draws, Task, centre
 from .hamiltonian import Hamiltonian
@@ -36,7 +36,9 @@ def by_name(
     """
     if isinstance(sampler, str):
         if sampler not in _BY_NAME:
-            raise SettingError(f"there is no sampler '{sampler}'; known: {', '.join(_BY_NAME)}")
+            raise SettingError(
+                f"there is no sampler '{sampler}'; known: {', '.join(_BY_NAME)}{close(sampler, _BY_NAME)}"
+            )
         tuned = {"target": 0.8} if bounded and sampler in ("nuts", "auto") else {}
         sampler = _BY_NAME[sampler](**tuned)
     if not hasattr(sampler, "run"):

@@ -1,0 +1,92 @@
+"""Slips in a user's own mass function, told in words: what happened, on which line, and what to write instead."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import checkify
+from jax.interpreters import partial_eval as pe
+
+from ..errors import ModelError
+
+_CONVERTED = (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError)
+_sound: set[str] = set()  # what functions compute that have been looked at
+_INSTEAD = "write jax.numpy (jnp.log, jnp.exp) in place of math and numpy, and jax.scipy.special in place of scipy"
+
+
+def told(name: str, function: Callable[..., Any], problem: Exception, declared: Sequence[str], d: int) -> str:
+    """Why a mass function could not be traced."""
+    said = f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0]}"
+    if isinstance(problem, jax.errors.TracerBoolConversionError):
+        said = "it decides by 'if', 'and' or 'while' on a value that is not known yet; write jnp.where(condition, a, b)"
+    elif isinstance(problem, _CONVERTED):
+        said = f"it calls a function that needs plain numbers; {_INSTEAD}"
+    elif isinstance(problem, KeyError):
+        said = f"it uses the parameter {problem.args[0]!r}, which is not declared; declared: {', '.join(declared)}"
+    elif isinstance(problem, IndexError):
+        said = f"it takes an entry of x that is not there; x has {d} entr{'y' if d == 1 else 'ies'}, from x[0] on"
+    elif isinstance(problem, TypeError) and not _takes_two(function):
+        said = "it must take two arguments: the parameters by name, and one row: log_mass(theta, x)"
+    return f"the mass function of '{name}' cannot be evaluated{_where(function, problem)}: {said}"
+
+
+def require_entries(
+    name: str, traced: str, function: Callable[..., Any], arguments: tuple[dict[str, Any], Any]
+) -> None:
+    """Refuse a function that takes entries beyond the row's end, for which JAX silently gives the last one."""
+    if traced in _sound:
+        return
+    theta = {key: jnp.ones(own.shape, own.dtype) for key, own in arguments[0].items()}
+    row = jnp.zeros(arguments[1].shape)
+    traced_mass = jax.make_jaxpr(lambda t, x: function(t, x))(theta, row)
+    used = pe.dce_jaxpr(traced_mass.jaxpr, [True])[1]
+    idle = [f"'{key}'" for key, matters in zip(sorted(theta), used, strict=False) if not matters]
+    if idle:
+        raise ModelError(
+            f"the mass function of '{name}' does not use the parameter{'s' * (len(idle) > 1)} {', '.join(idle)}. "
+            "What to do: use what is declared, or leave it out of parameters={...}."
+        )
+    if not {"dynamic_slice", "gather"} & {each.primitive.name for each in traced_mass.jaxpr.eqns}:
+        _sound.add(traced)
+        return
+    error, _ = checkify.checkify(lambda t, x: function(t, x), errors=checkify.index_checks)(theta, row)
+    if error.get() is not None:
+        d = row.shape[0]
+        raise ModelError(
+            f"the mass function of '{name}' takes an entry of an array that is not there. One row, x, has {d} "
+            f"entr{'y: x[0]' if d == 1 else f'ies: x[0] to x[{d - 1}]'}. What to do: correct the index, or declare a "
+            "domain with more columns."
+        )
+    _sound.add(traced)
+
+
+def in_words(value: Any) -> str:
+    """What a user gave in place of something else: short, and a class or function by its name."""
+    if isinstance(value, type) or (callable(value) and hasattr(value, "__name__")):
+        return f"'{value.__name__}' itself, which is to be called"
+    text = " ".join(repr(value).split())
+    return f"{type(value).__name__} {text[:40]}..." if len(text) > 60 else text
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
+
+
+def _where(function: Callable[..., Any], problem: Exception) -> str:
+    """The user's own line, where it is known."""
+    file = getattr(getattr(function, "__code__", None), "co_filename", None)
+    lines = [frame for frame in traceback.extract_tb(problem.__traceback__) if frame.filename == file]
+    if not lines:
+        return ""
+    return f" (line {lines[-1].lineno}" + (f", '{lines[-1].line}'" if lines[-1].line else "") + ")"

@@ -1,0 +1,79 @@
+"""The groups that ArviZ's checks and leave-one-out cross-validation look for, made when they are asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._util.process import require_seed
+from .._util.tables import Table
+from ..data.dataset import Dataset
+from ..errors import DfdbayesError, SettingError
+from ..inference.objective import Objective
+from ..losses.likelihood import Likelihood
+from ..models.base import AbstractModel
+from ..models.regression import Regression
+from ..simulators import draw, draw_given
+from .goodness_of_fit import some
+from .predictive import affordable, evenly
+from .tree import drawn
+
+if TYPE_CHECKING:
+    from .fit_result import Fit
+
+AXES = ("chain", "draw", "observation")
+MOST_VALUES = 2**24  # of the log-likelihood: one for each draw and observation; chains are thinned to keep within it
+
+
+def more_groups(fit: Fit, replicates: int, seed: int) -> dict[str, Table]:
+    """Replicated data of posterior and prior, draws of the prior, and the log-likelihood of every observation."""
+    if replicates < 1:
+        raise SettingError(f"replicates is {replicates}; it must be at least 1")
+    require_seed(seed)
+    model = fit.model
+    if model is None or not model.independent or fit.incomplete is not None or not len(fit.data.rows):
+        return {}
+    found: dict[str, Table] = {}
+    rng, how = np.random.default_rng([seed, 6]), affordable(model, fit.data)
+    part = some(fit.data, how.get("size") or fit.data.n)
+    thetas = model.space.draw_priors(replicates, int(rng.integers(2**31)))
+    found["prior"] = drawn({k: v[None] for k, v in model.space.unflatten(thetas).items()}, _labels(model))
+    for group, at in (("posterior_predictive", evenly(fit.joint_draws, replicates)), ("prior_predictive", thetas)):
+        try:
+            with np.errstate(all="ignore"):
+                rows = _rows(model, part, at, how.get("method"), rng)
+        except DfdbayesError:  # a wide prior expects data that nobody can simulate
+            continue
+        found[group] = Table.of({name: (AXES, rows[None, :, :, j]) for j, name in enumerate(part.columns)})
+    whole = np.repeat(part.rows, part.counts.astype(int), axis=0)
+    found["observed_data"] = Table.of({name: (AXES[2:], whole[:, j]) for j, name in enumerate(part.columns)})
+    return found | _log_likelihood(fit, model)
+
+
+def _rows(
+    model: AbstractModel, part: Dataset, thetas: np.ndarray, method: str | None, rng: np.random.Generator
+) -> np.ndarray:
+    if isinstance(model, Regression):
+        assert part.given is not None
+        return draw_given(model, thetas, np.repeat(part.given, part.counts.astype(int), axis=0), rng)[0]
+    return draw(model, thetas, int(part.counts.sum()), method, rng)[0]
+
+
+def _log_likelihood(fit: Fit, model: AbstractModel) -> dict[str, Table]:
+    """One value for each draw and observation, where the model's constant can be had and weights are frequencies."""
+    if not model.supports("likelihood") or fit.data.repeats is not None:
+        return {}
+    objective = Objective(model, fit.data, Likelihood())
+    chains, length = next(iter(fit.groups["posterior"].arrays.values())).shape[:2]
+    each = max(1, min(length, MOST_VALUES // max(1, chains * fit.data.n)))
+    kept = np.linspace(0, length - 1, each).astype(int)
+    thetas = fit.joint_draws.reshape(chains, length, -1)[:, kept]
+    values = -objective.row_values(thetas.reshape(chains * each, -1))
+    whole = np.repeat(values, fit.data.counts.astype(int), axis=1).reshape(chains, each, -1)
+    name = fit.data.columns[0] if fit.data.d == 1 else "rows"
+    return {"log_likelihood": Table.of({name: (AXES, whole)})}
+
+
+def _labels(model: AbstractModel) -> dict[str, tuple[str, ...]]:
+    return {p.name: p.labels for p in model.space.parameters if p.labels and len(p.shape) == 1}
