@@ -44,6 +44,8 @@ bench: install  ## measured times and memory, written to benchmarks/results
 	$(BIN)/python benchmarks/bootstrap.py
 	$(BIN)/python benchmarks/suite.py
 	$(BIN)/python benchmarks/regression.py
+	$(BIN)/python benchmarks/graphs.py
+	$(BIN)/python benchmarks/questionnaire.py
 	$(BIN)/python benchmarks/big.py
 
 clean:

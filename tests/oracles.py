@@ -111,6 +111,24 @@ def ratio_loss(log_mass, rows, counts, domain):
     return total
 
 
+def weighted(loss, m, rows, counts, domain):
+    """A robust loss by its definition: every pair (x, y = x^+) has the weight m(y), or (m(x) m(y))^(1/2) of `ratio`.
+
+    ``loss`` gives f and g of log p(x) / p(y), by two points.
+    """
+    f, g, both = loss
+    weight = (lambda x, y: math.sqrt(m(x) * m(y))) if both else (lambda x, y: m(y))
+    total = 0.0
+    for row, count in zip(rows, counts, strict=True):
+        x = tuple(int(v) for v in row)
+        for j in range(domain.d):
+            for before in (moved(x, j, value) for value in decrements(domain.coordinate(j), x[j])):
+                total += count * weight(before, x) * f(before, x)
+            for after in (moved(x, j, value) for value in increments(domain.coordinate(j), x[j])):
+                total += count * weight(x, after) * g(x, after)
+    return total
+
+
 def pseudo_loss(log_mass, rows, counts, domain):
     """Minus the sum of log p(x_j | the rest) over data and coordinates of a finite domain."""
     total = 0.0

@@ -34,13 +34,15 @@ if TYPE_CHECKING:
     from .fitting.coverage import Coverage, coverage
     from .fitting.describe import Description, describe, suggest
     from .fitting.fit import fit, sample
+    from .fitting.model_choice import ModelComparison, compare_models
     from .fitting.nested import compare_nested
     from .inference import resampling
     from .inference import sampling as samplers
     from .inference.calibration import Calibration, calibrate
     from .inference.minimise import Minimum, Outcome, minimise
     from .inference.objective import Objective, objective
-    from .inference.resampling import Bootstrap, bootstrap
+    from .inference.parametric import bootstrap
+    from .inference.resampling import Bootstrap
     from .losses import kernels
     from .losses.divergence import divergence
     from .models import ExponentialFamily, Model, graphs
@@ -72,6 +74,7 @@ __all__ = [
     "Integers",
     "Minimum",
     "Model",
+    "ModelComparison",
     "Objective",
     "ObservedGraph",
     "Ordinal",
@@ -82,6 +85,7 @@ __all__ = [
     "calibrate",
     "compare",
     "compare_losses",
+    "compare_models",
     "compare_nested",
     "coverage",
     "datasets",
@@ -126,11 +130,13 @@ _MODULES = {
     "fitting.coverage": "Coverage coverage",
     "fitting.describe": "Description describe suggest",
     "fitting.fit": "fit sample",
+    "fitting.model_choice": "ModelComparison compare_models",
     "fitting.nested": "compare_nested",
     "inference.calibration": "Calibration calibrate",
     "inference.minimise": "Minimum Outcome minimise",
     "inference.objective": "Objective objective",
-    "inference.resampling": "Bootstrap bootstrap resampling",
+    "inference.parametric": "bootstrap",
+    "inference.resampling": "Bootstrap resampling",
     "inference.sampling": "samplers",
     "losses": "losses",
     "losses.divergence": "divergence",

@@ -108,6 +108,10 @@ class DisagreementWarning(DfdbayesWarning):
     """Two losses give estimates that differ by more than chance."""
 
 
+class InfluenceWarning(DfdbayesWarning):
+    """One row moves an estimate by more than its standard error."""
+
+
 class MisfitWarning(DfdbayesWarning):
     """Data simulated at the estimate are unlike the observed ones in what the model is about."""
 

@@ -179,3 +179,11 @@ def test_the_version_and_a_file_without_a_command(visits):
     assert dfd.suggest(visits)[0].command in shown
     wrong = subprocess.run([COMMAND, "nofile.csv"], capture_output=True, text=True)
     assert wrong.returncode == 2 and "there is no file 'nofile.csv'" in wrong.stderr
+
+
+def test_a_map(call, tmp_path):
+    rows = [f"{r},{c},{(r * c + r) % 3 % 2},{r - c}" for r in range(9) for c in range(9) if r + c < 14]
+    (tmp_path / "map.csv").write_text("\n".join(["row,col,present,height", *rows]))
+    settings = ("--formula", "present ~ height", "--at", "row,col", "--beta", 1, "--sampler", "laplace")
+    code, out, _ = call("fit", tmp_path / "map.csv", "--model", "autologistic", *settings)
+    assert code == 0 and "\ninteraction " in out and "log odds of present = 1 rather than 0" in out

@@ -67,7 +67,9 @@ def test_statistics_are_kept_up_to_date(case):
     """What chains add up over thousands of steps is what the graphs that they hold have."""
     model, theta, _ = case
     setup, inputs = setup_of(model)
-    chains = advance(setup, 50, jax.random.key(3), theta, inputs, begin(model, CHAINS))
+    start = np.repeat(model.observed.tie_of_dyad[None], CHAINS, axis=0)
+    thetas = np.repeat(np.array(theta, float)[None], CHAINS, axis=0)
+    chains = advance(setup, 50, jax.random.key(3), thetas, inputs, begin(model, start))
     ties = ties_of(chains)
     np.testing.assert_allclose(np.asarray(chains.statistics), model.statistics.of(ties), atol=1e-9)
     np.testing.assert_array_equal(np.asarray(chains.ties), ties.sum(axis=1))

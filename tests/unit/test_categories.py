@@ -209,20 +209,19 @@ class Downweighted(dfd.losses.LocalLoss):
     def weight(self, rows):
         return np.where(rows[:, 0] == rows[:, 1], 0.2, 1.0)
 
-    def scales(self, rows, domain):
-        up = domain.increment(rows)[0]
-        plus = np.empty(up.shape)
-        for column, j in enumerate(domain.moves):
-            moved = rows.copy()
-            moved[:, j] = up[:, column]
+    def scales(self, sites):
+        plus = np.empty(sites.up.shape)
+        for column, j in enumerate(sites.j):
+            moved = sites.rows.copy()
+            moved[:, j] = sites.up[:, column]
             plus[:, column] = self.weight(moved)
-        return np.repeat(self.weight(rows)[:, None], up.shape[1], axis=1), plus
+        return np.repeat(self.weight(sites.rows)[:, None], plus.shape[1], axis=1), plus
 
 
 @dataclass(frozen=True)
 class ByCoordinate(Downweighted):
-    def scales(self, rows, domain):
-        return np.ones(rows.shape), np.ones(rows.shape)
+    def scales(self, sites):
+        return np.ones(sites.rows.shape), np.ones(sites.rows.shape)
 
 
 def robust(kind):

@@ -7,6 +7,7 @@ import pytest
 import dfdbayes as dfd
 import oracles
 from dfdbayes.models import network_tables
+from dfdbayes.models.ordinal_tables import OrdinalConditionals
 from dfdbayes.models.tables import softplus, sum_softplus
 
 
@@ -43,3 +44,32 @@ def test_binary_conditionals_in_blocks_are_their_definition(states, graph, monke
     np.testing.assert_allclose(objective.unit_gradients(theta).sum(axis=0), gradient, atol=1e-12)
     alone = [dfd.objective(model, row[None], "pseudo").gradient(theta) for row in objective.data.rows]
     np.testing.assert_allclose(objective.unit_gradients(theta), alone, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "domain", [dfd.Ordinal(1, 5) * dfd.Ordinal(1, 2) * dfd.Ordinal(1, 3), dfd.Binary(1) * dfd.Ordinal(2, 3)]
+)
+def test_ordinal_conditionals_in_blocks_are_their_definition(domain, monkeypatch):
+    """At parameters and at zero, where every power is one; and far out, where powers would overflow."""
+    monkeypatch.setattr(network_tables, "WIDTH", 8)
+    rng, model = np.random.default_rng(2), dfd.models.Network(domain)
+    rows = np.unique(np.stack([rng.choice(domain.coordinate(j).levels, 20) for j in range(3)], axis=1), axis=0)
+    objective = dfd.objective(model, rows, "pseudo")
+    assert isinstance(objective.table, OrdinalConditionals) and len(objective.table.scores) > 1
+    away = rng.normal(size=model.space.size)
+    for theta in (away, 0 * away, 60 * away):
+
+        def log_mass(x, theta=theta):
+            return float(model.log_mass_at(model.space.unflatten(theta), np.array(x, float)))
+
+        expected = oracles.pseudo_loss(log_mass, rows, np.ones(len(rows)), model.domain)
+        assert objective(theta) == pytest.approx(expected, rel=1e-11)
+        value, gradient, _ = objective.second_order(theta)
+        assert value == pytest.approx(expected, rel=1e-11)
+        np.testing.assert_allclose(objective.gradient(theta), gradient, atol=1e-10)
+
+
+def test_levels_that_are_not_evenly_seen_have_plain_sums():
+    rows = np.random.default_rng(3).integers(0, 3, (20, 2))
+    mixed = dfd.objective(dfd.models.Network(dfd.Ordinal(1, 3) * dfd.Counts(1)), rows, "pseudo")
+    assert not isinstance(mixed.table, OrdinalConditionals)

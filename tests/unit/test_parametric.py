@@ -6,11 +6,12 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.inference.minimise import minimise
+from dfdbayes.inference.curvature import curvature
+from dfdbayes.inference.minimise import Minima, Outcome, minimise
 from dfdbayes.inference.objective import Objective
 from dfdbayes.inference.parametric import Parametric, spread
 from dfdbayes.inference.replicates import minimise_many
-from dfdbayes.inference.resampling import in_parts
+from dfdbayes.inference.resampling import Bootstrap, Fits
 from dfdbayes.losses import by_name
 from dfdbayes.simulators.replicas import replicas
 
@@ -66,17 +67,11 @@ def test_a_bias_is_taken_out(counts):
     """Ratio matching is biased for few counts; the centre moves against the median of simulated estimates."""
     objective = Objective(dfd.models.Poisson(), dfd.Dataset.of(counts[:25]), by_name("ratio"))
     minimum = minimise(objective)
-    replicates = Parametric()(objective, minimum, 400, 0, in_parts(minimise_many, _nothing()))
+    replicates = Parametric()(objective, minimum, 400, 0, Fits(minimise_many))
     _, bias = spread(objective, replicates)
     shape = dfd.calibrate(objective, bootstrap=replicates, minimum=minimum).curvature
     moved = shape.centre - shape.covariance @ (shape.pull - shape.force)
     assert (moved - shape.centre) == pytest.approx(-bias, abs=0.3 * np.abs(bias).max() + 0.02)
-
-
-def _nothing():
-    from dfdbayes._util.checkpoint import NOTHING
-
-    return NOTHING
 
 
 def test_a_regression_keeps_its_covariates():
@@ -95,3 +90,26 @@ def test_one_lattice_has_a_width():
     one = dfd.simulate(model, {"temperature": 4.0}, 1, seed=1).rows
     fit = fitted(model, one, loss="pseudo")
     assert np.isfinite(fit.summary()["sd"]).all() and fit.calibration.resampling == "parametric"
+
+
+def test_a_parameter_that_most_simulated_sets_say_nothing_of_is_not_known_from_that(counts):
+    """Two thirds of estimates where the prior holds them: their range alone would be taken for certainty."""
+    objective = Objective(dfd.models.Poisson(), dfd.Dataset.of(counts), by_name("ratio"))
+    vectors = np.concatenate([np.full((260, 1), 3.0), 3.0 + np.linspace(-1.5, 1.5, 140)[:, None]])
+    minima = Minima(vectors, np.zeros(400), np.zeros(400), (Outcome.CONVERGED,) * 400)
+    covariance, _ = spread(objective, Bootstrap("parametric", np.empty((400, 0)), minima, 0, np.array([3.0])))
+    assert 0.45 * np.log(vectors[:, 0]).std() < np.sqrt(covariance[0, 0]) < np.log(vectors[:, 0]).std()
+
+
+def test_a_small_spread_is_believed_unless_the_prior_makes_it(counts):
+    """Estimates of one parameter spread far less than the loss has it: a large weight, or the cap."""
+    weights = {}
+    for width in (100.0, 0.01):
+        model = dfd.models.IsingNetwork(2).with_priors({"interaction": dist.Normal(0.0, width)})
+        objective = Objective(model, dfd.Dataset.of(np.stack([counts % 2, counts // 2 % 2], axis=1)), by_name("pseudo"))
+        minimum = minimise(objective)
+        narrow = np.diag([1.0, 1.0, 1e-5])
+        held = np.linalg.inv(objective.hessian(minimum.vector) + np.diag([1 / 9, 1 / 9, width**-2]))
+        weights[width] = curvature(objective, minimum, (narrow @ held @ narrow, np.zeros(3), 400)).weights
+    assert weights[100.0].max() > 50.0 * np.median(weights[100.0])
+    assert weights[0.01].max() < 2.0 * np.median(weights[0.01])

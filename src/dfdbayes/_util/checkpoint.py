@@ -21,7 +21,7 @@ from .files import alone_in, require_writable, write_atomically
 from .identity import fingerprint
 
 ABOUT = "about.json"
-_PART = re.compile(r"(bootstrap|block)-\d+\.npz")
+_PART = re.compile(r"(bootstrap|block|graphs)-\d+\.npz")
 _LEFT = re.compile(r"\..*\.[0-9a-f]{8}\.part")  # by a process that was killed while it wrote
 MARK = "dfdbayes: finished parts of a run"  # stands in the folders that this module made, and may remove
 

@@ -40,7 +40,7 @@ from ..errors import DataError, ModelError, SettingError
 from ..inference.minimise import Minima, Minimum, Outcome
 from ..inference.objective import Objective, Problem, arranged
 from ..inference.replicates import minimise_many
-from ..inference.resampling import AbstractResampling, Bootstrap, in_bucket, in_parts, of_buckets
+from ..inference.resampling import AbstractResampling, Bootstrap, Fits, in_bucket, of_buckets
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
 from ..models.parameters import Theta
@@ -242,7 +242,7 @@ class Dask:
         if isinstance(objective.loss, Summed):
             _Handle.of(objective.loss.number).weighted(seed, size, how.kind)
             numbers = np.arange(size, dtype=float)[:, None]
-            fits = in_parts(minimise_many, checkpoint, advance)
+            fits = Fits(minimise_many, checkpoint, advance)
             return Bootstrap(how.kind, numbers, fits(objective, minimum, numbers), 0)
         token = uuid.uuid4().hex
 
@@ -261,7 +261,7 @@ class Dask:
                 tuple(Outcome(outcome) for part in found for outcome in part.outcomes),
             )
 
-        return how(objective, minimum, size, seed, in_parts(many, checkpoint, advance))
+        return how(objective, minimum, size, seed, Fits(many, checkpoint, advance))
 
     def each(self, function: Callable[[Any], Any], jobs: Sequence[Any]) -> Iterator[Any]:
         for task in self.client.map(function, list(jobs), pure=False):

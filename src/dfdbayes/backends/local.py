@@ -17,7 +17,7 @@ from ..data.sites import Units
 from ..inference.minimise import Minimum
 from ..inference.objective import Objective, arranged
 from ..inference.replicates import minimise_many
-from ..inference.resampling import AbstractResampling, Bootstrap, in_parts
+from ..inference.resampling import AbstractResampling, Bootstrap, Fits
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
 
@@ -81,7 +81,7 @@ class Local:
         self, how: AbstractResampling, objective: Objective, minimum: Minimum, size: int, *, seed: int,
         advance: Advance, checkpoint: Checkpoint,
     ) -> Bootstrap:  # fmt: skip
-        return how(objective, minimum, size, seed, in_parts(minimise_many, checkpoint, advance))
+        return how(objective, minimum, size, seed, Fits(minimise_many, checkpoint, advance))
 
     def each(self, function: Callable[[Any], Any], jobs: Sequence[Any]) -> Iterator[Any]:
         if jobs:

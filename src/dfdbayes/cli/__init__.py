@@ -7,19 +7,21 @@ import gc
 import json
 import os
 import sys
-import time
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated
 
 import typer
 
 from .arguments import (
+    At,
     Bootstrap,
     Cluster,
     Columns,
     Dask,
     Data,
     Decimal,
+    Directed,
     Force,
     GraphName,
     Json,
@@ -28,15 +30,21 @@ from .arguments import (
     Missing,
     MissingCodes,
     ModelName,
+    Neighbours,
+    Nodes,
     Out,
     Rates,
     Resume,
     Seed,
     States,
+    Terms,
+    Time,
     Timings,
     Weighting,
     Weights,
 )
+from .choosing import choose
+from .forecasting import forecast_command
 from .running import (
     cluster_at,
     codes_of,
@@ -66,7 +74,10 @@ app = typer.Typer(
     "  dfdbayes visits.csv    (what is in the file, and which command fits it)\n\n"
     "  dfdbayes fit visits.csv --model cmp --out runs/visits\n\n"
     "  dfdbayes fit table.csv --model cmp --weights count\n\n"
+    "  dfdbayes choose visits.csv --models poisson,cmp    (which predicts best)\n\n"
     "  dfdbayes fit answers.csv --model ising-network --loss ratio --json\n\n"
+    "  dfdbayes fit ties.csv --model graph --nodes people.csv --terms 'edges + gwesp(0.25)'\n\n"
+    "  dfdbayes fit map.csv --model autologistic --formula 'present ~ altitude' --at row,col\n\n"
     "  dfdbayes fit visits.csv --model mymodels.py:hurdle    (runs the code in mymodels.py)\n\n"
     "  dfdbayes fit visits.csv --model cmp --out runs/visits --resume    (after an interruption)\n\n"
     "  dfdbayes rerun runs/visits\n\n"
@@ -112,7 +123,9 @@ def fit_command(
         str, typer.Option(help="raise, or fallback: another calibration if there is no beta.")
     ] = "raise",
     bootstrap: Bootstrap = 400,
-    resampling: Annotated[str, typer.Option(help="multinomial or dirichlet.")] = "multinomial",
+    resampling: Annotated[
+        str, typer.Option(help="multinomial, dirichlet, windows (of a series) or parametric.")
+    ] = "multinomial",
     sampler: Annotated[str, typer.Option(help="auto, nuts, hmc, independence, random-walk or laplace.")] = "auto",
     draws: Annotated[int | None, typer.Option(help="Draws a chain.")] = None,
     warmup: Annotated[int | None, typer.Option(help="Warm-up steps a chain.")] = None,
@@ -125,11 +138,17 @@ def fit_command(
     missing_codes: MissingCodes = None,
     decimal: Decimal = None,
     cluster: Cluster = None,
+    time: Time = None,
     graph: GraphName = None,
     states: States = None,
     rates: Rates = None,
     kinds: Kinds = None,
     levels: Levels = None,
+    terms: Terms = None,
+    nodes: Nodes = None,
+    directed: Directed = None,
+    at: At = None,
+    neighbours: Neighbours = None,
     dask: Dask = None,
     out: Out = None,
     resume: Resume = False,
@@ -143,9 +162,13 @@ def fit_command(
         prior=prior, on_failure=on_failure, bootstrap=bootstrap, resampling=resampling, sampler=sampler, draws=draws,
         warmup=warmup, chains=chains, seed=seed, columns=columns.split(",") if columns else None, weights=weights,
         weighting=weighting, missing=missing, missing_codes=codes_of(missing_codes), decimal=decimal, cluster=cluster,
-        options=options_of(graph, states, rates, kinds, levels), formula=formula,
+        time=time, formula=formula,
+        options=options_of(graph, states, rates, kinds, levels, terms, nodes, directed, at, neighbours),
         **{name: text for name, text in {"nu": nu, "zeros": zeros, "interaction": interaction}.items() if text},
     )  # fmt: skip
+
+
+app.command("forecast")(forecast_command)
 
 
 @app.command("describe")
@@ -202,9 +225,12 @@ def compare(
     if as_json:
         warned = {word: list(result.warnings) for word, result in compared.fits.items()}
         table = plain_table(compared.table.reset_index())
-        print(json.dumps({"table": table, "warnings": warned, "failed": compared.failed}))
+        told = {word: agreement.sentence for word, agreement in compared.agreements.items()}
+        print(json.dumps({"table": table, "warnings": warned, "failed": compared.failed, "agreements": told}))
     else:
         say(compared.table.to_string(float_format=lambda value: f"{value:.4f}"))
+        for agreement in compared.agreements.values():
+            say(agreement.sentence)
         for word, result in compared.fits.items():
             for warning in result.warnings:
                 say(f"warning ({word}): {warning}")
@@ -216,6 +242,9 @@ def compare(
         write_text(folder / "comparison.csv", compared.table.to_csv())
         draw(folder / "comparison.png", plots.comparison(compared))
         tell(f"written to {folder}{os.sep}: comparison.csv, comparison.png", as_json)
+
+
+app.command()(choose)
 
 
 @app.command("coverage")
@@ -293,9 +322,9 @@ def reproduce(
     chosen = experiments or list(NAMES)
     for number, name in enumerate(chosen, 1):
         print(f"[{number}/{len(chosen)}] {name} ...", end=" ", flush=True)
-        began = time.perf_counter()
+        began = perf_counter()
         finding = run(name, Settings(quick, data))
-        taken = time.perf_counter() - began
+        taken = perf_counter() - began
         write_finding(name, finding, folder, taken, quick)
         write_page(NAMES, folder, versions()["dfdbayes"])
         print("skipped: no data" if finding.skipped else f"{taken:.0f} s", flush=True)

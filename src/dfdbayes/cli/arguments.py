@@ -21,6 +21,7 @@ Weighting = Annotated[
     typer.Option(help="What weights are: frequency, or sampling (a survey's); auto: whole numbers are frequencies."),
 ]
 Cluster = Annotated[str | None, typer.Option(help="Column that says which rows belong together, such as school.")]
+Time = Annotated[str | None, typer.Option(help="Column of times of a series, for lag(...) and season(...).")]
 Missing = Annotated[str, typer.Option(help="Rows with missing values: refuse, drop, or impute.")]
 MissingCodes = Annotated[
     str | None,
@@ -37,6 +38,22 @@ Levels = Annotated[
     list[str] | None,
     typer.Option(help="Levels of a scale in their order: mood=never,rarely,often; once for each, or for all columns."),
 ]
+Terms = Annotated[
+    str | None,
+    typer.Option(help="Of --model graph: 'edges + gwesp(0.25) + nodematch(\"grade\")', as in statnet's ergm."),
+]
+Nodes = Annotated[
+    Path | None,
+    typer.Option(help="With --model graph, a table of the nodes and their attributes; DATA holds the edges."),
+]
+Directed = Annotated[
+    bool | None, typer.Option("--directed/--undirected", help="Whether the edges of --model graph have a direction.")
+]
+At = Annotated[
+    str | None,
+    typer.Option(help="For maps (autologistic): the two columns with the coordinates of sites, row,col."),
+]
+Neighbours = Annotated[int | None, typer.Option(help="For maps: 4 neighbours of a cell (sides), or 8 (corners too).")]
 Rates = Annotated[str | None, typer.Option(help="Two known rates, such as 5,15, for poisson-mixture.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same draws.")]
 Out = Annotated[Path | None, typer.Option(help="Folder for posterior.nc, summary.csv, summary.json, report.html.")]

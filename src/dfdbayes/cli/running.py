@@ -169,9 +169,17 @@ def options_of(
     rates: str | None,
     kinds: str | None = None,
     levels: Sequence[str] | None = None,
+    terms: str | None = None,
+    nodes: Path | None = None,
+    directed: bool | None = None,
+    at: str | None = None,
+    neighbours: int | None = None,
 ) -> dict[str, Any]:
     """What a model given by name may take."""
-    own = {"kinds": kinds_of(kinds), "levels": levels_of(levels)}
+    own: dict[str, Any] = {"kinds": kinds_of(kinds), "levels": levels_of(levels)}
+    whole: dict[str, Any] = {"terms": terms, "nodes": None if nodes is None else str(nodes), "directed": directed}
+    whole |= {"at": None if at is None else [name.strip() for name in at.split(",")], "neighbours": neighbours}
+    own |= {name: value for name, value in whole.items() if value is not None}
     return {"graph": graph, "states": states, "rates": numbers_of(rates)} | own
 
 

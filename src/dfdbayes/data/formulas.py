@@ -2,7 +2,7 @@
 
 A formula such as ``visits ~ age + C(clinic) + offset(log(days))`` names the response, if it has one, and the terms of a
 linear predictor. Factors, interactions, splines and functions are formulaic's; ``offset(...)`` is a term whose
-coefficient is 1.
+coefficient is 1; ``lag(...)`` and ``season(...)`` are explained in `data.series`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from jaxtyping import Float
 
 from ..errors import DataError, SettingError, close
 from .reading import table_of
+from .series import CONTEXT
 
 if TYPE_CHECKING:
     from formulaic import ModelSpec
@@ -115,9 +116,10 @@ class Design:
         _require_columns(parameter, right, " + ".join((terms, *offsets)), frame, names)
         try:
             with np.errstate(divide="ignore", invalid="ignore"):
-                found = formulaic.model_matrix(terms, frame, output="pandas", na_action="raise")
+                found = formulaic.model_matrix(terms, frame, context=CONTEXT, output="pandas", na_action="raise")
                 apart = [
-                    formulaic.model_matrix(f"0 + {part}", frame, output="pandas", na_action="raise") for part in offsets
+                    formulaic.model_matrix(f"0 + {part}", frame, context=CONTEXT, output="pandas", na_action="raise")
+                    for part in offsets
                 ]
         except Exception as problem:
             raise DataError(
@@ -145,13 +147,13 @@ class Design:
         _require_columns(self.parameter, self.right, " + ".join((terms, *offsets)), frame, names)
         self._require_known_levels(frame, names)
         try:
-            found = self.spec.get_model_matrix(frame, na_action="raise").to_numpy(dtype=float)
-            apart = [part.get_model_matrix(frame, na_action="raise").to_numpy(dtype=float) for part in self.offsets]
+            found = self.spec.get_model_matrix(frame, CONTEXT, na_action="raise").to_numpy(dtype=float)
+            parts = [part.get_model_matrix(frame, CONTEXT, na_action="raise") for part in self.offsets]
         except Exception as problem:
             raise DataError(
                 f"the formula of {self.parameter}, '~ {self.right}', cannot be computed there: {_said(problem)}"
             ) from problem
-        offset = np.sum([part.sum(axis=1) for part in apart], axis=0) if apart else None
+        offset = np.sum([part.to_numpy(dtype=float).sum(axis=1) for part in parts], axis=0) if parts else None
         _require_finite(self.parameter, found, self.labels)
         _require_finite_offset(self.parameter, offset)
         return found, offset
@@ -255,60 +257,6 @@ def variables(right: str, frame: pd.DataFrame) -> tuple[str, ...]:
     used = {odd.get(name, name) for name in _needed("formula", right, " + ".join((terms, *offsets)))}
     _require_known("a parameter", used, list(map(str, frame.columns)))
     return tuple(name for name in map(str, frame.columns) if name in used)
-
-
-@dataclass(frozen=True)
-class Observed:
-    """The rows that a regression was made of, to make it again: of a saved fit, or of a run that is repeated.
-
-    Attributes
-    ----------
-    frame : DataFrame
-        The columns that were used, of all rows that were used; equal rows once where ``weights`` count them.
-    weights : str or array, optional
-        The column of weights, or the weights.
-    """
-
-    frame: pd.DataFrame
-    weights: str | np.ndarray | None = None
-
-    def plain(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays by column number, and what they are in values JSON can hold."""
-        arrays, about = {}, []
-        for i, (name, column) in enumerate(self.frame.items()):
-            kind: dict[str, Any] = {"name": str(name), "kind": "number"}
-            if isinstance(column.dtype, pd.CategoricalDtype):
-                levels = column.cat.categories
-                kind |= {"kind": "category", "levels": levels.tolist(), "ordered": bool(column.cat.ordered)}
-                values = column.cat.codes.to_numpy()
-            elif pd.api.types.is_bool_dtype(column):
-                kind["kind"], values = "bool", column.to_numpy(dtype=np.int8)
-            elif pd.api.types.is_numeric_dtype(column):
-                values = column.to_numpy()
-            else:
-                kind["kind"], values = "text", np.array([str(value) for value in column], dtype="U")
-            arrays[f"column{i}"] = values
-            about.append(kind)
-        by_name = isinstance(self.weights, str)
-        if self.weights is not None and not by_name:
-            arrays["weights"] = np.asarray(self.weights, float)
-        return arrays, {"columns": about, "weights": self.weights if by_name else None}
-
-    @classmethod
-    def of_plain(cls, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> Observed:
-        """Back from `plain`."""
-        columns: dict[str, Any] = {}
-        for i, kind in enumerate(about["columns"]):
-            values: Any = arrays[f"column{i}"]
-            if kind["kind"] == "category":
-                values = pd.Categorical.from_codes(values.astype(int), kind["levels"], ordered=kind["ordered"])
-            elif kind["kind"] == "bool":
-                values = values.astype(bool)
-            elif kind["kind"] == "text":
-                values = values.astype(object)
-            columns[kind["name"]] = values
-        weights = arrays["weights"] if "weights" in arrays else about["weights"]
-        return cls(pd.DataFrame(columns), weights)
 
 
 def _said(problem: Exception) -> str:

@@ -15,8 +15,7 @@ from jaxtyping import Int
 from scipy import sparse
 
 from ..errors import DataError
-from .encodings import shown_name
-from .reading import CHUNK, table_of
+from .reading import CHUNK, Table, table_of
 
 MOST_NODES = 5000
 ENDS = (("from", "to"), ("source", "target"), ("tail", "head"), ("i", "j"))  # names of the two columns of edges
@@ -140,10 +139,10 @@ def _frame(source: Any) -> tuple[pd.DataFrame, str]:
     """A table as a frame, and what to call it."""
     if isinstance(source, pd.DataFrame):
         return source.reset_index(drop=True), "the table"
-    if isinstance(source, (str, Path)):
+    if isinstance(source, (str, Path, Table)):
         table = table_of(source)
         chunks = [pd.DataFrame(chunk) for part in table.parts for chunk, _ in part.chunks(table.columns, CHUNK)]
-        return pd.concat(chunks, ignore_index=True), shown_name(Path(source))
+        return pd.concat(chunks, ignore_index=True), table.name
     if hasattr(source, "to_pandas"):
         return source.to_pandas(), "the table"
     return pd.DataFrame({str(name): list(values) for name, values in source.items()}), "the table"

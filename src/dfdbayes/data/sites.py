@@ -2,7 +2,7 @@
 
 A coordinate has one move either way, and a category one to every other (`Domain.moves`). Losses are sums over the moves
 of sites. A bootstrap replicate gives new weights to the *units* that own them: rows as a rule, clusters of rows where
-these belong together, blocks of sites where there is a single observation.
+these belong together, blocks of sites where there is a single observation, windows of neighbouring rows of a series.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from jaxtyping import Bool, Float, Int
 from ..errors import SettingError
 from .dataset import Dataset
 from .domain import Domain
+from .series import PLACE
 
-ROWS, CLUSTERS, BLOCKS = "rows", "clusters", "blocks"
+ROWS, CLUSTERS, BLOCKS, WINDOWS = "rows", "clusters", "blocks", "windows"
 
 
 @dataclass(frozen=True)
@@ -28,20 +29,27 @@ class Units:
 
     Attributes
     ----------
-    kind : {"rows", "clusters", "blocks"}
-        Distinct rows, clusters of rows, or blocks of sites of a single observation.
+    kind : {"rows", "clusters", "blocks", "windows"}
+        Distinct rows, clusters of rows, blocks of sites of a single observation, or windows of neighbouring rows of a
+        series, which overlap: the units themselves are rows then.
     weights : (v,) floats
         The data's own weight of each unit.
     observations : (v,) floats
         How many independent observations stand behind each; equal to the weights unless observations have weights.
     owner : integers, optional
         The unit of each row (u,) of clusters, or of each site (d,) of blocks; rows are their own units.
+    place : (v,) integers, optional
+        Where each row is in time, of windows.
+    length : float, optional
+        How many rows a window has; chosen from their gradients where it is not given.
     """
 
     kind: str
     weights: Float[np.ndarray, " v"]
     observations: Float[np.ndarray, " v"]
     owner: Int[np.ndarray, " k"] | None = None
+    place: Int[np.ndarray, " v"] | None = None
+    length: float | None = None
 
     @property
     def each(self) -> Float[np.ndarray, " v"]:
@@ -51,6 +59,8 @@ class Units:
     def __str__(self) -> str:
         if self.kind == ROWS:
             return "rows"
+        if self.kind == WINDOWS:
+            return f"windows of {f'{self.length:g} ' if self.length else ''}neighbouring rows"
         return f"{len(self.weights)} {self.kind}" + (" of sites of one observation" if self.kind == BLOCKS else "")
 
 
@@ -72,10 +82,23 @@ def blocks_of(blocks: Int[np.ndarray, " d"]) -> Units:
     return Units(BLOCKS, ones, ones, blocks)
 
 
-Scales = Callable[[Int[np.ndarray, "u d"], Domain], tuple[Any, Any]]
+def windows_of(data: Dataset, length: float | None) -> Units:
+    """Windows of rows of a series; an error where the data are none."""
+    if PLACE not in data.given_columns or data.given is None:
+        raise SettingError(
+            "the data have no order in time. What to do: name its column with time=..., or use lag(...) in the formula."
+        )
+    place = data.given[:, data.given_columns.index(PLACE)].astype(np.int64)
+    return Units(WINDOWS, data.counts, data.observations, None, place, length)
 
 
-def unscaled(rows: Int[np.ndarray, "u d"], domain: Domain) -> tuple[float, float]:
+def blocks_of_rows(blocks: Int[np.ndarray, " u"]) -> Units:
+    """Blocks of the sites of one map, whose rows are sites: clusters of rows."""
+    ones = np.ones(int(blocks.max()) + 1)
+    return Units(CLUSTERS, ones, ones, blocks)
+
+
+def unscaled(sites: Sites) -> tuple[float, float]:
     """Every term counts once."""
     return 1.0, 1.0
 
@@ -91,13 +114,13 @@ class Sites:
         Says which values are neighbours.
     units : Units
     scales : callable
-        ``scales(rows, domain)`` gives how much the terms of the two ratios of every move count.
+        ``scales(sites)`` gives how much the terms of the two ratios of every move count.
     """
 
     data: Dataset
     domain: Domain
     units: Units
-    scales: Scales = unscaled
+    scales: Callable[[Sites], tuple[Any, Any]] = unscaled
 
     @property
     def rows(self) -> Int[np.ndarray, "u d"]:
@@ -132,6 +155,10 @@ class Sites:
         return self._up[0]
 
     @cached_property
+    def _scales(self) -> tuple[Any, Any]:
+        return self.scales(self)
+
+    @cached_property
     def minus(self) -> Float[np.ndarray, "u m"]:
         """How much the term of the ratio to the decrement counts; 0 where there is no decrement."""
         return self._scaled(0, self._down[1])
@@ -142,7 +169,7 @@ class Sites:
         return self._scaled(1, self._up[1])
 
     def _scaled(self, which: int, exists: Bool[np.ndarray, "u m"]) -> Float[np.ndarray, "u m"]:
-        scale = self.scales(self.rows, self.domain)[which]
+        scale = self._scales[which]
         if np.ndim(scale) and np.shape(scale) != exists.shape:
             raise SettingError(
                 f"the loss scales its terms by an array of shape {np.shape(scale)}; {self.domain!r} has {len(self.j)} "

@@ -15,13 +15,14 @@ from scipy.stats import gaussian_kde
 import dfdbayes as dfd
 
 INK, BLUE, ORANGE, GREEN, GREY = "#22303c", "#2a6f97", "#d1495b", "#3a7d44", "#8a9aa5"
-COLOURS = {"likelihood": GREY, "pseudo": GREY, "dfd": BLUE, "ksd": ORANGE, "ratio": GREEN}
+COLOURS = {"likelihood": GREY, "pseudo": GREY, "dfd": BLUE, "ksd": ORANGE, "ratio": GREEN, "robust": INK}
 TITLES = {
     "likelihood": "standard Bayes",
     "pseudo": "Pseudo-Bayes",
     "dfd": "DFD-Bayes",
     "ksd": "KSD-Bayes",
     "ratio": "ratio matching",
+    "robust": "robust DFD-Bayes",
 }
 
 
@@ -159,21 +160,23 @@ def contaminated(
     settings: Settings,
     **more: Any,
 ) -> tuple[Figure, tuple[Number, ...]]:
-    """Posteriors of a parameter that is 5, clean and with one row in ten replaced: three losses, the last robust."""
+    """Posteriors of a parameter that is 5, clean and with one row in ten replaced: four losses, the last two robust."""
     dirty = clean_rows.copy()
     dirty[: len(dirty) // 10] = outlier
     robust = dfd.losses.KernelStein(dfd.kernels.Robust(dfd.kernels.below(robust_below)))
-    figure = Figure(figsize=(9, 2.8), layout="constrained")
+    figure = Figure(figsize=(12, 2.8), layout="constrained")
     (parameter,) = model.space.names
     numbers = []
-    losses = ((reference, reference), ("dfd", "dfd"), ("ksd", robust))
-    for axes, (name, loss) in zip(figure.subplots(1, 3), losses, strict=True):
+    losses = ((reference, reference), ("dfd", "dfd"), ("ksd", robust), ("robust", dfd.losses.Robust("dfd")))
+    for axes, (name, loss) in zip(figure.subplots(1, 4), losses, strict=True):
         for rows, share, style, colour in ((clean_rows, 0.0, "-", BLUE), (dirty, 0.1, "--", ORANGE)):
             weight = {"beta": 1.0} if name == "likelihood" else {}
             found = fit(model, rows, loss=loss, **settings.walk(100, 2000), **weight, **more)
             draws = draws_of(found, parameter)
             density(axes, draws, color=colour, ls=style, label=f"{share:.0%} outliers")
             remark = f"posterior sd {draws.std():.3f}, beta {found.beta:.3g}"
+            if name == "robust":
+                remark += f"; {found.settings['loss_weight']}"
             numbers.append(Number(f"posterior mean, {TITLES[name]}, {share:.0%}", float(draws.mean()), remark=remark))
         axes.axvline(5.0, color="black", lw=0.8, ls=":")
         clean(axes, parameter, "", TITLES[name] + (" (robust kernel)" if name == "ksd" else ""))

@@ -244,6 +244,9 @@ def _edge_list(table: About) -> Suggestion | None:
         f"'{first}' and '{second}' look like the two ends of the edges of one graph (an edge list): what makes a tie "
         "likely? A table of nodes with their attributes is nodes=, and directed=True gives edges a direction:",
         f'dfd.fit(dfd.models.RandomGraph("edges + gwesp(0.25)"), dfd.ObservedGraph.of({data}))',
+        ""
+        if table.path is None
+        else f"dfdbayes fit {shlex.quote(table.path)} --model graph --terms 'edges + gwesp(0.25)'",
     )
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
 
 from .. import losses
-from ..errors import CalibrationError, EscapedError, MinimiserError, ModelError, SettingError
+from ..errors import CalibrationError, DfdbayesError, EscapedError, MinimiserError, ModelError, SettingError
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
+from ..models.random_graph import RandomGraph
+from ..results.agreement import Agreement, agreement
 from ..results.fit_result import Fit
 from .fit import fit
 
@@ -30,11 +33,14 @@ class Comparison:
         One row for each parameter and fit: estimate (posterior mean), sd, interval, its width, beta and seconds.
     failed : dict of str
         Why other fits were not possible, by name.
+    agreements : dict of Agreement
+        Of `compare_losses`: by name, whether each loss agrees with the first one up to chance; ``sentence`` says it.
     """
 
     fits: dict[str, Fit]
     table: pd.DataFrame
     failed: dict[str, str] = field(default_factory=dict)
+    agreements: dict[str, Agreement] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         failed = f"; not possible: {', '.join(self.failed)}" if self.failed else ""
@@ -79,7 +85,21 @@ def compare_losses(
                 if len(failed) + 1 == len(chosen):
                     raise
                 failed[loss.name] = str(problem)
-    return replace(compare(fits), failed=failed)
+    return replace(compare(fits), failed=failed, agreements=_agreements(fits))
+
+
+def _agreements(fits: dict[str, Fit]) -> dict[str, Agreement]:
+    """Each loss beside the first one, where both have a minimum and rows that they share."""
+    found: dict[str, Agreement] = {}
+    (_, base), *others = fits.items()
+    if base.model is None or isinstance(base.model, RandomGraph) or base.incomplete is not None:
+        return found
+    for name, one in others:
+        if base.loss is None or one.loss is None:
+            continue
+        with suppress(DfdbayesError):  # no minimum inside: nothing to compare
+            found[name] = agreement(base.model, base.data, (base.loss, base.minimum), (one.loss, one.minimum))
+    return found
 
 
 def compare(fits: Mapping[str, Fit], interval: float = 0.95) -> Comparison:

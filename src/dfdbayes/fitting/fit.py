@@ -28,6 +28,7 @@ from ..inference.clusters import summarised
 from ..inference.diagnostics import bounds_of, require_finite, require_in_basin, warnings_of
 from ..inference.edges import beyond, clipped
 from ..inference.imputation import begun, described, settled
+from ..inference.map_imputation import completed, is_incomplete
 from ..inference.minimise import Minimum, Outcome, interior, minimise, require
 from ..inference.objective import Objective
 from ..inference.parametric import how_resampled
@@ -35,6 +36,7 @@ from ..inference.posterior import named_draws, posterior, where_taken
 from ..inference.resampling import Bootstrap
 from ..inference.sampling import Draws
 from ..models import priors as plain_priors
+from ..models.autologistic import Autologistic
 from ..models.base import AbstractModel
 from ..models.graphs import of as graph_of
 from ..models.parameters import Space
@@ -42,6 +44,7 @@ from ..models.priors import describe_prior
 from ..models.slips import in_words
 from ..results.checks import Checks, check
 from ..results.fit_result import Fit
+from ..results.influence import warnings_of_rows
 from ..results.saving import versions
 from ..results.tree import assemble
 from ..results.uncalibrated import uncalibrated_intervals
@@ -75,6 +78,7 @@ def fit(
     missing_codes: Any = None,
     decimal: str | None = None,
     cluster: str | None = None,
+    time: str | None = None,
     options: Mapping[str, Any] | None = None,
     client: Any = None,
     checkpoint: str | Path | None = None,
@@ -103,7 +107,8 @@ def fit(
     loss : str or loss
         ``"auto"`` chooses for the model and the data (see docs/how-to/choose-a-loss.md) and says why; ``"dfd"``
         (discrete Fisher divergence), ``"ratio"`` (its bounded relative), ``"ksd"`` (kernel Stein discrepancy),
-        ``"pseudo"`` (pseudo-likelihood), ``"likelihood"``, or an object such as
+        ``"pseudo"`` (pseudo-likelihood), ``"likelihood"``, ``"robust"`` (rows far from all others count less; see
+        docs/how-to/dirty-data.md), or an object such as ``dfd.losses.Robust("dfd", weight=...)`` or
         ``dfd.losses.KernelStein(kernel=dfd.kernels.Robust(dfd.kernels.below(90)))``.
     prior : mapping or "paper", optional
         NumPyro distributions by parameter name, in place of the model's own; or the priors of Matsubara et al. (2024).
@@ -123,10 +128,13 @@ def fit(
         Lengths of the chains; each sampler has its own defaults.
     bootstrap : int
         Bootstrap replicates, for the calibrations that need them; the default one does not.
-    resampling : {"multinomial", "dirichlet", "parametric"} or resampling
+    resampling : {"multinomial", "dirichlet", "windows", "parametric"} or resampling
         Whether a bootstrap draws observations with replacement or gives each a random share; or, ``"parametric"``,
         whether data sets are simulated at the estimate and fitted again, which needs no independent observations and
-        believes the model (graphs by default); or an object such as ``dfd.resampling.Blocks(side=5)``.
+        believes the model (graphs by default); or an object such as ``dfd.resampling.Blocks(side=5)``. Of a series
+        windows of neighbouring rows are drawn, and the default calibration uses their long-run variance (Newey and
+        West): ``dfd.resampling.Windows(length=12)`` says how long they are, and ``dfd.resampling.Rows()`` believes the
+        model that rows share nothing given their past.
     seed : int
         The same seed gives the same draws.
     weighting : {"auto", "frequency", "sampling"}
@@ -136,6 +144,11 @@ def fit(
     cluster : str, optional
         The column that says which rows belong together (pupils of a school, shots of a patient): intervals allow for
         that by variances between clusters, which takes at least ten of them; ``fit.clusters`` says what they are worth.
+    time : str, optional
+        The column of times of a series (numbers or dates): rows are put in that order, ``lag(cases, 2)`` in a formula
+        is the value of exactly two steps before, and intervals allow for what neighbouring rows share (see
+        ``resampling``). With ``cluster`` there is a series for each of its values (a panel). Lags without ``time`` take
+        rows in the order in which they are.
     options : mapping, optional
         With a model given by name, what its function takes: ``{"graph": dfd.graphs.grid(6, 6)}``.
     client : dask.distributed.Client, optional
@@ -171,14 +184,17 @@ def fit(
         reading = {"columns": columns, "weights": weights, "weighting": weighting, "missing": missing}
         reading["cluster"] = cluster
         formulas = dict(getattr(model, "formulas", None) or {}) | formulas
-        whole = read_whole(model, data, options, prior, reading | {"formula": formula, **formulas})
+        asked = reading | {"time": time}
+        whole = read_whole(model, data, options, prior, asked | {"formula": formula, **formulas})
         if whole is not None:
             source, made = whole
         elif formula is None and not formulas:
+            if time is not None:
+                raise SettingError("time= is for formulas: give formula='cases ~ lag(cases)', for example")
             source, made = _read(backend, model, data, options, prior, reading, plan, shown)
         else:
             advance = by_percent(shown.begin("reading", 100))
-            source, regressed = read_regression(backend, model, data, options, formula, formulas, reading, advance)
+            source, regressed = read_regression(backend, model, data, options, formula, formulas, asked, advance)
             made = regressed.with_priors(own_priors(prior)).labelled(source.data.columns)
         plans = plan.of_data(made, source.data)
     for plan in plans:
@@ -196,6 +212,7 @@ def fit(
         line = {} if inside is theta else made.space.unflatten(theta)
         groups = assemble(named, drawn.stats, objective.data, _labels(made.space), line)
         told = warnings_of(objective, minimum, weight, drawn.stats, groups["posterior"]) + left_out
+        told += warnings_of_rows(objective, minimum, weight)
         found = Fit(
             made, objective.data, minimum, weight, groups, _settings(objective, minimum, weight, plan, drawn),
             tuple(map(str, told)), {"seconds": clock.seconds, "compiling": clock.compiling}, versions(), objective.loss,
@@ -238,10 +255,10 @@ def _inferred(
 
 def _minimised(objective: Objective) -> tuple[Objective, Minimum]:
     """The minimum; where entries are missing, at shares of their completions that agree with it and the prior."""
-    minimum = minimise(objective)
     if objective.incomplete is None:
-        return objective, minimum
+        return objective, minimise(objective)
     space = objective.space
+    minimum = minimise(objective, objective.incomplete.theta)
     objective, at = settled(objective, 1.0, minimum, space.to_y(interior(space, minimum.vector)))
     return objective, minimise(objective, np.asarray(space.from_y(at)))
 
@@ -290,7 +307,9 @@ def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress)
     units = None
     if plan.needs_units:
         units = how_resampled(plan.resampling, model, source.data).units(model, source.data)
-    if source.data.observed is None:
+    if isinstance(model, Autologistic) and is_incomplete(model):
+        objective = completed(model, plan.loss, units, plan.seed)
+    elif source.data.observed is None:
         objective = source.objective(model, plan.loss, units)
     else:
         objective = begun(model, source.data, plan.loss, units, plan.seed)
@@ -353,7 +372,7 @@ def sample(
 def _checked(fit: Fit, objective: Objective, plan: Plan) -> Fit:
     """The same fit with its predictive checks, and the intervals that there would be without calibration."""
     checks = Checks(problem="the data are with the workers") if objective.elsewhere else check(
-        objective.model, fit.joint_draws, objective.data, plan.seed
+        objective.model, fit.joint_draws, objective.data, plan.seed, fit.estimate
     )  # fmt: skip
     plain = uncalibrated_intervals(objective, fit.minimum, plan.seed, list(fit.entries))
     told = (*fit.warnings, *map(str, checks.warnings))
@@ -384,11 +403,13 @@ def _settings(objective: Objective, minimum: Minimum, weight: Calibration, plan:
     return _asked(objective, plan) | {
         **drawn.about,
         "loss_note": objective.note or None,
+        "loss_weight": None if objective.elsewhere else objective.loss.words(objective.sites) or None,
         "resampling": weight.resampling or None,
         "units": str(objective.units),
         "calibration": weight.method,
         "edges": _edges(objective.model.space),
         "kinds": objective.model.columns_told(objective.data.columns) or None,
+        "series": getattr(objective.model, "series_told", None),
         "bounds": None if objective.loss.bounded else bounds_of(minimum),
         "bootstrap": plan.bootstrap if len(weight.outcomes) else 0,
     }
@@ -403,8 +424,12 @@ def _edges(space: Space) -> dict[str, list[float | None]]:
 def _identity(objective: Objective, minimum: Minimum, plan: Plan) -> dict[str, Any]:
     """What the parts of a run depend on."""
     parts = {"bootstrap": plan.bootstrap, "resampling": fingerprint(plan.resampling), "on_failure": plan.on_failure}
-    parts |= {"data": objective.data.digest, "calibration": str(plan.method)}
-    parts |= {"sampler settings": fingerprint(plan.sampler), "loss settings": fingerprint(plan.loss)}
+    seen = objective.data if objective.incomplete is None else objective.incomplete.observed
+    parts |= {"data": seen.digest, "calibration": str(plan.method)}
+    parts |= {
+        "sampler settings": fingerprint(plan.sampler),
+        "loss settings": fingerprint(losses.plain(plan.loss) or plan.loss),
+    }
     # The minimum stands for what no identity sees: what a function calls outside of JAX.
     parts["minimum"] = [f"{number:.8g}" for number in (minimum.value, *minimum.vector)]
     return _asked(objective, plan) | parts | {"identity": objective.model.identity, "versions": versions()}

@@ -15,7 +15,9 @@ from ..inference import resampling as resamplings
 from ..inference import sampling
 from ..inference.calibration import RESAMPLING, require_positive
 from ..inference.parametric import Parametric
+from ..inference.pilot import decided
 from ..losses.base import AbstractLoss
+from ..losses.robust import Robust
 from ..models.base import AbstractModel
 
 
@@ -69,8 +71,12 @@ class Plan:
 
     def of_data(self, model: AbstractModel, data: Dataset) -> list[Plan]:
         """The same with a loss; where the choice was left to the model, with a second one that cannot run away."""
+        if data.observed is not None:
+            self._require_widths_of_missing()
         if self.method == "curvature" and not model.independent and self.resampling == resamplings.KINDS[0]:
             return replace(self, resampling=Parametric.kind).of_data(model, data)  # there are no rows to draw
+        if isinstance(self.asked_loss, Robust):
+            return self._robust(self.asked_loss, model, data)
         if self.asked_loss is not None:
             return [self]
         name, reason = model.advise(data)
@@ -80,6 +86,29 @@ class Plan:
         other = losses.by_name("likelihood" if model.log_normaliser is not None else "ratio")
         why = f"the {first.loss.title} has no minimum to rely on in these data"
         return [replace(first, inside=True), replace(self, asked_loss=other, reason=why)]
+
+    def _robust(self, asked: Robust, model: AbstractModel, data: Dataset) -> list[Plan]:
+        """The same with a robust loss, and where its kind was left to the model a second that cannot run away."""
+        found, reason = decided(asked, model, data)
+        first = replace(self, asked_loss=found, reason=reason)
+        if found.bounded or asked.base is not None:
+            return [first]
+        other = replace(found, base=losses.RATIO)
+        why = f"the {found.title} has no minimum to rely on in these data"
+        return [replace(first, inside=True), replace(self, asked_loss=other, reason=why)]
+
+    def _require_widths_of_missing(self) -> None:
+        """Refuse what takes completed rows for observed ones, or makes none."""
+        if self.simulates:
+            raise SettingError(
+                "resampling='parametric' simulates complete data, which do not vary as data with missing entries do. "
+                "What to do: leave it out; or use missing='drop', if values are missing completely at random."
+            )
+        if self.method == "none" or not isinstance(self.method, str):
+            raise SettingError(
+                "with missing='impute' a weight that is not calibrated would take completed rows for observed ones: "
+                "intervals would be too narrow. What to do: leave out calibration= and beta=, or use missing='drop'."
+            )
 
     @property
     def loss(self) -> AbstractLoss:

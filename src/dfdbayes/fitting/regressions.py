@@ -14,9 +14,11 @@ from ..backends.local import Backend, Source
 from ..data import scales
 from ..data.covariates import notes_of, require_plain
 from ..data.dataset import Dataset
-from ..data.formulas import Design, Observed, counted, frame_of, parse, require_full_rank, variables
+from ..data.formulas import Design, counted, frame_of, parse, require_full_rank, variables
 from ..data.interpreting import listed
+from ..data.observed import Observed
 from ..data.reading import Table, table_of
+from ..data.series import PLACE, Ordered, canonical, lags_of, ordered
 from ..errors import DataError, SettingError, close
 from ..models.base import AbstractModel
 from ..models.families import AbstractFamily, BinaryFamily, CountFamily
@@ -30,14 +32,18 @@ def read_regression(
     formulas: Mapping[str, str], reading: dict[str, Any], advance: Callable[[int, int], None],
 ) -> tuple[Source, Regression]:  # fmt: skip
     """The data with a matrix for every formula, and the regression on them."""
+    reading, time = {name: value for name, value in reading.items() if name != "time"}, reading["time"]
     response, right = ((), None) if formula is None else parse(formula)
+    right = None if right is None else canonical(right)
     asked = {name: _right(text, name) for name, text in formulas.items()}
     rights = [*asked.values(), *([] if right is None else [right])]
     frame = frame_of(data)
+    timed = _in_time(frame, rights, time, reading)
+    frame = frame if timed is None else timed.rows
     covariates = tuple(dict.fromkeys(name for text in rights for name in variables(text, frame)))
-    columns = _responses(frame, response, covariates, reading)
+    columns = _responses(frame, response, covariates, reading, () if timed is None else timed.aside)
     require_plain(frame, (*columns, *covariates), rights)
-    kept, dropped, weights = _rows(frame, columns, covariates, reading, rights)
+    kept, dropped, weights = _rows(frame, columns, covariates, reading, None if timed is not None else rights)
     base = _base(model, columns, options, kept, reading | {"weights": weights})
     family = family_of(base, options or {}, HURDLE in asked)
     if len(columns) > family.domain.d == 1:
@@ -47,6 +53,8 @@ def read_regression(
         )
     asked = _complete(family, asked, right)
     designs, given = matrices(family, asked, kept)
+    if timed is not None:
+        given[PLACE] = kept[PLACE].to_numpy()
     table = pd.concat([kept[list(_beside(columns, reading))].reset_index(drop=True), pd.DataFrame(given)], axis=1)
     settings = reading | {"columns": list(columns), "weights": weights, "given": list(given)}
     said: Any = [] if isinstance(data, Table) and data.codes.given else None  # codes are out of the frame by now
@@ -58,15 +66,30 @@ def read_regression(
         k = len(design.labels)
         require_full_rank(design.parameter, found.given[:, first : first + k], design.labels, found.counts)
         first += k + bool(design.offsets)
-    names = tuple(
-        f"{d.parameter}:{label}" for d in designs for label in (*d.labels, *(["offset"] if d.offsets else []))
-    )
+    names = [f"{d.parameter}:{label}" for d in designs for label in (*d.labels, *(["offset"] if d.offsets else []))]
+    names += [] if timed is None else [PLACE]
     found = replace(
-        found, given_columns=names, dropped=found.dropped + dropped, source=_name(data, found.source),
-        notes=notes_of(data, frame, covariates) + found.notes,
+        found, given_columns=tuple(names), dropped=found.dropped + dropped, source=_name(data, found.source),
+        notes=notes_of(data, frame, covariates) + (() if timed is None else timed.notes) + found.notes,
     )  # fmt: skip
-    made = regression(base, family, designs, found, Observed(kept, weights))
+    used = (
+        Observed(kept, weights) if timed is None else Observed(timed.kept((*columns, *covariates)), None, timed.series)
+    )
+    made = regression(base, family, designs, found, used)
     return replace(source, data=found), made  # type: ignore[type-var]
+
+
+def _in_time(frame: pd.DataFrame, rights: list[str], time: str | None, reading: dict[str, Any]) -> Ordered | None:
+    """The rows in the order of time, with lags; None where neither a time nor a lag is named."""
+    lags = lags_of(rights)
+    if time is None and not lags:
+        return None
+    if reading["weights"] is not None:
+        raise SettingError(
+            "rows of a series occur once and have no weights. What to do: leave out weights=; how much was observed "
+            "(exposure) enters as offset(log(...)) of the formula."
+        )
+    return ordered(frame, lags, time, reading["cluster"], reading["missing"])
 
 
 def own_priors(prior: Mapping[str, Any] | str | None) -> Mapping[str, Any] | None:
@@ -97,12 +120,13 @@ def _right(text: Any, name: str) -> str:
     left, right = parse(text, name)
     if left:
         raise SettingError(f"{name} is {text!r}; the formula of a parameter has no left side: {name}='~ {right}'")
-    return right
+    return canonical(right)
 
 
 def _responses(
-    frame: pd.DataFrame, response: tuple[str, ...], covariates: tuple[str, ...], reading: dict[str, Any]
-) -> tuple[str, ...]:
+    frame: pd.DataFrame, response: tuple[str, ...], covariates: tuple[str, ...], reading: dict[str, Any],
+    others: tuple[str, ...],
+) -> tuple[str, ...]:  # fmt: skip
     """The columns that are modelled: those left of the formula, those asked for, or all that are no covariates."""
     if response and reading["columns"] is not None and tuple(listed(reading["columns"])) != response:
         raise SettingError(
@@ -117,7 +141,12 @@ def _responses(
         return response
     if reading["columns"] is not None:
         return tuple(map(str, listed(reading["columns"])))
-    aside = {*covariates, reading["weights"] if isinstance(reading["weights"], str) else None, reading["cluster"]}
+    aside = {
+        *covariates,
+        *others,
+        reading["weights"] if isinstance(reading["weights"], str) else None,
+        reading["cluster"],
+    }
     return tuple(name for name in map(str, frame.columns) if name not in aside)
 
 
@@ -166,21 +195,25 @@ def _rows(
     columns: tuple[str, ...],
     covariates: tuple[str, ...],
     reading: dict[str, Any],
-    rights: list[str],
+    rights: list[str] | None,
 ) -> tuple[pd.DataFrame, int, Any]:
-    """The rows to use, how many lacked a covariate and were left out, and weights; equal rows once where many."""
+    """The rows to use, how many lacked a covariate and were left out, and weights; equal rows once where many.
+
+    Rows of a series, for which there are no ``rights`` here, stay apart and in order.
+    """
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
-    needed = list(dict.fromkeys([*_beside(columns, reading), *covariates]))
+    complete_in = list(covariates) if rights is not None else [*columns, *covariates]
+    needed = list(dict.fromkeys([*_beside(columns, reading), *covariates, *([PLACE] if rights is None else [])]))
     absent = [name for name in needed if name not in frame.columns]
     if absent:
         raise DataError(f"there is no column '{absent[0]}'; the columns are {', '.join(frame.columns[:12])}")
     kept, weights, dropped = frame[needed].reset_index(drop=True), reading["weights"], 0
     if reading["missing"] == "drop":
-        complete = kept[list(covariates)].notna().all(axis=1).to_numpy()
+        complete = kept[complete_in].notna().all(axis=1).to_numpy()
         dropped = int((~complete).sum())
         kept = kept[complete].reset_index(drop=True)
         weights = weights if weights is None or isinstance(weights, str) else np.asarray(weights)[complete]
-    if weights is None and reading["cluster"] is None:
+    if weights is None and reading["cluster"] is None and rights is not None:
         kept, weights = counted(kept, rights)
     return kept, dropped, weights
 

@@ -1,12 +1,13 @@
-"""Data that are one observation as a whole: a graph, as the dyads that losses see."""
+"""Data that are one observation as a whole: a graph as its dyads, a map as its sites."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import models
 from ..backends.local import InMemory, Source
+from ..data.observed_graph import ObservedGraph
 from ..errors import SettingError
 from ..models.base import AbstractModel
 from .regressions import own_priors
@@ -19,16 +20,24 @@ def read_whole(
     reading: dict[str, Any],
 ) -> tuple[Source, AbstractModel] | None:  # fmt: skip
     """What stands for the data, and the model for it; None where data are rows. ``reading`` is about rows."""
-    if isinstance(model, str) and model == "graph":
-        model, options = models.by_name(model, 0, options), None
-    seen = model.observe(data) if isinstance(model, AbstractModel) else None
+    if isinstance(model, str) and model in models.WHOLE:
+        given = dict(options or {})
+        nodes = given.pop("nodes", None)
+        model, options = models.by_name(model, 0, given), None
+        if nodes is not None:
+            data = ObservedGraph.of(data, nodes=nodes, directed=given.get("directed"))
+    if not isinstance(model, AbstractModel):
+        return None
+    observe: Callable[..., Any] = model.observe
+    seen = observe(data, **{name: reading[name] for name in model.reads})
     if seen is None:
         return None
-    told = {name: value for name, value in reading.items() if value is not None}
-    given = [name for name, value in told.items() if not (isinstance(value, str) and value == USUAL.get(name))]
-    if given or options:
+    told = {name: value for name, value in reading.items() if value is not None and name not in model.reads}
+    unusual = [name for name, value in told.items() if not (isinstance(value, str) and value == USUAL.get(name))]
+    if unusual or options:
         raise SettingError(
-            f"{(given or ['options'])[0]}= is about rows, and the data are one graph. What to do: leave it out; "
-            "attributes of nodes enter by terms of the model, such as nodecov('age')."
+            f"{(unusual or ['options'])[0]}= is about rows, and the data are one observation: a graph, a map. What to "
+            "do: leave it out; attributes of nodes enter by terms of the model, such as nodecov('age'), those of sites "
+            "by formula='present ~ altitude'."
         )
     return InMemory(seen[0]), seen[1].with_priors(own_priors(prior))

@@ -34,8 +34,8 @@ from .curvature import Curvature, curvature
 from .minimise import Minima, Minimum, Outcome, minimise, require
 from .objective import Objective, in_batches
 from .parametric import Parametric, spread
+from .parametric import bootstrap as run_bootstrap
 from .resampling import Bootstrap
-from .resampling import bootstrap as run_bootstrap
 
 RESAMPLING = ("score-matching", "score-matching-invariant", "gpc")
 METHODS = ("curvature", *RESAMPLING, "lyddon", "none")
@@ -269,10 +269,7 @@ def information(objective: Objective, theta: np.ndarray) -> tuple[np.ndarray, np
 
 
 def _lyddon(objective: Objective, minimum: Minimum) -> Calibration:
-    """Match the scale of the information: tr(H J^-1 H) / tr H, in the coordinates of the priors.
-
-    H is the Hessian of the loss at its minimiser and J the sum of squared gradients (Lyddon et al., 2019).
-    """
+    """Match the scale of the information: tr(H J^-1 H) / tr H (Lyddon et al., 2019), as `information` has H and J."""
     space = objective.space
     hessian, squares = information(objective, minimum.vector)
     slope = np.where(space.square, 2.0 * space.to_v(minimum.vector), 1.0)
@@ -285,7 +282,8 @@ def _lyddon(objective: Objective, minimum: Minimum) -> Calibration:
             f"information matching ('lyddon') needs the inverse of the gradients' covariance, which is singular here "
             f"(condition number {condition:.1e}). What to do: use calibration='score-matching-invariant'."
         )
-    top, bottom = float(np.trace(hessian @ np.linalg.solve(squares, hessian))), float(np.trace(hessian))
+    whole = hessian + slope[:, None] * objective.moved(minimum.vector) * slope[None, :]
+    top, bottom = float(np.trace(whole.T @ np.linalg.solve(squares, whole))), float(np.trace(hessian))
     found = replace(_of_weight(top / bottom, space, "lyddon"), numerator=top, denominator=bottom)
     if found.beta <= 0:
         raise CalibrationError(

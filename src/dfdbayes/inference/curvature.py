@@ -23,12 +23,13 @@ import numpy as np
 from jaxtyping import Float
 from scipy import linalg, special
 
-from ..data.sites import CLUSTERS
+from ..data.sites import CLUSTERS, WINDOWS
 from ..errors import MinimiserError
 from ..models.parameters import Space
 from .imputation import settled
 from .minimise import Minimum, evaluate, interior, prior_at_y
 from .objective import Objective
+from .windows import DEGREES
 
 ROUNDS = 8  # of mode and weight in turn; three are enough as a rule
 SETTLED = 1e-3  # relative change of the weight at which they end
@@ -138,13 +139,15 @@ def curvature(
                 "check the data for values that the model cannot have, or give a prior that is finite there."
             )
         if simulated is not None:
-            size, held = float(simulated[2]), hessian - bend
-            squares = held @ simulated[0] @ held
+            size, posterior = float(simulated[2]), hessian - bend
+            squares = posterior @ simulated[0] @ posterior
         else:
             size, total, squares = objective.moments(space.from_y(centre))
             about = (squares - np.outer(total, total) / size) * size / max(size - 1.0, 1.0)
             if objective.units.kind == CLUSTERS:
                 about = about * of_few(size)
+            if objective.units.kind == WINDOWS:
+                about = about * of_few(1.0 + size / DEGREES)
             squares = slope[:, None] * about * slope
         apart = space.size < size
         if objective.incomplete is not None and simulated is None:
@@ -155,7 +158,9 @@ def curvature(
         before, beta = beta, 1.0 / float(np.median(ratios))
         if abs(np.log(beta / before)) < SETTLED:
             break
-    weights = np.minimum(1.0 / ratios, cap(space.size, 0.0 if objective.loss.bounded else size) * beta)
+    most = cap(space.size, 0.0 if objective.loss.bounded else size) * beta
+    held = 1.0 if simulated is None else _held(across, -bend, beta)
+    weights = np.minimum(1.0 / ratios, most / held)
     pushed = hessian @ across
     information = (pushed * weights) @ pushed.T
     stretch = (across * np.sqrt(weights / beta)) @ pushed.T
@@ -164,6 +169,16 @@ def curvature(
         pull = pull + information @ simulated[1]
     tilt = pull - beta * stretch.T @ gradient
     return Curvature(beta, centre, stretch, tilt, information, -bend, pull, force, weights)
+
+
+def _held(across: np.ndarray, precision: np.ndarray, beta: float) -> np.ndarray:
+    """The prior's share of what is known in each direction.
+
+    How estimates of simulated data spread is seen, not inferred from the units of one data set, so a direction that is
+    better known than others may be so. Only where the prior holds estimates is a small spread no sign of information.
+    """
+    prior = np.maximum(np.einsum("ik,ij,jk->k", across, precision, across), 0.0)
+    return np.maximum(prior / (prior + beta), 1e-9)
 
 
 def _widened(squares: np.ndarray, hessian: np.ndarray, moved: np.ndarray) -> np.ndarray:

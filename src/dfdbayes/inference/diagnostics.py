@@ -10,6 +10,7 @@ import pandas as pd
 from .._util.tables import Table
 from ..data.dataset import Dataset
 from ..data.glance import far_values
+from ..data.sites import CLUSTERS
 from ..errors import (
     BoundaryWarning,
     CalibrationWarning,
@@ -286,12 +287,13 @@ def _of_calibration(calibration: Calibration, bounded: bool) -> list[DfdbayesWar
 def _of_dependence(objective: Objective, calibration: Calibration) -> list[DfdbayesWarning]:
     """A width that takes rows for independent which are not."""
     by_rows = calibration.method in ("curvature", "lyddon", *RESAMPLING) and calibration.resampling != "parametric"
-    if objective.model.independent or not by_rows:
+    if objective.model.independent or not by_rows or objective.units.kind == CLUSTERS:
         return []
     return [
         CalibrationWarning(
-            "ties of the graph depend on each other, and the posterior's width was calibrated as if they did not: "
-            "intervals may be too narrow. What to do: use resampling='parametric', which simulates graphs."
+            "the ties of the graph, or the sites of the map, depend on each other, and the posterior's width was "
+            "calibrated as if they did not: intervals may be too narrow. What to do: use resampling='parametric', "
+            "which simulates graphs or maps."
         )
     ]
 

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from .. import losses
 from ..data.completions import listable, listed, of_rows, values_of
@@ -23,6 +23,7 @@ from ..data.sites import Units
 from ..errors import MinimiserError, ModelError
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
+from ..models.tables import filled, padded_size
 from . import newton
 from .incomplete import COMPLETED, Incomplete, log_masses, scores
 from .minimise import ENOUGH, Minimum, evaluate, first_guess, minimise, mode
@@ -30,7 +31,7 @@ from .objective import Objective
 
 MOST_STEPS = 60
 DRAWN = 64  # completions of a row that lacks many entries,
-SWEEPS = 60  # and how many times its missing entries are drawn anew before they count
+SWEEPS = 30  # and how many times its missing entries are drawn anew before they count
 
 
 @dataclass(frozen=True)
@@ -78,18 +79,15 @@ def begun(model: AbstractModel, data: Dataset, loss: AbstractLoss, units: Units 
             f"missing values are imputed for losses that are sums over rows, which {loss.name} is not. What to do: use "
             "loss='ratio', 'pseudo' or 'dfd', or missing='drop'."
         )
-    whole = Units("rows", data.counts, data.observations) if units is None else units
     inside = listable(data, model.domain)
     rows, owner = listed(data, model.domain, np.flatnonzero(inside))
     parts, rest = [(rows, owner, np.zeros(len(owner)))], np.flatnonzero(~inside)
-    if not len(rest):
-        return _objective(model, data, loss, whole, parts)
     at = _margins(model, data)
-    for _ in range(2):  # drawn where each column is by itself, and then where these draws lead
-        made = _objective(model, data, loss, whole, [*parts, _drawn(model, at, data, rest, seed)])
-        minimum = minimise(made)
-        at = np.asarray(made.space.from_y(settled(made, 1.0, minimum, made.space.to_y(minimum.vector))[1]))
-    return made
+    if len(rest):  # drawn where each column is by itself, and then where these draws lead
+        first = _objective(model, data, loss, units, [*parts, _drawn(model, at, data, rest, seed)], at)
+        at = minimise(first, at).vector
+        parts.append(_drawn(model, at, data, rest, seed))
+    return _objective(model, data, loss, units, parts, at)
 
 
 def _margins(model: AbstractModel, data: Dataset) -> np.ndarray:
@@ -105,14 +103,14 @@ def _margins(model: AbstractModel, data: Dataset) -> np.ndarray:
 
 
 def _objective(
-    model: AbstractModel, data: Dataset, loss: AbstractLoss, units: Units | None, parts: list[Any]
+    model: AbstractModel, data: Dataset, loss: AbstractLoss, units: Units | None, parts: list[Any], at: np.ndarray
 ) -> Objective:
+    """The loss on completions, weighed as the model has them at some parameters."""
     whole = Units("rows", data.counts, data.observations) if units is None else units
     incomplete = Incomplete.of(data, whole, of_rows(data, parts))
     complete = incomplete.completions.data
     own = Units(COMPLETED, complete.counts, complete.counts)
-    made = Objective(model, complete, loss, own, incomplete=incomplete)
-    return made.imputed_at(_margins(model, data))
+    return Objective(model, complete, loss, own, incomplete=incomplete).imputed_at(at)
 
 
 def settled(objective: Objective, beta: float, around: Minimum, y: np.ndarray) -> tuple[Objective, np.ndarray]:
@@ -138,7 +136,7 @@ def settled(objective: Objective, beta: float, around: Minimum, y: np.ndarray) -
             float(np.linalg.norm(np.where(free, gradient / steep, 0.0))),
         )
 
-    y = mode(objective.imputed_at(space.from_y(y)), beta, around, y)
+    y = np.clip(y, lower, upper)
     own, gradient, hessian, free, size = at(y)
     for _ in range(MOST_STEPS):
         if size <= aim:
@@ -207,38 +205,46 @@ def _drawn(
     allowed = np.array([np.arange(longest) < len(v) for v in values])
     owner = np.repeat(which, DRAWN)
     rng = np.random.default_rng([seed, 13])
-    free = ~data.observed[owner]
     start = np.array(data.rows[owner], float)
     pick = rng.integers([len(v) for v in values], size=start.shape)
-    start = np.where(free, np.take_along_axis(listed_values.T, pick, axis=0), start)
-    given = None if data.given is None else jnp.asarray(data.given[owner])
+    start = np.where(data.observed[owner], start, np.take_along_axis(listed_values.T, pick, axis=0))
+    size = padded_size(len(owner))
+    turns = filled(_turns(~data.observed[which])[np.repeat(np.arange(len(which)), DRAWN)], size).astype(int)
+    given = None if data.given is None else filled(data.given[owner], size)
     key = jax.random.key(int(rng.integers(2**31)))
-    inputs = map(jnp.asarray, (start, free, listed_values, allowed))
-    rows = np.asarray(_gibbs(model, SWEEPS, key, jnp.asarray(theta), *inputs, given)).astype(np.int64)
+    inputs = (filled(start, size), turns, *map(jnp.asarray, (listed_values, allowed)))
+    rows = np.asarray(_gibbs(model, SWEEPS, key, jnp.asarray(theta), *inputs, given))[: len(owner)].astype(np.int64)
     chosen = data.at(owner)
     base = -log_masses(model, theta, Dataset(rows, chosen.counts, data.columns, chosen.first, given=chosen.given))
     return rows, owner, base
 
 
+def _turns(absent: Bool[np.ndarray, "u d"]) -> Int[np.ndarray, "u m"]:
+    """Of every row its missing columns, repeated where others lack more: in these turns they are drawn."""
+    order, number = np.argsort(~absent, axis=1, kind="stable"), absent.sum(axis=1)
+    longest = 2 ** int(number.max() - 1).bit_length()  # which means few compilations
+    return np.take_along_axis(order, np.arange(longest) % number[:, None], axis=1)
+
+
 @partial(jax.jit, static_argnums=(0, 1))
 def _gibbs(
-    model: AbstractModel, sweeps: int, key: Array, theta: Array, x: Array, free: Array, values: Array, allowed: Array,
+    model: AbstractModel, sweeps: int, key: Array, theta: Array, x: Array, turns: Array, values: Array, allowed: Array,
     given: Array | None,
 ) -> Array:  # fmt: skip
     """Missing entries drawn in turn from their conditional distributions, all rows side by side."""
+    each = jnp.arange(len(x))
 
-    def site(carry: tuple[Array, Array], j: Array) -> tuple[tuple[Array, Array], None]:
-        x, key = carry
+    def turn(x: Array, at: tuple[Array, Array]) -> tuple[Array, None]:
+        j, key = at
 
-        def at(value: Array) -> Array:
-            return model.log_masses(theta, x.at[:, j].set(value), given)
+        def log_mass(k: Array) -> Array:
+            return model.log_masses(theta, x.at[each, j].set(values[j, k]), given)
 
-        log = jnp.where(allowed[j][:, None], jax.lax.map(at, values[j]), -jnp.inf)
-        chosen = jax.random.categorical(jax.random.fold_in(key, j), log, axis=0)
-        return (x.at[:, j].set(jnp.where(free[:, j], values[j][chosen], x[:, j])), key), None
+        log = jax.lax.map(log_mass, jnp.arange(values.shape[1]))
+        chosen = jax.random.categorical(key, jnp.where(allowed[j].T, log, -jnp.inf), axis=0)
+        return x.at[each, j].set(values[j, chosen]), None
 
     def sweep(x: Array, key: Array) -> tuple[Array, None]:
-        (x, _), _ = jax.lax.scan(site, (x, key), jnp.arange(x.shape[1]))
-        return x, None
+        return jax.lax.scan(turn, x, (turns.T, jax.random.split(key, turns.shape[1])))[0], None
 
     return jax.lax.scan(sweep, x, jax.random.split(key, sweeps))[0]

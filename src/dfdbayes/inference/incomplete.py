@@ -25,6 +25,7 @@ from ..models.base import AbstractModel
 from ..models.tables import filled, padded_size
 
 COMPLETED = "completed rows"
+AT_MOST = 2**22  # shares of completions at a time
 AT_ONCE = 512  # rows whose scores are differentiated side by side
 
 
@@ -41,12 +42,15 @@ class Incomplete:
     completions : Completions
     shares : (v, u) sparse floats
         How much of each observed row every complete row has, at the parameters of the last `at`.
+    theta : (p,) floats, optional
+        These parameters.
     """
 
     observed: Dataset
     units: Units
     completions: Completions
     shares: sparse.csr_matrix
+    theta: Float[np.ndarray, " p"] | None = None
 
     @classmethod
     def of(cls, observed: Dataset, units: Units, completions: Completions) -> Incomplete:
@@ -57,13 +61,34 @@ class Incomplete:
         """The same with the shares that the model gives."""
         c = self.completions
         log = log_masses(model, theta, c.data)[c.row] + c.base
-        return replace(self, shares=_shares(c, len(self.observed.rows), log))
+        return replace(self, shares=_shares(c, len(self.observed.rows), log), theta=np.asarray(theta))
 
     def spread(self, weights: Float[np.ndarray, "*batch v"]) -> Float[np.ndarray, "*batch u"]:
         """Weights of complete rows from weights of the units."""
         owner = self.units.owner
         rows = weights if owner is None else weights[..., owner] * self.observed.counts
         return np.asarray(rows @ self.shares)
+
+    def spread_each(
+        self, model: AbstractModel, thetas: Float[np.ndarray, "b p"], weights: Float[np.ndarray, "b v"]
+    ) -> Float[np.ndarray, "b u"]:
+        """Weights of complete rows from weights of the units, each with the shares that its own parameters give."""
+        c, owner = self.completions, self.units.owner
+        order = np.argsort(c.owner, kind="stable")
+        of, row = c.owner[order], c.row[order]
+        first = np.flatnonzero(np.diff(of, prepend=-1))
+        place = np.repeat(np.arange(len(first)), np.diff(first, append=len(of)))
+        into = sparse.csr_matrix((np.ones(len(row)), (np.arange(len(row)), row)), (len(row), len(c.data.rows)))
+        rows = weights if owner is None else weights[:, owner] * self.observed.counts
+        found = np.empty((len(thetas), len(c.data.rows)))
+        size = max(1, AT_MOST // len(row))
+        for begin in range(0, len(thetas), size):
+            part = slice(begin, begin + size)
+            log = np.stack([log_masses(model, theta, c.data) for theta in thetas[part]])[:, row] + c.base[order]
+            mass = np.exp(log - np.maximum.reduceat(log, first, axis=1)[:, place])
+            share = mass / np.add.reduceat(mass, first, axis=1)[:, place]
+            found[part] = (share * rows[part][:, of]) @ into
+        return found
 
     def by_unit(self, lines: Float[np.ndarray, "u p"]) -> Float[np.ndarray, "v p"]:
         """What each unit of weight 1 has of lines that belong to complete rows."""

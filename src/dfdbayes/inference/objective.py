@@ -16,12 +16,13 @@ from jaxtyping import Array, Float
 from .. import losses
 from .._util.process import require_unforked
 from ..data.dataset import Dataset
-from ..data.sites import BLOCKS, ROWS, Sites, Units, rows_of
+from ..data.sites import BLOCKS, ROWS, WINDOWS, Sites, Units, rows_of
 from ..errors import DataError, ModelError, SettingError
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
 from ..models.parameters import Space, Theta
 from ..models.tables import Prepared, SecondOrder
+from . import windows
 from .incomplete import Incomplete, scores
 
 OnHost = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -370,10 +371,11 @@ class Objective:
         assert gather is not None
         return np.asarray(gather(self._lines(self.model.space.flatten(theta))))
 
-    def row_values(self, thetas: np.ndarray) -> Float[np.ndarray, "b u"]:
-        """What single rows add to the loss at many parameters, for a loss that is a sum over rows."""
+    def unit_values(self, thetas: np.ndarray) -> Float[np.ndarray, "b u"]:
+        """What one observation of each unit adds to the loss at many parameters, where that is a sum of such."""
         gather = self._prepared.gather
-        assert gather is not None
+        if gather is None or not self.loss.separable:
+            raise SettingError(f"'{self.loss.name}' is no sum over observations; ask for another loss, such as 'ratio'")
 
         def of(part: np.ndarray) -> tuple[np.ndarray]:
             return (np.asarray(gather(_terms(self.problem, part, self.table, self.own_weights))).T,)
@@ -397,11 +399,13 @@ class Objective:
         return placed(np.stack(alone))
 
     def moments(self, theta: Any) -> tuple[float, Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
-        """Of the gradients of single observations: how many there are, their sum, and the sum of their squares."""
+        """Of gradients of single observations (windows of a series): how many, their sum, the sum of their squares."""
         if self._prepared.moments is not None:
             return self._prepared.moments(np.asarray(self.model.space.flatten(theta)))
         lines = self.unit_gradients(theta) * self.units.each[:, None]
         weighted = lines * self.units.observations[:, None]
+        if self.units.kind == WINDOWS:
+            return windows.moments(self.units, weighted)
         return float(self.units.observations.sum()), weighted.sum(axis=0), weighted.T @ lines
 
     def moved(self, theta: Any) -> Float[np.ndarray, "p p"]:

@@ -10,25 +10,34 @@ twice.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from .._util.checkpoint import NOTHING
+from .._util.process import require_unforked
 from ..data.dataset import Dataset
+from ..data.series import PLACE
 from ..data.sites import Units, rows_of
-from ..errors import CalibrationError
+from ..errors import CalibrationError, SettingError
+from ..models.autologistic import Autologistic
 from ..models.base import AbstractModel
 from ..models.random_graph import RandomGraph
-from ..simulators import require_sound, simulate_graphs
+from ..simulators import require_sound, simulate_graphs, simulate_maps
 from ..simulators.replicas import replicas
+from .map_imputation import is_incomplete, refit_incomplete
 from .minimise import Minima, Minimum, interior, mode
 from .objective import Objective
 from .refits import refit_many
-from .resampling import AbstractResampling, Bootstrap, Fits, chosen
+from .replicates import minimise_many
+from .resampling import AbstractResampling, Bootstrap, Fits, chosen, require_size
 
-WINSOR = 3.0  # robust standard deviations beyond which an estimate counts as this far
+MIDDLE = 0.6827  # of estimates, whose range is two robust standard deviations
+WINSOR = 3.0  # robust standard deviations beyond which an estimate counts as this far in correlations
+LEAST_SHARE = 0.5  # of the standard deviation of all estimates, that the robust one is at least
 LEAST_USABLE = 0.8  # share of simulated data sets whose estimates must have been found
 
 
@@ -39,6 +48,11 @@ class Parametric(AbstractResampling):
     kind: str = "parametric"
 
     def units(self, model: AbstractModel, data: Dataset) -> Units:
+        if PLACE in data.given_columns:
+            raise SettingError(
+                "a parametric bootstrap draws rows given their covariates, and the lags of a series would have to be "
+                "drawn with it. What to do: leave out resampling=, for windows of neighbouring rows."
+            )
         return rows_of(data)
 
     def __call__(self, objective: Objective, minimum: Minimum, size: int, seed: int, fits: Fits) -> Bootstrap:
@@ -47,7 +61,10 @@ class Parametric(AbstractResampling):
         theta = np.asarray(space.from_y(mode(objective, 1.0, minimum, start)))
         around = replace(minimum, vector=theta)
         if isinstance(model, RandomGraph):
-            minima = _of_graphs(objective, model, theta, around, size, seed)
+            minima = _of_graphs(objective, model, theta, around, size, seed, fits)
+            return Bootstrap(self.kind, np.empty((size, 0)), minima, 0, theta)
+        if isinstance(model, Autologistic):
+            minima = _of_maps(objective, model, theta, around, size, seed)
             return Bootstrap(self.kind, np.empty((size, 0)), minima, 0, theta)
         found = []
         for data, weights in replicas(model, theta, objective.data, size, seed):
@@ -63,12 +80,22 @@ class Parametric(AbstractResampling):
 
 
 def _of_graphs(
-    objective: Objective, model: RandomGraph, theta: np.ndarray, around: Minimum, size: int, seed: int
+    objective: Objective, model: RandomGraph, theta: np.ndarray, around: Minimum, size: int, seed: int, fits: Fits
 ) -> Minima:
     """Estimates of simulated graphs, which have dyads of their own; none where simulated graphs are degenerate."""
-    graphs = simulate_graphs(model, theta, size, seed=seed)
+    graphs = simulate_graphs(model, theta, size, seed=seed, advance=fits.advance, checkpoint=fits.checkpoint)
     require_sound(graphs)
     return refit_many(objective, list(graphs.datasets()), around)
+
+
+def _of_maps(
+    objective: Objective, model: Autologistic, theta: np.ndarray, around: Minimum, size: int, seed: int
+) -> Minima:
+    """Estimates of simulated maps, which have neighbours of their own."""
+    maps = simulate_maps(model, theta, size, seed=seed)
+    if is_incomplete(model):
+        return refit_incomplete(objective, model, maps.values, around, seed)
+    return refit_many(objective, list(maps.datasets()), around)
 
 
 def how_resampled(resampling: Any, model: AbstractModel, data: Dataset) -> AbstractResampling:
@@ -76,10 +103,41 @@ def how_resampled(resampling: Any, model: AbstractModel, data: Dataset) -> Abstr
     return Parametric() if resampling == Parametric.kind else chosen(resampling, model, data)
 
 
+def bootstrap(
+    objective: Objective,
+    minimum: Minimum,
+    size: int = 400,
+    *,
+    resampling: str | AbstractResampling = "multinomial",
+    seed: int = 0,
+    advance: Callable[[int], None] = lambda done: None,
+) -> Bootstrap:
+    """Minimise the loss on ``size`` resampled data sets, from the full data's minimum.
+
+    Parameters
+    ----------
+    objective : Objective
+    minimum : Minimum
+    size : int
+    resampling : {"multinomial", "dirichlet", "parametric"} or resampling
+        As for `fit`. Simulated data sets (``"parametric"``) are fitted with the prior, and come from the posterior's
+        mode.
+    seed : int
+    advance : callable, optional
+        Called with the number of replicates just finished.
+    """
+    require_unforked()
+    require_size(size)
+    how = how_resampled(resampling, objective.model, objective.data)
+    return how(objective, minimum, size, seed, Fits(minimise_many, NOTHING, advance))
+
+
 def spread(objective: Objective, replicates: Bootstrap) -> tuple[Float[np.ndarray, "p p"], Float[np.ndarray, " p"]]:
     """The covariance of estimates in the minimiser's coordinates, and their median's distance from the truth.
 
-    Estimates far out are moved in: the covariance is that of what is within `WINSOR` robust standard deviations.
+    Standard deviations are half the range of the middle 68 % of estimates: some simulated data sets say nothing of a
+    parameter (a graph without triangles), and where the prior then holds it is no matter of how estimates vary. Where
+    more than half of them say nothing, that range is too short, so all estimates have a say.
     """
     usable = replicates.minima.usable
     if replicates.truth is None or usable.mean() < LEAST_USABLE:
@@ -88,7 +146,9 @@ def spread(objective: Objective, replicates: Bootstrap) -> tuple[Float[np.ndarra
             "estimate makes data that say too little. What to do: a simpler model, a tighter prior, or beta by hand."
         )
     y = objective.space.to_y(replicates.minima.vectors[usable])
-    low, middle, high = np.quantile(y, [0.25, 0.5, 0.75], axis=0)
-    scale = np.maximum((high - low) / 1.349, 1e-12)
+    low, middle, high = np.quantile(y, [0.5 - 0.5 * MIDDLE, 0.5, 0.5 + 0.5 * MIDDLE], axis=0)
+    scale = np.maximum(np.maximum(0.5 * (high - low), LEAST_SHARE * y.std(axis=0)), 1e-12)
     held = np.clip(y, middle - WINSOR * scale, middle + WINSOR * scale)
-    return np.atleast_2d(np.cov(held.T)), middle - objective.space.to_y(replicates.truth)
+    covariance = np.atleast_2d(np.cov(held.T))
+    own = scale / np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    return own[:, None] * covariance * own, middle - objective.space.to_y(replicates.truth)

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..data.dataset import Dataset
-from ..models.tables import padded_size
+from ..models.tables import doubled_size
 from .minimise import Ends, Minima, Minimum, judged
 from .objective import Objective
 from .replicates import descend
@@ -61,7 +61,7 @@ def refit_many(
     space = objective.space
     lower, upper = np.sort(space.to_y(np.stack([around.lower, around.upper])), axis=0)
     start = np.clip(space.to_y(around.vector), lower, upper)
-    length = padded_size(max(len(data.rows) for data in datasets))
+    length = doubled_size(max(len(data.rows) for data in datasets))
     size = min(MOST, len(datasets), max(1, AT_ONCE // (length * space.size)))
     parts = []
     for first in range(0, len(datasets), size):

@@ -65,15 +65,19 @@ def _imputed_many(objective: Objective, weights: np.ndarray, around: Minimum, ad
         objective, resampled=Units(COMPLETED, objective.data.counts, objective.data.counts), incomplete=None
     )
     vectors = np.repeat(around.vector[None], len(weights), axis=0)
+    values, norms = np.empty(len(weights)), np.empty(len(weights))
+    outcomes, moving = np.empty(len(weights), object), np.arange(len(weights))
     for _ in range(ALTERNATIONS):
-        each = [objective.imputed_at(theta).incomplete for theta in vectors]
-        spread = np.stack([own.spread(one) for own, one in zip(each, weights, strict=True) if own is not None])
+        spread = objective.incomplete.spread_each(objective.model, vectors[moving], weights[moving])
         found = minimise_many(of_rows, spread, around)
-        moved, vectors = np.abs(found.vectors - vectors), found.vectors
-        if np.max(moved / (1.0 + np.abs(vectors)), initial=0.0) < STILL:
+        change = np.abs(found.vectors - vectors[moving]) / (1.0 + np.abs(found.vectors))
+        vectors[moving], values[moving], norms[moving] = found.vectors, found.values, found.gradient_norms
+        outcomes[moving] = found.outcomes
+        moving = moving[change.max(axis=1) >= STILL]
+        if not len(moving):
             break
     advance(len(weights))
-    return found
+    return Minima(vectors, values, norms, tuple(outcomes))
 
 
 def _search_each(

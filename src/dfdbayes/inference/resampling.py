@@ -1,10 +1,11 @@
 """How a minimiser varies: the loss is minimised again on resampled data, all replicates at once.
 
-What is resampled are rows as a rule (`Rows`), clusters of rows that belong together (`Clusters`), or blocks of sites
-where there is a single observation of a lattice (`Blocks`). Weights are ``"multinomial"`` (draws with replacement;
-Efron, 1979) or ``"dirichlet"`` (a random share for every unit, so that no value is ever left out; the Bayesian
-bootstrap of Rubin, 1981). A replicate is a vector of weights, never a copied data set. Another kind of resampling is
-another `AbstractResampling`: it says which units there are, and makes replicates as it likes.
+What is resampled are rows as a rule (`Rows`), clusters of rows that belong together (`Clusters`), blocks of sites where
+there is a single observation of a lattice (`Blocks`), or windows of neighbouring rows of a series (`Windows`). Weights
+are ``"multinomial"`` (draws with replacement; Efron, 1979) or ``"dirichlet"`` (a random share for every unit, so that
+no value is ever left out; the Bayesian bootstrap of Rubin, 1981). A replicate is a vector of weights, never a copied
+data set. Another kind of resampling is another `AbstractResampling`: it says which units there are, and makes
+replicates as it likes.
 """
 
 from __future__ import annotations
@@ -18,21 +19,60 @@ import numpy as np
 from jaxtyping import Float
 
 from .._util.checkpoint import NOTHING, Checkpoint
-from .._util.process import require_unforked
 from ..data.dataset import Dataset
 from ..data.distinct import BUCKETS, bucket_of
-from ..data.sites import Units, blocks_of, clusters_of, rows_of
+from ..data.series import PLACE
+from ..data.sites import Units, blocks_of, blocks_of_rows, clusters_of, rows_of, windows_of
 from ..errors import DataError, ModelError, SettingError
+from ..models.autologistic import Autologistic
 from ..models.base import AbstractModel
 from ..models.exponential_tables import LARGE
 from .minimise import Minima, Minimum, Outcome
 from .objective import Objective
-from .replicates import minimise_many
+from .windows import length_of, of_windows, starts_of
 
 KINDS = ("multinomial", "dirichlet")
 FEWEST_CLUSTERS = 10
 
-Fits = Callable[[Objective, Minimum, Float[np.ndarray, "b v"]], Minima]
+
+class Fits:
+    """Minimises under many weights: some at a time where parts are kept, otherwise all at once.
+
+    Parameters
+    ----------
+    many : callable
+        Such as `minimise_many`.
+    checkpoint : Checkpoint
+        What keeps parts; a resampling that has more to keep than minimisers keeps it there.
+    advance : callable
+        Called with the number of replicates just finished.
+    """
+
+    def __init__(
+        self, many: Callable[..., Minima], checkpoint: Checkpoint = NOTHING,
+        advance: Callable[[int], None] = lambda done: None,
+    ) -> None:  # fmt: skip
+        self.many, self.checkpoint, self.advance, self._asked = many, checkpoint, advance, 0
+
+    def __call__(self, objective: Objective, minimum: Minimum, weights: Float[np.ndarray, "b v"]) -> Minima:
+        before, self._asked = self._asked, self._asked + len(weights)
+        if self.checkpoint is NOTHING:
+            return self.many(objective, weights, minimum, self.advance)
+        parts, size = [], 200 if objective.elsewhere else 4 * objective.batch
+        for first in range(0, len(weights), size):
+            computed: list[bool] = []
+
+            def of_part(first: int = first, computed: list[bool] = computed) -> dict[str, np.ndarray]:
+                computed.append(True)
+                found = self.many(objective, weights[first : first + size], minimum, self.advance)
+                outcomes = np.array(list(map(str, found.outcomes)))
+                return {"v": found.vectors, "f": found.values, "g": found.gradient_norms, "outcomes": outcomes}
+
+            parts.append(self.checkpoint.part(f"bootstrap-{before + first}", of_part))
+            if not computed:
+                self.advance(len(parts[-1]["v"]))
+        whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return Minima(whole["v"], whole["f"], whole["g"], tuple(Outcome(str(o)) for o in whole["outcomes"]))
 
 
 @dataclass(frozen=True)
@@ -130,70 +170,65 @@ class Blocks(Reweighting):
     side: int | None = None
 
     def units(self, model: AbstractModel, data: Dataset) -> Units:
+        if isinstance(model, Autologistic):
+            if model.map.missing == "impute":
+                raise ModelError(
+                    "blocks of sites do not say what missing values cost. What to do: leave out resampling=, or use "
+                    "missing='drop'."
+                )
+            return blocks_of_rows(model.blocks(self.side))
         if model.graph is None or data.n != 1:
             raise ModelError("blocks of sites can be resampled where there is one observation of a model on a grid")
         return blocks_of(model.graph.blocks(self.side))
+
+
+@dataclass(frozen=True)
+class Windows(Reweighting):
+    """Windows of ``length`` neighbouring rows of a series (the moving-block bootstrap; Kuensch, 1989).
+
+    Calibration by curvature draws none: it uses the long-run variance that they would show (Newey and West, 1987).
+    The length is chosen from how gradients of neighbouring rows are correlated, unless it is given; 1 means rows.
+    """
+
+    length: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.length is not None and not self.length >= 1:
+            raise SettingError(f"length is {self.length}; a window has at least one row")
+
+    def units(self, model: AbstractModel, data: Dataset) -> Units:
+        units = windows_of(data, self.length)
+        if self.length is not None and self.length > data.n / 2:
+            raise SettingError(f"length is {self.length:g}, and there are {data.n} rows; windows must be far shorter")
+        return units
+
+    def __call__(self, objective: Objective, minimum: Minimum, size: int, seed: int, fits: Fits) -> Bootstrap:
+        units = objective.units
+        assert units.place is not None
+        length = int(np.ceil(length_of(units, objective.unit_gradients(minimum.vector))))
+        each = np.full(starts_of(units.place, length), 1.0 / length)
+        weights = of_windows(draw([seed, 1], each, size, self.kind), units.place, length) * units.weights
+        return Bootstrap(self.kind, weights, fits(objective, minimum, weights), degenerate(objective, weights))
 
 
 def chosen(resampling: Any, model: AbstractModel, data: Dataset) -> AbstractResampling:
     """The resampling that a word names for these data, or the given one."""
     if isinstance(resampling, AbstractResampling):
         return resampling
+    word = KINDS[0] if resampling == "windows" else resampling
+    few = data.cluster is None or len(np.unique(data.cluster)) < FEWEST_CLUSTERS
+    if resampling == "windows" or (PLACE in data.given_columns and few):
+        return Windows(word)
     if data.cluster is not None:
         return Clusters(resampling)
     return Blocks(resampling) if data.n < 2 and model.graph is not None and data.d > 1 else Rows(resampling)
-
-
-def bootstrap(
-    objective: Objective,
-    minimum: Minimum,
-    size: int = 400,
-    *,
-    resampling: str | AbstractResampling = "multinomial",
-    seed: int = 0,
-    advance: Callable[[int], None] = lambda done: None,
-) -> Bootstrap:
-    """Minimise the loss on ``size`` resampled data sets, from the full data's minimum."""
-    require_unforked()
-    require_size(size)
-    how = chosen(resampling, objective.model, objective.data)
-    return how(objective, minimum, size, seed, in_parts(minimise_many, NOTHING, advance))
 
 
 def require_size(size: Any) -> None:
     """Refuse a number of replicates that shows nothing."""
     if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 2:
         raise SettingError(f"bootstrap is {size}; calibration needs at least 2 replicates, better 100 or more")
-
-
-def in_parts(
-    many: Callable[..., Minima], checkpoint: Checkpoint, advance: Callable[[int], None] = lambda done: None
-) -> Fits:
-    """Fits of many weights: some at a time if they are kept, otherwise all at once."""
-    asked = 0
-
-    def fits(objective: Objective, minimum: Minimum, weights: np.ndarray) -> Minima:
-        nonlocal asked
-        before, asked = asked, asked + len(weights)
-        if checkpoint is NOTHING:
-            return many(objective, weights, minimum, advance)
-        parts, size = [], 200 if objective.elsewhere else 4 * objective.batch
-        for first in range(0, len(weights), size):
-            computed: list[bool] = []
-
-            def of_part(first: int = first, computed: list[bool] = computed) -> dict[str, np.ndarray]:
-                computed.append(True)
-                found = many(objective, weights[first : first + size], minimum, advance)
-                outcomes = np.array(list(map(str, found.outcomes)))
-                return {"v": found.vectors, "f": found.values, "g": found.gradient_norms, "outcomes": outcomes}
-
-            parts.append(checkpoint.part(f"bootstrap-{before + first}", of_part))
-            if not computed:
-                advance(len(parts[-1]["v"]))
-        whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        return Minima(whole["v"], whole["f"], whole["g"], tuple(Outcome(str(o)) for o in whole["outcomes"]))
-
-    return fits
 
 
 def resample(objective: Objective, seed: int, size: int, kind: str = "multinomial") -> Float[np.ndarray, "size v"]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
-import numpy as np
 from jaxtyping import Array, Float
 
-from ..data.domain import Domain
 from ..data.sites import Sites
 from ..models.base import AbstractModel
 from ..models.parameters import Theta
@@ -47,9 +45,13 @@ class AbstractLoss(ABC):
     separable: ClassVar[bool] = True
     normalised: ClassVar[bool] = False
 
-    def scales(self, rows: np.ndarray, domain: Domain) -> tuple[Any, Any]:
-        """How much the terms of the two ratios of every site count; see `Sites`."""
+    def scales(self, sites: Sites) -> tuple[Any, Any]:
+        """How much the terms of the two ratios of every move count: numbers, or arrays (rows, moves); see `Sites`."""
         return 1.0, 1.0
+
+    def words(self, sites: Sites) -> str:
+        """Which rows count less than others, where a loss weights them; otherwise nothing."""
+        return ""
 
     @abstractmethod
     def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:

@@ -38,6 +38,8 @@ class LocalLoss(AbstractLoss):
     phrase: str = ""
     formula: str = ""
     references: tuple[str, ...] = ()
+    symmetric: bool = False
+    """Whether the two ends of a pair of neighbours may change places."""
 
     def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:
         return model.table(sites)
@@ -94,5 +96,6 @@ RATIO = LocalLoss(
     "s<sub>j</sub>(x<sub>i</sub><sup>j−</sup>)² − 2 s<sub>j</sub>(x<sub>i</sub>) ], &nbsp; s<sub>j</sub>(x) = 1 / (1 + "
     f"p(x<sup>j+</sup>) / p(x)){_NEIGHBOURS}",
     references=("hyvarinen", "lyu"),
+    symmetric=True,
 )
 """t(u) = 1 / (1 + u) of the ratios: a relative of DFD whose every term lies in [-1, 1]."""

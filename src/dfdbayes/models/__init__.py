@@ -11,8 +11,10 @@ import numpyro.distributions as dist
 from ..data.dataset import Dataset
 from ..data.domain import Domain
 from ..data.observed_graph import ObservedGraph
+from ..data.observed_map import ObservedMap
 from ..errors import ModelError, close
 from . import kinds as column
+from .autologistic import Autologistic
 from .base import AbstractModel, Model
 from .counts import Bernoulli, ConwayMaxwellPoisson, Poisson
 from .exponential import ExponentialFamily
@@ -25,6 +27,7 @@ from .random_graph import RandomGraph
 
 __all__ = [
     "AbstractModel",
+    "Autologistic",
     "Bernoulli",
     "ConwayMaxwellPoisson",
     "ConwayMaxwellPoissonGraphical",
@@ -91,6 +94,15 @@ def _random_graph(options: Options) -> AbstractModel:
     return model if seen is None else model.bound(ObservedGraph.of_plain(seen))
 
 
+def _autologistic(options: Options) -> AbstractModel:
+    """A model of maps; one that was bound to a map where options hold that, as a saved fit has it."""
+    own = {name: value for name in ("at", "neighbours", "graph") if (value := options.get(name)) is not None}
+    model, seen = Autologistic(**own), options.get("observed")
+    return model if seen is None else model.bound(ObservedMap.of_plain(seen))
+
+
+WHOLE = ("graph", "autologistic")  # models of one observation as a whole, which read their own data
+
 # For each name: the model's function, how it is called with a number of columns and options, and the options it takes.
 _BY_NAME: dict[str, tuple[Callable[..., AbstractModel], Callable[[int, Options], AbstractModel], tuple[str, ...]]] = {
     "bernoulli": (Bernoulli, lambda d, o: Bernoulli(), ()),
@@ -118,7 +130,8 @@ _BY_NAME: dict[str, tuple[Callable[..., AbstractModel], Callable[[int, Options],
         ("graph", "prior"),
     ),
     "network": (Network, lambda d, o: _of_levels(d, o), ("graph", "kinds", "levels")),
-    "graph": (RandomGraph, lambda d, o: _random_graph(o), ("terms", "directed", "observed")),
+    "graph": (RandomGraph, lambda d, o: _random_graph(o), ("terms", "directed", "observed", "nodes")),
+    "autologistic": (Autologistic, lambda d, o: _autologistic(o), ("at", "neighbours", "graph", "observed")),
     "poisson-mixture": (
         PoissonMixture,
         lambda d, o: PoissonMixture(_needs(o, "rates", "--rates 5,15")),
@@ -165,7 +178,16 @@ def _require_options(name: str, options: Options) -> None:
     for key, value in options.items():
         if value is not None and key not in takes:
             known = f"takes {', '.join(takes)}" if takes else "takes no options"
-            raise ModelError(f"'{name}' has no {key}: it {known}. Leave out {key} (--{key}), or choose another model.")
+            other = "choose another model"
+            if key in ("at", "neighbours"):
+                other = "choose 'autologistic', the model of one map with a row for each site"
+            raise ModelError(f"'{name}' has no {key}: it {known}. Leave out {key} (--{key}), or {other}.")
+
+
+def own_options(name: str, options: Options | None) -> dict[str, Any]:
+    """Those among the options of several models that a model given by name takes."""
+    takes = _BY_NAME[name][2] if name in _BY_NAME else ()
+    return {key: value for key, value in (options or {}).items() if key in takes}
 
 
 def needs_data(name: Any, options: Options | None) -> bool:
@@ -200,6 +222,6 @@ def plain_options(model: AbstractModel) -> dict[str, Any]:
         graph = plain["graph"]
         plain["graph"] = {"size": graph.size, "pairs": [list(p) for p in graph.pairs], "shape": graph.shape}
         plain["graph"] |= {"names": list(graph.names)} if graph.names else {}
-    if isinstance(plain.get("observed"), ObservedGraph):
+    if isinstance(plain.get("observed"), (ObservedGraph, ObservedMap)):
         plain["observed"] = plain["observed"].plain()
     return plain

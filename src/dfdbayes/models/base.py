@@ -88,6 +88,9 @@ class AbstractModel(ABC):
         """Data that are not rows (one graph): what stands for them, and the model for it; None where data are rows."""
         return None
 
+    reads: tuple[str, ...] = ()
+    """Settings of `fit` that `observe` takes."""
+
     def table(self, sites: Sites) -> Prepared:
         """Log-ratios between neighbouring points."""
         return NeighbourTable.of(self, sites)
@@ -149,6 +152,11 @@ class AbstractModel(ABC):
     def columns_told(self, columns: Sequence[str]) -> str:
         """What the model took the data's columns for, as a sentence; empty where it had no choice."""
         return ""
+
+    def sample_told(self, data: Dataset) -> str:
+        """What was observed, as a paper says it."""
+        rows, columns = "s" if data.n != 1 else "", "s" if data.d != 1 else ""
+        return f"{data.n} observation{rows} of {data.d} variable{columns}"
 
     def remarks(self, data: Dataset) -> Sequence[str]:
         """What a user should know about these data under this model, each with what to do."""

@@ -92,6 +92,16 @@ class Kind:
         return (np.asarray(x, float) - self.middle) ** 2
 
 
+MOST_POWERS = 32  # levels up to which a sum over them is written out as a polynomial
+
+
+def evenly_seen(kinds: tuple[Kind, ...]) -> bool:
+    """Whether all columns have few levels, and neighbours see these at equal distances."""
+    if not all(kind.coordinate.kind == "finite" and len(kind.levels) <= MOST_POWERS for kind in kinds):
+        return False
+    return all(np.ptp(np.diff(kind.scores(np.asarray(kind.levels)))) == 0.0 for kind in kinds)
+
+
 def binary(coordinate: Coordinate | None = None) -> Kind:
     """Two values, 0 and 1 unless others are given."""
     return Kind("binary", Binary(1).coordinate(0) if coordinate is None else coordinate)

@@ -27,10 +27,11 @@ from . import remarks
 from .base import AbstractModel, Interactions, Row
 from .counts import _regression_of_log_ratios
 from .graphs import Graph, complete, edge_labels, of
-from .kinds import FACTORIAL, QUADRATIC, Kind, binary, domain_of, of_the_paper
+from .kinds import FACTORIAL, QUADRATIC, Kind, binary, domain_of, evenly_seen, of_the_paper
 from .lattice import _two_states
 from .network_tables import BinaryConditionals, CountConditionals, LevelConditionals, PairwiseTable
 from .normaliser import log_normaliser
+from .ordinal_tables import OrdinalConditionals
 from .parameters import Parameter, Space
 from .starts import logistic
 from .tables import Prepared
@@ -82,7 +83,7 @@ class Pairwise(AbstractModel):
             return BinaryConditionals.of(self, sites)
         if all(kind.counts and not kind.root for kind in self.kinds):
             return CountConditionals.of(self, sites)
-        return LevelConditionals.of(self, sites)
+        return (OrdinalConditionals if evenly_seen(self.kinds) else LevelConditionals).of(self, sites)
 
     @property
     def log_normaliser(self) -> Callable[[dict[str, Array]], Array] | None:  # type: ignore[override]

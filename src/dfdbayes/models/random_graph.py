@@ -24,7 +24,7 @@ from .graph_statistics import GraphStatistics
 from .graph_terms import AbstractTerm, Covariate, Edges
 from .parameters import Parameter, Space, Theta
 from .starts import logistic
-from .tables import AbstractTable, Function, Prepared, SecondOrder, by_row, derivatives, pad, padded_size, table
+from .tables import AbstractTable, Function, Prepared, SecondOrder, by_row, derivatives, doubled_size, pad, table
 
 WIDTH = 3.0  # standard deviation of a coefficient's prior, for a change statistic on the scale of 1
 
@@ -175,6 +175,11 @@ class RandomGraph(AbstractModel):
             return self.independent
         return False if what == "blocks" else super().supports(what)
 
+    def sample_told(self, data: Dataset) -> str:
+        graph = self.graph_observed
+        kind = "a directed graph" if graph.directed else "a graph"
+        return f"{kind} of {graph.n} nodes with {graph.ties} of {len(graph.dyads[0])} possible ties"
+
     def advise(self, data: Dataset) -> tuple[str, str]:
         return "pseudo", "it needs no sum over all graphs, and is the likelihood where ties do not depend on each other"
 
@@ -217,7 +222,7 @@ class ChangeTable(AbstractTable):
     @staticmethod
     def of(model: RandomGraph, sites: Sites) -> Prepared:
         assert sites.given is not None
-        size = padded_size(len(sites.rows))
+        size = doubled_size(len(sites.rows))  # simulated graphs have about as many distinct dyads, not just as many
         steps = sites.given * (1.0 - 2.0 * sites.rows)
         parts = (pad(part, size) for part in (steps, sites.minus[:, 0], sites.plus[:, 0]))
         return by_row(sites, ChangeTable(model, *jax.device_put(tuple(parts))), size)

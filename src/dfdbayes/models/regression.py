@@ -18,7 +18,8 @@ from jaxtyping import Array, Float
 
 from ..data.dataset import Dataset
 from ..data.domain import Domain
-from ..data.formulas import INTERCEPT, Design, Observed
+from ..data.formulas import INTERCEPT, Design
+from ..data.observed import Observed
 from ..data.sites import Sites
 from ..errors import ModelError
 from .base import AbstractModel, Row
@@ -114,6 +115,11 @@ class Regression(AbstractModel):
     @property
     def graph(self) -> Graph | None:
         return None if self.base is None else self.base.graph
+
+    @property
+    def series_told(self) -> str | None:
+        """The order of rows in time in a sentence, where they have one."""
+        return None if self.observed.series is None else self.observed.series.told
 
     @property
     def varying(self) -> frozenset[str]:

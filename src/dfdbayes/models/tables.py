@@ -132,6 +132,11 @@ def padded_size(size: int) -> int:
     return -(-size // step) * step
 
 
+def doubled_size(size: int) -> int:
+    """The power of two at or above ``size``, from 64 on: for small tables whose sizes vary from one to the next."""
+    return max(64, 1 << (int(size) - 1).bit_length())
+
+
 def pad(array: np.ndarray, size: int, axis: int = 0) -> np.ndarray:
     """Zeros appended along ``axis`` up to ``size``."""
     widths = [(0, 0)] * array.ndim

@@ -6,9 +6,12 @@ Every function returns a `matplotlib.figure.Figure`: show it in a notebook, or w
 from .answer import answer
 from .base import MOST
 from .draws import MOST_PAIRS, calibration, intervals, pairs, posterior, trace, weights
+from .influence import influence
+from .maps import sites
 from .observed import correlations, data, lattice, predictive
 from .random_graphs import graph_goodness
 from .regression import coefficients, residuals
+from .series import forecast
 from .structure import MOST_EDGES, MOST_NODES, centrality, group_networks, network, temporal
 from .studies import comparison, coverage
 
@@ -25,8 +28,10 @@ __all__ = [
     "correlations",
     "coverage",
     "data",
+    "forecast",
     "graph_goodness",
     "group_networks",
+    "influence",
     "intervals",
     "lattice",
     "network",
@@ -34,6 +39,7 @@ __all__ = [
     "posterior",
     "predictive",
     "residuals",
+    "sites",
     "temporal",
     "trace",
     "weights",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..results.answers import family_of
 from ..results.fit_result import Fit
-from . import draws, observed, random_graphs, regression, structure
+from . import draws, maps, observed, random_graphs, regression, structure
 from .base import Figure
 
-MODULES = (draws, observed, random_graphs, regression, structure)
+MODULES = (draws, observed, random_graphs, regression, structure, maps)
 
 
 def answer(fit: Fit) -> Figure:

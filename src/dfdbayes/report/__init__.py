@@ -9,25 +9,27 @@ from .._util.files import write_atomically
 from ..results import evidence
 from ..results.answers import family_of
 from ..results.fit_result import Fit
+from ..results.forecasts import Forecast
 
 __all__ = ["render", "write_report"]
 
 
-def write_report(fit: Fit, path: str | Path) -> Path:
+def write_report(fit: Fit, path: str | Path, forecast: Forecast | None = None) -> Path:
     """Write the page, completely or not at all, and beside it a JSON file of the same name (page.html, page.json)."""
     beside = Path(path).with_suffix(".json")
-    page, numbers = render(fit, beside.name), json.dumps(fit.describe(), indent=2, allow_nan=False)
+    page, numbers = render(fit, beside.name, forecast), json.dumps(fit.describe(), indent=2, allow_nan=False)
     write_atomically(beside, lambda scratch: scratch.write_text(numbers, encoding="utf-8"))
     return write_atomically(path, lambda scratch: scratch.write_text(page, encoding="utf-8"))
 
 
-def render(fit: Fit, beside: str = "") -> str:
+def render(fit: Fit, beside: str = "", forecast: Forecast | None = None) -> str:
     """The page as text; ``beside`` names a file with the same numbers that stands beside it."""
     from . import html, networks, sections, wording  # not before a page is wanted: pictures take a while to import
 
     summary, network = fit.summary(), evidence.is_network(fit)
     parts = {
         "Warnings": sections.warnings(fit),
+        "Forecast": "" if forecast is None else sections.forecast(forecast),
         "Network": networks.network(fit) if network else "",
         "Estimates": sections.estimates(fit, summary),
         "Groups": sections.groups(fit),
@@ -35,6 +37,7 @@ def render(fit: Fit, beside: str = "") -> str:
         "Does the model reproduce the data?": sections.predictive(fit),
         "How sure, and why: calibration": sections.calibration(fit),
         "Posterior": sections.posterior(fit),
+        "Influence of rows": sections.influence(fit),
         "Data": sections.data(fit),
         "How it was found: model, loss and prior": sections.model(fit),
         "Chains": sections.chains(fit, summary),

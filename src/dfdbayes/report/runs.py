@@ -17,6 +17,7 @@ from ..fitting.fit import fit
 from ..models.base import AbstractModel
 from ..models.from_file import is_code
 from ..models.kinds import family
+from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
 from ..results.fit_result import Fit
 from ..results.loading import load
@@ -109,6 +110,9 @@ def again(earlier: Fit, settings: Mapping[str, Any]) -> dict[str, Any]:
     done = {"missing_codes": None, "decimal": None}
     if isinstance(earlier.model, Regression):
         return {"data": earlier.model.observed.frame, "weights": earlier.model.observed.weights} | done
+    if isinstance(earlier.model, RandomGraph):
+        options = {name: own for name, own in (settings.get("options") or {}).items() if name != "nodes"}
+        return {"data": earlier.model.graph_observed, "options": options} | done
     whole = earlier.data if earlier.incomplete is None else earlier.incomplete
     found = {"data": whole, "columns": None, "weights": None} | done
     if earlier.settings["model"] != "network":

@@ -8,6 +8,8 @@ from markupsafe import Markup
 
 from .. import plots
 from ..data import glance
+from ..inference.influence import FEW
+from ..models.autologistic import Autologistic
 from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
 from ..plots.observed import grid_of
@@ -15,6 +17,7 @@ from ..results import evidence
 from ..results import groups as group_differences
 from ..results.checks import Checks
 from ..results.fit_result import Fit
+from ..results.forecasts import Forecast
 from ..results.graph_goodness import GraphGoodness
 from ..results.predictive import MOST_CORRELATIONS
 from ..results.uncalibrated import is_calibrated, outweighed, side_by_side
@@ -33,6 +36,8 @@ def data(fit: Fit) -> Markup:
     """The data at a glance."""
     if isinstance(fit.model, RandomGraph):
         return _graph(fit.model, fit)
+    if isinstance(fit.model, Autologistic):
+        return _map(fit.model)
     observed, shape = fit.data, grid_of(fit)
     about = {
         "source": observed.source,
@@ -42,6 +47,7 @@ def data(fit: Fit) -> Markup:
         "columns": (f"{observed.d}: " if observed.d > 1 else "") + _listed(observed.columns),
         "missing entries": "" if fit.imputation is None else str(fit.imputation),
         "clusters": "" if fit.clusters is None else str(fit.clusters),
+        "time": fit.settings.get("series") or "",
     }
     if shape is not None:
         about["lattice"] = f"{shape[0]} × {shape[1]} sites"
@@ -73,6 +79,27 @@ def _graph(model: RandomGraph, fit: Fit) -> Markup:
     ) + html.table(pd.DataFrame({"observed": own}, index=pd.Index(model.statistics.names, name="statistic")))
 
 
+def _map(model: Autologistic) -> Markup:
+    """One observed map at a glance."""
+    seen = model.map
+    values = seen.values[seen.observed]
+    number = np.bincount(values, minlength=len(seen.categories))
+    shares = pd.DataFrame({"sites": number, "share": [f"{n / len(values):.1%}" for n in number]}, index=seen.categories)
+    shares.index.name = seen.response
+    lost = int((~seen.observed).sum())
+    return html.facts(
+        {
+            "source": seen.source,
+            "sites": f"{seen.n}, of which losses have a term of {len(seen.used)}",
+            "without a value": f"{lost}, {'drawn from the model' if seen.missing == 'impute' else 'left out'}"
+            if lost
+            else "none",
+            "pairs of neighbours": f"{len(seen.edges)}, {2 * len(seen.edges) / seen.n:.1f} neighbours for each site",
+            "covariates": ", ".join(seen.labels[1:]) or "none",
+        }
+    ) + html.table(shares)
+
+
 def _listed(names: tuple[str, ...], most: int = 30) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
@@ -90,6 +117,7 @@ def model(fit: Fit) -> Markup:
         "priors": wording.priors(fit),
         "loss": wording.loss(fit),
         "chosen because": s["loss_reason"],
+        "weights of rows": s.get("loss_weight") or "",
         "minimiser": _first(m.names, [f"{v:.5g}" for v in m.vector], " = ", 8),
         "search": m.message,
         "parameter space": _first(m.bounds, [f"[{a:.3g}, {b:.3g}]" for a, b in m.bounds.values()], " in ", 4),
@@ -170,6 +198,18 @@ def regression(fit: Fit) -> Markup:
     return html.joined(parts)
 
 
+def forecast(found: Forecast) -> Markup:
+    """What comes next in a series."""
+    caption = (
+        f"{found.response} so far and to come: median, and intervals of 50, 80 and 95 % of new observations. These "
+        "allow for uncertain parameters, and for all values that come before."
+    )
+    shown = found.table.rename(columns={"low": f"{found.interval:.0%} from", "high": "to"})
+    if shown.index.nlevels > 1:
+        shown.index = [", ".join(map(str, key)) for key in shown.index]
+    return html.joined([html.figure(plots.forecast(found), caption, large=True), html.table(shown)])
+
+
 def groups(fit: Fit) -> Markup:
     """How the networks of groups differ, for every factor on the edges."""
     return html.joined(_of_factor(fit, factor) for factor in group_differences.factors(fit))
@@ -237,6 +277,24 @@ def calibration(fit: Fit) -> Markup:
     return html.joined(parts)
 
 
+def influence(fit: Fit) -> Markup:
+    """The rows that matter most; nothing where rows are too many, or have no influence of their own."""
+    if fit.model is None or fit.loss is None or fit.incomplete is not None or fit.data.n < 2:
+        return html.joined([])
+    if not fit.model.independent or len(fit.data.rows) * len(fit.minimum.names) > FEW:
+        return html.joined([])
+    table = fit.influence(10)
+    shown = table[["observations", "parameter", "shift", *[c for c in fit.data.columns if c in table][:6]]]
+    shown = shown.assign(shift=[f"{value:+.2f}" for value in shown["shift"]]).set_axis(table.index + 1)
+    told = (
+        "How far one observation of each row moves the parameter that it moves most, in the standard errors that the "
+        "others give: from the estimate without it to the estimate with it, by one Newton step. Rows are numbered from "
+        "1."
+    )
+    picture = html.figure(plots.influence(fit), "Shifts of all rows.", large=True)
+    return html.joined([html.paragraph(told), html.table(shown), picture])
+
+
 def diagnostics(fit: Fit, summary: pd.DataFrame) -> str:
     """The chains in one clause; nothing where draws are independent."""
     if fit.settings["sampler"] == "laplace":
@@ -276,6 +334,8 @@ def predictive(fit: Fit) -> Markup:
     checked = fit.checks
     if checked is not None and checked.graph is not None:
         return _graph_goodness(checked.graph)
+    if checked is not None and checked.sites is not None:
+        return _like_the_map(fit, checked)
     if checked is None or checked.goodness is None:
         why = "it was not asked for (check=False)" if checked is None else checked.problem
         return html.paragraph(f"There is no predictive check: {why}")
@@ -283,19 +343,31 @@ def predictive(fit: Fit) -> Markup:
     told += f"({checked.method})."
     if not checked.mixed:
         told += " The simulated chains may not have mixed: treat this check with care."
+    if fit.imputation is not None:
+        told += (
+            " The data here are completed rows, with missing entries as the model has them, so that a misfit shows "
+            "less than it would in complete data."
+        )
     if np.isfinite(checked.p_value):
-        told += f" At the posterior mean, {checked.goodness}"
-        told += ": the data would be unusual under the model." if checked.p_value < 0.05 else "."
+        told += f" In all, {checked.sentence.rstrip('.')}."
     tails = (
         "A tail is the share of simulated data sets whose statistic is at least the observed one: near 0 or 1 is bad."
     )
     pictures, table = _predicted_pictures(fit, checked), _checks(fit, checked)
-    parts = [html.paragraph(told), *pictures]
+    parts = [html.paragraph(told), *_misfits(checked), *pictures]
     if table is not None:
         if "total variation" in table:
             tails += " Total variation is the distance between observed and predicted shares: 0 is equal, 1 is far."
         parts += [html.table(table), html.paragraph(tails, "quiet")]
     return html.joined(parts)
+
+
+def _misfits(checked: Checks) -> list[Markup]:
+    """What differs between model and data beside the first thing, and what to try."""
+    if len(checked.misfits) < 2:
+        return []
+    rows = [(one.sentence, one.remedy) for one in checked.misfits[1:]]
+    return [html.table(pd.DataFrame(rows, columns=["what differs, too", "what to try"]).set_index("what differs, too"))]
 
 
 def _graph_goodness(found: GraphGoodness) -> Markup:
@@ -309,6 +381,23 @@ def _graph_goodness(found: GraphGoodness) -> Markup:
     )
     table = found.statistics.rename(columns={"p_value": "p-value"})
     return html.paragraph(told) + html.figure(plots.graph_goodness(found), caption, large=True) + html.table(table)
+
+
+def _like_the_map(fit: Fit, checked: Checks) -> Markup:
+    """The observed map beside simulated ones."""
+    told = f"{checked.sets} maps were simulated from the posterior ({checked.method})."
+    if not checked.mixed:
+        told += " The simulated chains may not have mixed: treat this check with care."
+    tails = (
+        "A tail is the share of simulated maps whose statistic is at least the observed one: near 0 or 1 is bad. How "
+        "many neighbours are alike is a join count, as a share."
+    )
+    parts = [html.paragraph(told)]
+    if isinstance(fit.model, Autologistic) and fit.model.map.cells is not None:
+        caption = "The observed map, and what the model says of each site with and without knowing the others."
+        parts.append(html.figure(plots.sites(fit), caption, large=True))
+    table = pd.DataFrame() if checked.equal is None else checked.equal
+    return html.joined([*parts, html.table(table), html.paragraph(tails, "quiet")])
 
 
 def _predicted_pictures(fit: Fit, checked: Checks) -> list[Markup]:

@@ -7,7 +7,7 @@ from markupsafe import Markup, escape
 from ..models.base import AbstractModel
 from ..results import evidence
 from ..results.fit_result import Fit
-from ..results.goodness_of_fit import NONE, RESIDUALS, STEIN, GoodnessOfFit
+from ..results.goodness_of_fit import NONE, GoodnessOfFit
 
 REFERENCES = {
     "besag": "Besag, J. (1975). Statistical analysis of non-lattice data. The Statistician 24(3), 179–195.",
@@ -20,6 +20,8 @@ REFERENCES = {
     "efron": "Efron, B. (1979). Bootstrap methods: another look at the jackknife. The Annals of Statistics 7(1), 1–26.",
     "gelman": "Gelman, A., Goodrich, B., Gabry, J. and Vehtari, A. (2019). R-squared for Bayesian regression models. "
     "The American Statistician 73(3), 307–309.",
+    "neyman": "Neyman, J. (1959). Optimal asymptotic tests of composite statistical hypotheses. In Probability and "
+    "Statistics: The Harald Cramér Volume, 213–234. Almqvist and Wiksell.",
     "shahbaba": "Shahbaba, B., Lan, S., Johnson, W. O. and Neal, R. M. (2014). Split Hamiltonian Monte Carlo. "
     "Statistics and Computing 24.",
     "hoffman": "Hoffman, M. D. and Gelman, A. (2014). The No-U-Turn sampler: adaptively setting path lengths in "
@@ -49,8 +51,7 @@ REFERENCES = {
     "479–486.",
     "vehtari": "Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. and Bürkner, P.-C. (2021). Rank-normalization, "
     "folding, and localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis 16(2), 667–718.",
-    "yang": "Yang, J., Liu, Q., Rao, V. and Neville, J. (2018). Goodness-of-fit testing for discrete distributions via "
-    "Stein discrepancy. Proceedings of the 35th International Conference on Machine Learning, PMLR 80, 5561–5570.",
+    "westfall": "Westfall, P. H. and Young, S. S. (1993). Resampling-Based Multiple Testing. Wiley.",
 }  # fmt: skip
 
 
@@ -116,7 +117,7 @@ class Methods:
         fit, name = self._fit, self._settings["model"]
         what = title(fit)
         what = f"the model '{name}'" if what == name else what
-        size = f"{fit.data.n} observation{'s' if fit.data.n != 1 else ''} of {fit.data.d} variable"
+        size = f"{fit.data.n} observations" if fit.model is None else fit.model.sample_told(fit.data)
         left_out = f" ({fit.data.dropped} with missing values left out)" if fit.data.dropped else ""
         if fit.imputation is not None:
             self._cite("kim")
@@ -125,7 +126,7 @@ class Methods:
         if not self._standard:
             self._cite("bissiri", "matsubara")
             how += " (Bissiri et al., 2016; Matsubara et al., 2024)"
-        return f"We fitted {what} to {size}{'s' if fit.data.d > 1 else ''}{left_out} by {how}."
+        return f"We fitted {what} to {size}{left_out} by {how}."
 
     def _posterior(self) -> str:
         about = f"Priors were {priors(self._fit)}."
@@ -146,6 +147,8 @@ class Methods:
         if c.curvature is not None:
             self._cite("chandler", "ribatet", "shaby")
             units = "" if self._settings["units"] == "rows" else f", with {self._settings['units']} as units"
+            if c.simulated:
+                units = f", from the estimates of {len(c.outcomes)} data sets simulated at the estimate"
             return (
                 "The loss was adjusted so that its curvature is the estimator's information (Godambe's) in every "
                 f"direction{units}, shrunk to a common weight of β = {c.beta:.4g} and capped (cf. Chandler and Bate, "
@@ -205,13 +208,12 @@ class Methods:
     def _check(self, goodness: GoodnessOfFit | None) -> str:
         if goodness is None or goodness.test == NONE:
             return ""
-        tests = {
-            STEIN: ("yang", "kernel Stein test of fit (Yang et al., 2018)"),
-            RESIDUALS: ("dunn", "chi-squared test of randomised quantile residuals (Dunn and Smyth, 1996)"),
-        }
-        cited, named = tests.get(goodness.test, ("", "chi-squared test of fit"))
-        self._cite(*filter(None, [cited]))
-        return f"A {named} at the posterior mean, its distribution simulated, gave {str(goodness).partition(': ')[2]}."
+        self._cite("neyman", "westfall")
+        return (
+            "Fit was tested by moments corrected for the estimation of parameters (Neyman, 1959), their distribution "
+            "simulated and the smallest p-value adjusted for all (Westfall and Young, 1993): "
+            f"{str(goodness).partition(': ')[2]}."
+        )
 
     def _software(self) -> str:
         v, seed = self._fit.versions, self._settings["seed"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,18 +14,23 @@ from jaxtyping import Float
 
 from ..data.dataset import Dataset
 from ..errors import DegeneracyError, DfdbayesError, DfdbayesWarning, MisfitWarning
+from ..models.autologistic import Autologistic
 from ..models.base import AbstractModel
 from ..models.graphs import Graph
 from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
-from .goodness_of_fit import GoodnessOfFit, some
+from ..simulators.maps import Maps
+from .goodness_of_fit import LEVEL, Finding, GoodnessOfFit, some
 from .graph_goodness import GraphGoodness, graph_goodness
+from .maps import LIKE, beside, shares, simulated_maps
 from .predictive import affordable, replicate
 from .regression import residuals_of
+from .remedies import Misfit, misfits
 
 MOST_COLUMNS = 40  # whose statistics are kept one by one
 MOST_MARGINALS = 12
 MOST_RESIDUALS = 2000
+FAR = 4.0  # standard deviations of simulated maps
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,11 @@ class Checks:
         Of a regression of one column, at the posterior mean: see `Fit.residuals`.
     graph : GraphGoodness or None
         Of a random graph, at the posterior mean.
+    misfits : tuple of Misfit
+        What the test of fit found, the surest and plainest first: each a ``sentence`` with both numbers, a ``remedy``
+        and the ``finding``. None where the data look like the model's.
+    sites : pandas.DataFrame or None
+        Of a map: the probability of each category but the first at every site, whatever its neighbours are.
     """
 
     goodness: GoodnessOfFit | None = None
@@ -70,6 +81,32 @@ class Checks:
     problem: str = ""
     residuals: pd.DataFrame | None = None
     graph: GraphGoodness | None = None
+    misfits: tuple[Misfit, ...] = ()
+    sites: pd.DataFrame | None = None
+
+    @property
+    def sentence(self) -> str:
+        """Whether the model reproduces the data, in a sentence; what differs and what to try, where it does not."""
+        if self.graph is not None:
+            away = ", ".join(self.graph.away)
+            told = f"The model does not reproduce the graph: simulated ones differ from it in {away}." if away else ""
+            return told or "Graphs simulated from the model resemble this one."
+        if self.sites is not None and self.equal is not None:
+            row = self.equal.loc[LIKE].to_dict()
+            like = f"{row['observed']:.0%} of neighbouring pairs are alike, {row['predicted']:.0%} in simulated maps"
+            return f"The model {'does not reproduce' if self.warnings else 'reproduces'} the map: {like}."
+        if not np.isfinite(self.p_value):
+            return (
+                "Whether the model reproduces the data was not checked" + f"{': ' * bool(self.problem)}{self.problem}."
+            )
+        shown = "p < 0.002" if self.p_value < 0.002 else f"p = {self.p_value:.2g}"
+        if self.p_value >= LEVEL:
+            return f"The model reproduces the data ({shown})."
+        if not self.misfits:
+            return f"The model does not reproduce the data ({shown})."
+        first = self.misfits[0]
+        remedy = f"{first.remedy[0].upper()}{first.remedy[1:]}"
+        return f"The model does not reproduce the data ({shown}): {first.sentence}. {remedy}."
 
     def __repr__(self) -> str:
         told = self.problem or (f"{self.goodness}" if self.goodness is not None else "of a graph")
@@ -83,6 +120,8 @@ class Checks:
     @property
     def warnings(self) -> list[DfdbayesWarning]:
         """What of the checks is worth a warning."""
+        if self.sites is not None and self.equal is not None:
+            return _of_like(self.equal.loc[LIKE].to_dict())
         away = () if self.graph is None else self.graph.away
         if not away:
             return []
@@ -103,37 +142,48 @@ class Checks:
     def plain(self) -> dict[str, Any]:
         """The same in values JSON can hold."""
         return {
-            "goodness": None if self.goodness is None else vars(self.goodness),
+            "goodness": None if self.goodness is None else self.goodness.plain(),
             "table": _text(self.table), "marginals": [_text(table) for table in self.marginals],
             "pairs": _text(self.pairs), "equal": _text(self.equal), "residuals": _text(self.residuals),
             "means": None if self.means is None else self.means.tolist(), "columns": list(self.columns),
             "sets": self.sets, "size": self.size, "method": self.method, "mixed": self.mixed, "problem": self.problem,
-            "graph": None if self.graph is None else self.graph.plain(),
+            "graph": None if self.graph is None else self.graph.plain(), "sites": _text(self.sites),
+            "misfits": [[one.sentence, one.remedy, one.finding.kind] for one in self.misfits],
         }  # fmt: skip
 
     @classmethod
     def of_plain(cls, about: dict[str, Any]) -> Checks:
         tables: dict[str, Any] = {name: _table(about[name]) for name in ("table", "pairs", "equal", "residuals")}
+        goodness = None if about["goodness"] is None else GoodnessOfFit.of_plain(about["goodness"])
+        told, findings = about.get("misfits", ()), () if goodness is None else goodness.findings
         return cls(
-            goodness=None if about["goodness"] is None else GoodnessOfFit(**about["goodness"]),
+            goodness=goodness,
+            misfits=tuple(Misfit(words[0], words[1], _of_kind(words[2], findings)) for words in told),
             marginals=tuple(found for text in about["marginals"] if (found := _table(text)) is not None),
             means=None if about["means"] is None else np.asarray(about["means"]),
             columns=tuple(about["columns"]),
             graph=None if about.get("graph") is None else GraphGoodness.of_plain(about["graph"]),
+            sites=_table(about.get("sites")),
             **tables, **{name: about[name] for name in ("sets", "size", "method", "mixed", "problem")},
         )  # fmt: skip
 
 
-def check(model: AbstractModel, thetas: Float[np.ndarray, "all p"], data: Dataset, seed: int = 0) -> Checks:
-    """Simulate from the posterior on a small budget, and compare with the data."""
+def check(
+    model: AbstractModel, thetas: Float[np.ndarray, "all p"], data: Dataset, seed: int = 0,
+    at: Float[np.ndarray, " p"] | None = None,
+) -> Checks:  # fmt: skip
+    """Simulate from the posterior on a small budget, and compare with the data; the test of fit is at ``at``."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column that is constant in a replicate, say
             if isinstance(model, RandomGraph):
                 return _of_graph(graph_goodness(model, thetas.mean(axis=0), seed=seed))
-            found = replicate(model, thetas, data, seed=seed, **affordable(model, data))
+            if isinstance(model, Autologistic):
+                return _of_map(simulated_maps(model, thetas, seed=seed))
+            found = replicate(model, thetas, data, seed=seed, at=at, **affordable(model, data))
             graph = model.graph if model.graph is not None and model.graph.shape is not None else None
-            return replace(_checks(found, graph), residuals=_residuals(model, thetas, data))
+            told = misfits(model, data, found.goodness.findings)
+            return replace(_checks(found, graph), residuals=_residuals(model, thetas, data), misfits=told)
     except DegeneracyError:  # which no result can stand beside
         raise
     except (DfdbayesError, ArithmeticError, ValueError, MemoryError) as problem:
@@ -142,6 +192,24 @@ def check(model: AbstractModel, thetas: Float[np.ndarray, "all p"], data: Datase
 
 def _of_graph(found: GraphGoodness) -> Checks:
     return Checks(graph=found, sets=found.size, size=1, method=found.method, mixed=found.mixed)
+
+
+def _of_map(maps: Maps) -> Checks:
+    mixed = bool(maps.mixing.good)
+    return Checks(equal=beside(maps), sites=shares(maps), sets=len(maps), size=1, method="gibbs", mixed=mixed)
+
+
+def _of_like(row: dict[Any, float]) -> list[DfdbayesWarning]:
+    """A warning where the interaction does not reproduce how alike neighbours are."""
+    if not abs(row["observed"] - row["predicted"]) > FAR * row["sd"]:
+        return []
+    return [
+        MisfitWarning(
+            f"of pairs of neighbours {row['observed']:.0%} are alike, and {row['predicted']:.0%} in maps that the "
+            "model makes: it does not reproduce what it is about. What to do: look at dfd.plots.sites(fit); a "
+            "covariate is probably missing, or neighbours=8 is nearer the truth."
+        )
+    ]
 
 
 def _residuals(model: AbstractModel, thetas: np.ndarray, data: Dataset) -> pd.DataFrame | None:
@@ -166,6 +234,10 @@ def _checks(found: Any, graph: Graph | None) -> Checks:
         method=found.method,
         mixed=found.mixing is None or bool(found.mixing.good),
     )
+
+
+def _of_kind(kind: str, findings: Sequence[Finding]) -> Finding:
+    return next(one for one in findings if one.kind == kind)
 
 
 def _text(table: pd.DataFrame | None) -> str | None:

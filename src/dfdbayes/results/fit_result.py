@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from .._util.files import write_atomically
 from .._util.tables import Table
 from ..data.dataset import Dataset
 from ..errors import ModelError, SettingError
@@ -22,27 +20,30 @@ from ..inference.imputation import Imputation
 from ..inference.minimise import Minimum, Outcome
 from ..inference.mixing import entries_of
 from ..losses.base import AbstractLoss
+from ..models.autologistic import Autologistic
 from ..models.base import AbstractModel
-from .answers import answer, family_of
+from ..models.random_graph import RandomGraph
+from .agreement import second_opinion
 from .checks import Checks
 from .for_arviz import more_groups
+from .forecasts import Forecast, forecast
+from .influence import influences
+from .maps import site_probabilities
 from .nodes import node_table
-from .predictive import Predictive, parameters_of, replicate
-from .regression import effects, predictions, residuals, second_opinion
-from .saving import plain, written
+from .predictive import parameters_of, replicate, replicate_graph
+from .regression import effects, predictions, residuals
 from .selection import evidence_table
+from .shown import Shown
 from .summary import summarised
-from .telling import told
 from .temporal import effects_over_time
 from .tree import LINE, tree_of
 
 if TYPE_CHECKING:
     import xarray as xr
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
-class Fit:
+class Fit(Shown):
     """A calibrated posterior and how it came about.
 
     Attributes
@@ -95,18 +96,6 @@ class Fit:
     incomplete: Dataset | None = None
     clusters: ClusterSummary | None = None
 
-    @cached_property
-    def answer(self) -> str:
-        """What was found, in two or three sentences: see `results.answers`."""
-        return " ".join(answer(self))
-
-    @property
-    def meanings(self) -> dict[str, str]:
-        """What the parameters and derived quantities are, by the name before the bracket, as far as the model says."""
-        known = {} if self.model is None else self.model.meanings
-        names = dict.fromkeys(entry.partition("[")[0] for entry in self.entries)
-        return {name: known[name] for name in names if name in known}
-
     @property
     def beta(self) -> float:
         """The weight of the loss."""
@@ -146,21 +135,6 @@ class Fit:
         held = self.minimum.outcome is Outcome.BOUNDARY and LINE not in self.groups
         moved = np.full(len(shape.moved), np.nan) if held else shape.moved
         return pd.DataFrame({"moved": moved, "from_data": shape.from_data}, index=list(self.minimum.names))
-
-    @property
-    def sampling(self) -> str:
-        """How the draws were made, as a sentence."""
-        s = self.settings
-        drawn = f"{s['chains']} chains of {s['draws']} draws" + (f" after {s['warmup']}" if s["warmup"] else "")
-        kinds = {
-            "independence": "proposals from the normal approximation, accepted or refused (independence Metropolis)",
-            "hmc": "Hamiltonian Monte Carlo about the normal approximation",
-            "nuts": "the No-U-Turn sampler",
-            "random-walk": "random-walk Metropolis",
-            "laplace": "the normal approximation itself",
-        }
-        k = "" if s.get("pareto_k") is None else f"; Pareto k {s['pareto_k']:.2f} (below 0.5 is sound)"
-        return f"{drawn} by {kinds.get(s['sampler'], s['sampler'])}{k}"
 
     def summary(self, interval: float = 0.95) -> pd.DataFrame:
         """Mean, sd, median, interval and diagnostics of every parameter and derived quantity.
@@ -204,10 +178,10 @@ class Fit:
         """
         return tree_of({**self.groups, **more_groups(self, replicates, seed)})
 
-    def replicate(
-        self, draws: int = 100, size: int | None = None, method: str | None = None, seed: int = 0
-    ) -> Predictive:
+    def replicate(self, draws: int = 100, size: int | None = None, method: str | None = None, seed: int = 0) -> Any:
         """Replicated data from the posterior predictive distribution, with checks against the observed data.
+
+        A `Predictive`; of a random graph `Graphs`, one for each draw, which ``dfd.graph_goodness`` compares.
 
         Parameters
         ----------
@@ -225,7 +199,9 @@ class Fit:
             raise ModelError(
                 "the model's functions have changed since this fit (a global or an attribute that they use); fit again"
             )
-        return replicate(model, self.joint_draws, self.data, draws, size, method, seed)
+        if isinstance(model, RandomGraph):
+            return replicate_graph(model, self.joint_draws, draws, size, method, seed)
+        return replicate(model, self.joint_draws, self.data, draws, size, method, seed, self.estimate)
 
     def evidence(self, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
         """What the data say about every edge of a network: `dfdbayes.evidence.edges`, and two columns more.
@@ -269,7 +245,7 @@ class Fit:
         return node_table(self)
 
     def predict(self, newdata: Any = None, interval: float = 0.95) -> pd.DataFrame:
-        """Expected values and new observations of a regression of one column, at given covariates.
+        """Expected values and new observations of a regression of one column, at given covariates; or a map's sites.
 
         Parameters
         ----------
@@ -285,7 +261,9 @@ class Fit:
         pandas.DataFrame
             One line for each row, with its index: ``mean``, the expected value (its posterior mean), with a calibrated
             interval ``mean_low`` to ``mean_high``; and ``new_low`` to ``new_high``, between which a new observation
-            lies: quantiles of the model's distribution, mixed over the posterior.
+            lies: quantiles of the model's distribution, mixed over the posterior. Of a map one line for each site:
+            where it is, what was observed, the ``probability`` of the category given its neighbours with a calibrated
+            interval ``low`` to ``high``, and, if the fit was checked, the ``marginal`` one, whatever they are.
 
         Examples
         --------
@@ -295,7 +273,45 @@ class Fit:
         >>> list(fit.predict({"age": [30, 50]}).columns)
         ['mean', 'mean_low', 'mean_high', 'new_low', 'new_high']
         """
+        if isinstance(self.model, Autologistic):
+            if newdata is not None:
+                raise SettingError("a map predicts its own sites; give those without a value a row, missing='impute'")
+            return site_probabilities(self, interval)
         return predictions(self, newdata, interval)
+
+    def forecast(
+        self, steps: int | None = None, newdata: Any = None, interval: float = 0.95, draws: int = 1000, seed: int = 0
+    ) -> Forecast:
+        """What comes next in a series: futures simulated from the posterior, step by step.
+
+        Parameters
+        ----------
+        steps : int, optional
+            How many steps ahead; by default as many as ``newdata`` has rows.
+        newdata : frame, mapping or path, optional
+            Covariates of the steps to come, a row for each (of a panel, for each unit); the time and lags of the
+            response are known without it.
+        interval : float
+            The level of the intervals.
+        draws : int
+            Futures, each with a draw of the posterior.
+        seed : int
+
+        Returns
+        -------
+        Forecast
+            ``.table`` has a line for each step: ``mean``, ``median``, ``low`` and ``high`` of the new observation.
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd
+        >>> cases = {"week": range(60), "cases": [3, 4, 2, 5, 6, 4, 3, 2, 4, 5, 3, 4] * 5}
+        >>> fit = dfd.fit("poisson", cases, formula="cases ~ log1p(lag(cases))", time="week", sampler="laplace",
+        ...               check=False, progress=False)
+        >>> list(fit.forecast(2).table.columns)
+        ['mean', 'median', 'low', 'high']
+        """
+        return forecast(self, steps, newdata, interval, draws, seed)
 
     def residuals(self, seed: int = 0) -> pd.DataFrame:
         """Randomised quantile residuals of a regression of one column (Dunn and Smyth, 1996).
@@ -354,10 +370,11 @@ class Fit:
         return effects(self, interval)
 
     def second_opinion(self, loss: Any = "ratio") -> pd.DataFrame:
-        """What another loss says of the same regression and data, and whether the two differ by more than chance.
+        """What another loss says of the same model and data, and whether the two differ by more than chance.
 
-        Estimates of a right model agree up to chance, whatever the loss. Where any differ by more than two joint
-        standard errors (from each unit's influence on both minimisers) a `DisagreementWarning` says which.
+        Estimates of a right model agree up to chance, whatever the loss. Both are of the same rows, so the error of
+        their difference comes from each unit's influence on both (a Hausman test). Where they differ by more than
+        chance, all parameters considered, a `DisagreementWarning` says about what, with both numbers.
 
         Parameters
         ----------
@@ -367,7 +384,8 @@ class Fit:
         -------
         pandas.DataFrame
             By parameter: the two minimisers, their ``difference``, its ``standard_error``, and the one divided by the
-            other (``standardised``).
+            other (``standardised``; of a positive parameter, that of its logarithm). In ``attrs``: ``p_value`` of the
+            joint test, and the ``sentence``.
 
         Examples
         --------
@@ -379,6 +397,36 @@ class Fit:
         """
         return second_opinion(self, loss)
 
+    def influence(self, most: int | None = 20) -> pd.DataFrame:
+        """Which rows matter most: how far each moves the estimates, by one Newton step of the calibrated loss.
+
+        Parameters
+        ----------
+        most : int, optional
+            How many rows, those with the largest shifts first; all distinct ones with None.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One line for each distinct row, by the number of the first observation that has it (``row``, from 0, of the
+            rows that were used): how many ``observations`` have it, the ``parameter`` that one of them moves most, by
+            how many standard errors of the others (``shift``, from the estimate without it to the estimate with it),
+            the row's values, and the change of every parameter, in its own units.
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd
+        >>> fit = dfd.fit("poisson", [2, 3, 1, 4, 2, 0, 3, 5, 2, 25] * 5, progress=False, check=False)
+        >>> fit.influence(1)[["observations", "parameter", "x1"]].values.tolist()
+        [[5, 'rate', 25]]
+        """
+        return influences(self, most)
+
+    @property
+    def estimate(self) -> np.ndarray:
+        """All parameters, flat: where the loss is smallest, or their posterior means where that is nowhere."""
+        return self.minimum.vector if self.minimum.usable else self.joint_draws.mean(axis=0)
+
     @property
     def joint_draws(self) -> np.ndarray:
         """Draws of all parameters, flat, for what depends on many of them at once: see `inference.edges`."""
@@ -387,40 +435,3 @@ class Fit:
         if self.model is None or line is None or shape is None:
             return parameters_of(self.groups["posterior"], names) if names else np.empty((0, 0))
         return projected(self.model.space, shape, parameters_of(line, names))
-
-    def report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML page about this fit."""
-        from ..report import write_report  # a doorway down the road: reports know fits, not the reverse
-
-        return write_report(self, path)
-
-    def save(self, path: str | Path) -> Path:
-        """Write everything to one netCDF file, completely or not at all."""
-        written = self.to_bytes()
-        return write_atomically(path, lambda scratch: scratch.write_bytes(written))
-
-    def to_bytes(self) -> bytes:
-        """What `save` writes."""
-        return written(self)
-
-    def describe(self, interval: float = 0.95) -> dict[str, Any]:
-        """The run in plain values, for JSON: estimates, weight, minimum, settings, warnings, versions."""
-        return plain(self, interval)
-
-    def plot(self) -> Figure:
-        """The picture that shows best what was found: the network, the coefficients, the data beside the model."""
-        from ..plots import answer as picture  # a doorway down the road, as for reports
-
-        return picture(self)
-
-    def _repr_html_(self) -> str:
-        from ..report.notebook import of_fit
-
-        return of_fit(self)
-
-    def __repr__(self) -> str:
-        return f"Fit of {self.settings['model']} to {self.data.source}, {family_of(self).size(self)}. {self.answer}"
-
-    def __str__(self) -> str:
-        """The answer, the table, and how it was found."""
-        return told(self, 0.95)

@@ -69,7 +69,7 @@ def _log_likelihood(fit: Fit, model: AbstractModel) -> dict[str, Table]:
     each = max(1, min(length, MOST_VALUES // max(1, chains * fit.data.n)))
     kept = np.linspace(0, length - 1, each).astype(int)
     thetas = fit.joint_draws.reshape(chains, length, -1)[:, kept]
-    values = -objective.row_values(thetas.reshape(chains * each, -1))
+    values = -objective.unit_values(thetas.reshape(chains * each, -1))
     whole = np.repeat(values, fit.data.counts.astype(int), axis=1).reshape(chains, each, -1)
     name = fit.data.columns[0] if fit.data.d == 1 else "rows"
     return {"log_likelihood": Table.of({name: (AXES, whole)})}

@@ -1,81 +1,212 @@
-"""Tests of fit: whether data such as these could come from the model at these parameters.
+"""Tests of fit: whether data such as these could come from the model, its parameters having been estimated from them.
 
-Where the points of a domain can be listed, Pearson's chi-squared on the distinct values, rare ones pooled; of a
-regression of one column, chi-squared on randomised quantile residuals (Dunn and Smyth, 1996), which are uniform
-whatever the covariates, in groups of rows with similar expected values; elsewhere the kernel Stein discrepancy (Yang
-et al., 2018). Networks with covariates have no test. Distributions under the model are simulated, with random numbers
-of their own: the same data and parameters give the same p-value, whatever else was asked for. Parameters that were
-estimated from the data make the tests a little conservative.
+Statistics are means over observations (`features`). At estimated parameters they vary less than at the true ones, so
+that p-values which ignore the estimation are not uniform. Here what the estimation takes away is taken away first: each
+statistic is used less its regression on the model's score (the derivative of the log mass), both under the model. What
+is left does not depend on the parameters to first order, whichever loss they were estimated by (a C(alpha) or
+conditional moment test: Neyman, 1959; Newey, 1985). So its distribution under the model is that of observations
+simulated at the estimate, without refitting any, and it needs no normalising constant: the score and its regression
+are those of simulated observations, or of a list of all values where there is one.
+
+Families of statistics are combined by the smallest of their p-values, whose distribution is that of the same simulated
+data sets (Westfall and Young, 1993). Random numbers are the data's own: the same data and parameters give the same
+p-value, whatever else was asked for.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Array, Float
 
 from ..data.dataset import Dataset
 from ..models.base import AbstractModel
 from ..models.regression import Regression
+from ..models.tables import filled, padded_size
+from ..simulators import draw, draw_given
 from ..simulators.exact import listed
 from ..simulators.given import tails
-from .stein import stein_matrix
+from .features import MOST_POINTS, Family, Rows, columns_of, families
 
-CHI_SQUARED, RESIDUALS, STEIN, NONE = "chi-squared", "quantile residual", "kernel Stein", "none"
+MOMENTS, NONE = "corrected moments", "none"
+LEVEL = 0.05  # from which a family of statistics counts as failed
 REPLICATES = 1000
-MOST_POINTS = 4096  # of a finite domain
 MOST_LISTED = 2**16  # values of a count
-LEAST_EXPECTED = 5.0  # observations in a cell of a chi-squared test
+MOST_OBSERVATIONS = 20_000  # that are compared
+MOST_GIVEN = 4000  # the same where each has covariates, and
+PER_ROW = 20  # so many simulated values
 MOST_RESIDUALS = 100_000  # observations of a regression
-BINS, GROUPS = 10, 5  # of quantile residuals, and of the expected values of their rows, at most
+POOL, LEAST_POOL, MOST_POOL = 60_000, 400, 4000  # simulated values in all, and simulated observations
+LEFT = 1e-6  # of a statistic's variance, below which the parameters fit it by themselves
+AT_ONCE = 100  # simulated data sets
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A statistic by which data and model differ.
+
+    Attributes
+    ----------
+    kind : str
+        "variance", "zeros", "pairs", "wrapped" and so on.
+    columns : tuple of int
+        The columns it is of; none where it is of all.
+    values : tuple of int
+        The values it is about: a range, where the statistic is the share of these.
+    observed, predicted : float
+        In the statistic's own terms: a variance, a share, a correlation.
+    p_value : float
+        Adjusted for all statistics that were looked at.
+    """
+
+    kind: str
+    columns: tuple[int, ...]
+    values: tuple[int, ...]
+    observed: float
+    predicted: float
+    p_value: float
 
 
 @dataclass(frozen=True)
 class GoodnessOfFit:
-    """A test of fit: its name, statistic and p-value, with the Monte-Carlo standard error of the latter."""
+    """A test of fit: the smallest p-value, adjusted for all statistics, with its Monte-Carlo standard error.
+
+    Attributes
+    ----------
+    test : str
+        "corrected moments", or "none".
+    statistic : float
+        The smallest p-value as it was before that.
+    p_value, error : float
+    findings : tuple of Finding
+        What differs, the surest and plainest first.
+    """
 
     test: str
     statistic: float
     p_value: float
     error: float
+    findings: tuple[Finding, ...] = ()
 
     def __str__(self) -> str:
         if self.test == NONE:
             return "no test of fit"
         least = self.p_value <= 1 / (1 + REPLICATES)
         value = f"p < {2 / (1 + REPLICATES):.2g}" if least else f"p = {self.p_value:.3g} (+- {self.error:.2g})"
-        return f"{self.test} test: {value}"
+        return f"test of {self.test}: {value}"
+
+    def plain(self) -> dict[str, Any]:
+        """The same in values JSON can hold."""
+        return vars(self) | {"findings": [vars(finding) for finding in self.findings]}
+
+    @classmethod
+    def of_plain(cls, about: dict[str, Any]) -> GoodnessOfFit:
+        """Back from `plain`."""
+        found = []
+        for one in about.get("findings", ()):
+            found.append(Finding(**one | {name: tuple(one[name]) for name in ("columns", "values")}))
+        return cls(**about | {"findings": tuple(found)})
 
 
-_NO_TEST = GoodnessOfFit(NONE, float("nan"), float("nan"), float("nan"))
+NO_TEST = GoodnessOfFit(NONE, float("nan"), float("nan"), float("nan"))
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Observations as the model has them at the estimate, from which data sets are drawn.
+
+    Attributes
+    ----------
+    rows : Rows
+        A list of all values with their chances, or simulated ones.
+    given : (m, q) floats, optional
+        Covariates of each.
+    per_row : int
+        Where observations have covariates: how many in a row belong to the same observation. Otherwise 0.
+    exact : bool
+        Whether it is a list of all values.
+    """
+
+    rows: Rows
+    given: Float[np.ndarray, "m q"] | None = None
+    per_row: int = 0
+    exact: bool = False
+
+    def centred(self, values: Float[np.ndarray, "m k"]) -> tuple[np.ndarray, np.ndarray]:
+        """Values less their expectation under the model, and the expectation, that of each observation or of all."""
+        if not self.per_row:
+            mean = self.rows.average(values)
+            return values - mean, mean
+        each = values.reshape(-1, self.per_row, values.shape[1])
+        mean = each.mean(axis=1)
+        return (each - mean[:, None]).reshape(values.shape), mean
+
+    def data_sets(
+        self, values: Float[np.ndarray, "m k"], n: int, weights: np.ndarray, rng: np.random.Generator
+    ) -> Float[np.ndarray, "r k"]:
+        """Means of values over each of many simulated data sets, of n observations or one for each with covariates."""
+        chance, found = self.rows.weights / self.rows.weights.sum(), []
+        begin, share = np.arange(len(weights)) * self.per_row, weights / weights.sum()
+        for _ in range(0, REPLICATES, AT_ONCE):
+            if self.per_row:
+                chosen = begin + rng.integers(self.per_row, size=(AT_ONCE, len(weights)))
+                found += [(share @ values[one])[None] for one in chosen]
+            else:
+                found.append(rng.multinomial(n, chance, size=AT_ONCE) @ values / n)
+        return np.concatenate(found)
 
 
 def goodness_of_fit(model: AbstractModel, theta: Float[np.ndarray, " p"], data: Dataset) -> GoodnessOfFit:
-    """Test the data against the model at parameters ``theta``."""
-    if data.n < 2:
-        return _NO_TEST
+    """Test the data against the model; ``theta`` are parameters estimated from them, by whatever loss."""
+    theta, graph = np.asarray(theta, float), model.graph
+    if (data.n < 2 and (graph is None or graph.shape is None)) or not model.supports("simulation"):
+        return NO_TEST
     rng = _rng(data, 4)
-    if isinstance(model, Regression):
-        return _NO_TEST if data.d > 1 else _quantile_residuals(model, theta, data, rng)
-    one_count = model.domain.d == 1 and model.domain.coordinate(0).kind in ("above", "below")
-    if one_count or (model.domain.is_finite and model.domain.size <= MOST_POINTS):
-        found = _chi_squared(model, theta, data, rng)
-        if found is not None:
-            return found
-    return _stein(model, theta, data, rng)
+    seen = some(data, MOST_GIVEN if isinstance(model, Regression) else MOST_OBSERVATIONS, weighted=False)
+    observed, given, cluster, n = _observed(model, theta, seen)
+    pool = _pool(model, theta, given, rng)
+    looked = families(model.domain, model.graph, pool.rows, n)
+    sizes = [len(family.places) for family in looked]
+    values = _joined(looked, pool.rows), _joined(looked, observed)
+    scores = _scores(model, theta, pool.rows.x, pool.given), _scores(model, theta, observed.x, given)
+    if not all(np.isfinite(part).all() for part in (*values, *scores)):
+        return NO_TEST
+    left, mine, spread = _corrected(pool, values, scores)
+    if cluster is not None:
+        left = left * _design_effects(mine, observed.weights, cluster)
+    own = observed.average(mine) * np.sqrt(n)
+    drawn = pool.data_sets(left, n, observed.weights, rng) * np.sqrt(n) * _inflation(pool, n, len(theta))
+    ends = np.cumsum(sizes)[:-1]
+    parts = zip(looked, np.split(own, ends), np.split(drawn, ends, axis=1), np.split(spread, ends), strict=True)
+    kept = [(family, *_strength(family, *part)) for family, *part in parts if (part[2] > 0).any()]
+    if not kept:
+        return NO_TEST
+    return _judged(kept, observed, pool.rows)
 
 
-def some(data: Dataset, most: int) -> Dataset:
-    """At most so many of the observations, always the same ones; those with weights are drawn by them."""
+def some(data: Dataset, most: int, weighted: bool = True) -> Dataset:
+    """At most so many of the observations, always the same ones; those with weights are drawn by them.
+
+    Without ``weighted`` they keep their weights.
+    """
     rng = _rng(data, 5)
+    if not weighted and data.n <= most:
+        return data
     counts = data.observations.astype(np.int64)
-    if data.repeats is not None:
+    if data.repeats is not None and weighted:
         counts = rng.multinomial(min(data.n, most), data.counts / data.counts.sum())
     elif counts.sum() > most:
         counts = rng.multivariate_hypergeometric(counts, most, method="marginals")
     kept = counts > 0
-    return data.at(kept, counts[kept].astype(float))
+    if weighted or data.repeats is None:
+        return data.at(kept, counts[kept].astype(float))
+    part, repeats = data.at(kept), counts[kept].astype(float)
+    return replace(part, counts=part.counts / part.observations * repeats, repeats=repeats)
 
 
 def _rng(data: Dataset, purpose: int) -> np.random.Generator:
@@ -83,93 +214,139 @@ def _rng(data: Dataset, purpose: int) -> np.random.Generator:
     return np.random.default_rng([int(data.digest[:12], 16), purpose])
 
 
-def _p_value(observed: float, simulated: np.ndarray) -> tuple[float, float]:
-    value = (1 + np.sum(simulated >= observed)) / (1 + len(simulated))
-    return float(value), float(np.sqrt(value * (1 - value) / len(simulated)))
+# -- observations and what the model has in their place ----------------------------------------
 
 
-def _chi_squared(
-    model: AbstractModel, theta: np.ndarray, data: Dataset, rng: np.random.Generator
-) -> GoodnessOfFit | None:
-    data = data if data.repeats is None else some(data, data.n)
-    points, chances = listed(model, np.asarray(theta)[None])
-    chance, n = chances[0], int(data.counts.sum())
-    if len(points) > MOST_LISTED:
-        return None
-    where = _places(model, points, data.rows)
-    observed = np.bincount(where, weights=data.counts, minlength=len(points) + 1)
-    chance = np.append(chance, 0.0)  # beyond all that is listed
-    if (
-        model.domain.d > 1 or model.domain.has_categories
-    ):  # points have no order, so that rare ones are pooled with rare ones
-        order = np.argsort(-chance, kind="stable")
-        chance, observed = chance[order], observed[order]
-    cells = _pooled(n * chance)
-    expected = np.bincount(cells, weights=n * chance)
-    if len(expected) < 2:
-        return None
-    seen = np.bincount(cells, weights=observed)
-    drawn = rng.multinomial(n, expected / expected.sum(), size=REPLICATES)
-    statistic = float(np.sum((seen - expected) ** 2 / expected))
-    return GoodnessOfFit(
-        CHI_SQUARED, statistic, *_p_value(statistic, np.sum((drawn - expected) ** 2 / expected, axis=1))
-    )
-
-
-def _places(model: AbstractModel, points: np.ndarray, rows: np.ndarray) -> Int[np.ndarray, " u"]:
-    """The number of each row's point; one past the last for a row that is not listed."""
-    if not model.domain.is_finite:
-        return np.minimum(np.abs(rows[:, 0] - points[0, 0]), len(points))
-    place = {point: i for i, point in enumerate(map(tuple, points.tolist()))}
-    return np.array([place[row] for row in map(tuple, rows.tolist())])
-
-
-def _pooled(expected: Float[np.ndarray, " s"]) -> Int[np.ndarray, " s"]:
-    """A cell for each point, so that neighbours share one until enough observations are expected in it."""
-    cells, total, cell = np.empty(len(expected), dtype=np.int64), 0.0, 0
-    for i, value in enumerate(expected):
-        if total >= LEAST_EXPECTED:
-            cell, total = cell + 1, 0.0
-        cells[i] = cell
-        total += value
-    if total < LEAST_EXPECTED and cell > 0:  # what is left joins the last full one
-        cells[cells == cell] = cell - 1
-    return cells
-
-
-def _quantile_residuals(model: Regression, theta: np.ndarray, data: Dataset, rng: np.random.Generator) -> GoodnessOfFit:
-    """Where the residuals of each group of rows fall. At the true parameters they are uniform: no bootstrap is needed.
-
-    An observation's residual is uniform between the chances of less than it and of not more than it, so that the
-    residuals of equal rows fall into cells by a multinomial distribution.
-    """
-    data = some(data, min(data.n, MOST_RESIDUALS))
+def _observed(
+    model: AbstractModel, theta: np.ndarray, data: Dataset
+) -> tuple[Rows, np.ndarray | None, np.ndarray | None, int]:
+    """The observations, their covariates and clusters, and how many independent ones they are worth."""
+    n = max(1, round(float(data.counts.sum() ** 2 / np.sum(data.counts**2 / data.observations))))
+    if not isinstance(model, Regression):
+        return Rows(data.rows.astype(np.int64), data.counts), None, data.cluster, n
     assert data.given is not None
-    found, counts, n = tails(model, theta, data.given, data.rows[:, 0]), data.counts.astype(np.int64), data.n
-    bins = int(np.clip(n // LEAST_EXPECTED, 2, BINS))
-    edges = np.linspace(0.0, 1.0, bins + 1)
-    begin, end = found.below[:, None], (found.below + np.maximum(found.here, 1e-12))[:, None]
-    overlap = np.maximum(np.minimum(end, edges[1:]) - np.maximum(begin, edges[:-1]), 0.0)
-    overlap[overlap.sum(axis=1) <= 0.0, -1] = 1.0  # beyond all values that are not negligible
-    fallen = rng.multinomial(counts, overlap / overlap.sum(axis=1, keepdims=True))
-    order = np.argsort(found.mean, kind="stable")
-    groups = int(np.clip(n // (LEAST_EXPECTED * bins), 1, GROUPS))
-    group = np.empty(len(counts), dtype=np.int64)
-    group[order] = np.minimum((np.cumsum(counts[order]) - counts[order]) * groups // n, groups - 1)
-    sizes = np.bincount(group, weights=counts, minlength=groups)[:, None]
-    seen = np.stack([np.bincount(group, weights=part, minlength=groups) for part in fallen.T], axis=1)
-    sizes, seen = sizes[sizes[:, 0] > 0], seen[sizes[:, 0] > 0]
-    drawn = rng.multinomial(sizes[:, 0].astype(np.int64), np.full(bins, 1.0 / bins), size=(REPLICATES, len(sizes)))
-    statistic = float(np.sum((seen - sizes / bins) ** 2 / (sizes / bins)))
-    simulated = np.sum((drawn - sizes / bins) ** 2 / (sizes / bins), axis=(1, 2))
-    return GoodnessOfFit(RESIDUALS, statistic, *_p_value(statistic, simulated))
+    often = np.repeat(np.arange(len(data.rows)), np.round(data.observations).astype(int))
+    x, given, weights = data.rows[often].astype(np.int64), data.given[often], (data.counts / data.observations)[often]
+    cluster = None if data.cluster is None else data.cluster[often]
+    return Rows(x, weights, _tails(model, theta, given, x)), given, cluster, n
 
 
-def _stein(model: AbstractModel, theta: np.ndarray, data: Dataset, rng: np.random.Generator) -> GoodnessOfFit:
-    """Random signs of the observations imitate the discrepancy's distribution under the model (wild bootstrap)."""
-    part = some(data, int(np.clip(np.sqrt(2e8 / data.d), 100, 2000)))  # the cost is rows x rows x columns
-    matrix, counts, n = stein_matrix(model, theta, part), part.counts.astype(int), part.counts.sum()
-    observed = float(part.counts @ matrix @ part.counts / n**2)
-    signs = 2.0 * rng.binomial(counts, 0.5, size=(REPLICATES, len(counts))) - counts
-    wild = np.einsum("bu,bu->b", signs @ matrix, signs) / n**2
-    return GoodnessOfFit(STEIN, observed, *_p_value(observed, wild))
+def _tails(model: Regression, theta: np.ndarray, given: np.ndarray, x: np.ndarray) -> Any:
+    return tails(model, theta, given, x[:, 0]) if x.shape[1] == 1 else None
+
+
+def _pool(model: AbstractModel, theta: np.ndarray, given: np.ndarray | None, rng: np.random.Generator) -> Pool:
+    if isinstance(model, Regression):
+        assert given is not None
+        own = np.repeat(given, PER_ROW, axis=0)
+        x = draw_given(model, theta[None], own, rng)[0][0].astype(np.int64)
+        return Pool(Rows(x, np.ones(len(x)), _tails(model, theta, own, x)), own, PER_ROW)
+    one_count = model.domain.d == 1 and model.domain.coordinate(0).kind in ("above", "below")
+    if one_count or (model.domain.is_finite and model.domain.size <= MOST_POINTS):
+        points, chances = listed(model, theta[None])
+        if len(points) <= MOST_LISTED:
+            return Pool(Rows(points, chances[0]), exact=True)
+    size = int(np.clip(POOL // model.domain.d, LEAST_POOL, MOST_POOL))
+    size = max(size, min(MOST_POOL, 4 * model.space.size))
+    x = draw(model, theta[None], size, _quick_method(model), rng)[0][0].astype(np.int64)
+    return Pool(Rows(x, np.ones(len(x))))
+
+
+def _quick_method(model: AbstractModel) -> str | None:
+    """Clusters of equal neighbours where the model has nothing but these: it needs no compilation."""
+    clusters = model.name in ("ising", "potts") and model.options.get("states") != "binary"
+    return "swendsen-wang" if clusters and not model.options.get("intercept") and model.domain.d > 16 else None
+
+
+def _joined(looked: list[Family], rows: Rows) -> Float[np.ndarray, "m k"]:
+    return np.concatenate([family.values(rows) for family in looked], axis=1)
+
+
+@partial(jax.jit, static_argnums=0)
+def _score(model: AbstractModel, theta: Array, rows: Array, given: Array | None) -> Float[Array, "m p"]:
+    def along(direction: Array) -> Array:
+        return jax.jvp(lambda t: model.log_masses(t, rows, given), (theta,), (direction,))[1]
+
+    return jax.lax.map(along, jnp.eye(len(theta)), batch_size=8).T
+
+
+def _scores(model: AbstractModel, theta: np.ndarray, x: np.ndarray, given: np.ndarray | None) -> np.ndarray:
+    """The derivative of every observation's log mass, which lacks that of the constant."""
+    size = padded_size(len(x))
+    beside = None if given is None else filled(given, size)
+    return np.asarray(_score(model, jnp.asarray(theta), filled(x, size), beside))[: len(x)]
+
+
+# -- the test ----------------------------------------------------------------------------------
+
+
+def _corrected(
+    pool: Pool, values: tuple[np.ndarray, np.ndarray], scores: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Statistics less their regression on the scores: the pool's, the data's, and the sd of each; 0 where none is left.
+
+    With few simulated observations for each parameter the regression is held back, which makes the test conservative.
+    """
+    (value, mean), (score, centre) = pool.centred(values[0]), pool.centred(scores[0])
+    weights = pool.rows.weights / pool.rows.weights.sum()
+    information = (score * weights[:, None]).T @ score
+    scale = np.sqrt(np.maximum(np.diag(information), 1e-300))
+    ridge = 1e-9 if pool.exact else 1e-9 + score.shape[1] / len(score) / 10.0
+    scaled = information / scale / scale[:, None] + ridge * np.eye(len(scale))
+    slopes = np.linalg.solve(scaled, (score * weights[:, None] / scale).T @ value) / scale[:, None]
+    left, mine = value - score @ slopes, (values[1] - mean) - (scores[1] - centre) @ slopes
+    before, spread = weights @ value**2, np.sqrt(weights @ left**2)
+    return left, mine, np.where(spread**2 > LEFT * before, spread, 0.0)
+
+
+def _inflation(pool: Pool, n: int, parameters: int) -> float:
+    """How much wider statistics are because expectations and regressions are those of simulated observations."""
+    if pool.exact:
+        return 1.0
+    size = len(pool.rows.x)
+    regressed = size / max(size - 2.0 * parameters, 0.25 * size)
+    if pool.per_row:
+        return float(np.sqrt((1.0 + 1.0 / pool.per_row) * pool.per_row / (pool.per_row - 1.0) * regressed))
+    return float(np.sqrt((1.0 + n / size) * regressed))
+
+
+def _design_effects(mine: np.ndarray, weights: np.ndarray, cluster: np.ndarray) -> Float[np.ndarray, " k"]:
+    """How much more sums over clusters vary than if their rows were independent: factors of standard deviations."""
+    away = (mine - weights @ mine / weights.sum()) * weights[:, None]
+    sums = np.zeros((int(cluster.max()) + 1, mine.shape[1]))
+    np.add.at(sums, cluster, away)
+    alone = np.maximum(np.sum(away**2 / weights[:, None], axis=0), 1e-300)
+    return np.sqrt(np.maximum(1.0, np.sum(sums**2, axis=0) / alone))
+
+
+def _strength(
+    family: Family, own: np.ndarray, drawn: np.ndarray, spread: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The family's one number, of the data and of simulated data sets, and the size of each of its statistics."""
+    scale = np.where(spread > 0, spread, 1.0)
+    each, many = np.where(spread > 0, own / scale, 0.0), np.where(spread > 0, drawn / scale, 0.0)
+    if family.summed:
+        return np.sum(own**2), np.sum(drawn**2, axis=1), np.abs(each)
+    return np.max(np.abs(each)), np.max(np.abs(many), axis=1), np.abs(each)
+
+
+def _judged(kept: list[tuple[Family, Any, Any, Any]], observed: Rows, predicted: Rows) -> GoodnessOfFit:
+    """P-values of families by rank, and those adjusted by the smallest of them."""
+    strengths = np.stack([np.concatenate([[own], drawn]) for _, own, drawn, _ in kept], axis=1)
+    ordered = np.sort(strengths, axis=0)
+    at = [np.searchsorted(ordered[:, k], strengths[:, k] * (1 - 1e-12), side="left") for k in range(len(kept))]
+    ranks = (len(strengths) - np.stack(at, axis=1)) / len(strengths)
+    smallest = ranks.min(axis=1)
+    adjusted = np.array([np.mean(smallest <= value + 1e-12) for value in ranks[0]])
+    p_value = float(adjusted.min())
+    findings = []
+    for k in np.argsort(adjusted, kind="stable"):
+        if adjusted[k] < LEVEL:
+            family, _, _, each = kept[k]
+            place = int(np.argmax(each))
+            columns = columns_of(family, family.places[place])
+            values = tuple(family.places[place][len(columns) :])
+            seen, made = family.measured(observed, place), family.measured(predicted, place)
+            findings.append(Finding(family.kind, columns, values, seen, made, float(adjusted[k])))
+    error = float(np.sqrt(p_value * (1 - p_value) / REPLICATES))
+    return GoodnessOfFit(MOMENTS, float(ranks[0].min()), p_value, error, tuple(findings))

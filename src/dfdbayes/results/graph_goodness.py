@@ -18,6 +18,7 @@ import pandas as pd
 from jaxtyping import Bool, Float
 from scipy.sparse import csgraph, csr_array
 
+from ..errors import SettingError
 from ..models.graph_counts import Whole
 from ..models.random_graph import RandomGraph
 from ..simulators import Graphs, require_sound, simulate_graphs
@@ -88,13 +89,14 @@ class GraphGoodness:
         return cls(tables, table(about["statistics"]), about["size"], about["method"], about["mixed"])
 
 
-def graph_goodness(model: RandomGraph, theta: Any, size: int = 100, seed: int = 0) -> GraphGoodness:
+def graph_goodness(model: RandomGraph | Graphs, theta: Any = None, size: int = 100, seed: int = 0) -> GraphGoodness:
     """Compare the observed graph with graphs simulated at coefficients.
 
     Parameters
     ----------
-    model : RandomGraph
-        That of a fit, or ``model.bound(graph)``.
+    model : RandomGraph or Graphs
+        That of a fit, or ``model.bound(graph)``; or graphs that were simulated already, such as those of
+        ``fit.replicate()``.
     theta : dict or vector
     size : int
         How many graphs to simulate.
@@ -103,11 +105,19 @@ def graph_goodness(model: RandomGraph, theta: Any, size: int = 100, seed: int = 
     Raises
     ------
     DegeneracyError
-        If simulated graphs are nearly empty, nearly complete or otherwise far from the observed one.
+        If graphs simulated at ``theta`` are nearly empty, nearly complete or otherwise far from the observed one.
     """
+    if isinstance(model, Graphs):
+        return _compared(model)
+    if theta is None:
+        raise SettingError("give the coefficients at which to simulate: graph_goodness(fit.model, fit.minimum.theta)")
     graphs = simulate_graphs(model, theta, size, seed=seed)
     require_sound(graphs)
-    observed = model.graph_observed
+    return _compared(graphs)
+
+
+def _compared(graphs: Graphs) -> GraphGoodness:
+    observed = graphs.model.graph_observed
     simulated = list(graphs.adjacency)
     features = {
         name: _table(feature(observed.adjacency), [feature(one) for one in simulated], labels)

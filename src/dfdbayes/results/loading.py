@@ -13,7 +13,8 @@ import pandas as pd
 from .. import losses, models
 from .._util.tables import Table
 from ..data.dataset import Dataset
-from ..data.formulas import Design, Observed, parse
+from ..data.formulas import Design, parse
+from ..data.observed import Observed
 from ..errors import DataError, ModelError
 from ..inference.calibration import Calibration
 from ..inference.clusters import ClusterSummary
@@ -21,6 +22,8 @@ from ..inference.curvature import Curvature
 from ..inference.imputation import Imputation
 from ..inference.minimise import Minimum, Outcome
 from ..inference.mixing import entries_of
+from ..inference.pilot import weight_of
+from ..losses.base import AbstractLoss
 from ..models import priors
 from ..models.base import AbstractModel
 from ..models.regression import family_of, regression
@@ -76,8 +79,17 @@ def _model_of(settings: dict[str, Any], data: Dataset, tree: xr.DataTree, about:
     arrays = tree["regression"].to_dataset()
     observed = Observed.of_plain({str(name): arrays[name].values for name in arrays}, about["regression"])
     family = family_of(base, {"form": form}, "zeros" in formulas)
-    designs = [Design.of(name, parse(text, name)[1], observed.frame)[0] for name, text in formulas.items()]
+    designs = [Design.of(name, parse(text, name)[1], observed.rows)[0] for name, text in formulas.items()]
     return regression(base, family, designs, data, observed)
+
+
+def _loss(described: dict[str, Any] | None, model: AbstractModel | None) -> AbstractLoss | None:
+    """A loss by what was written of it; None where that needs a model or a function that is not there."""
+    if described is None:
+        return None
+    kept = described["arguments"].get("weight")
+    weight = weight_of(kept, model)
+    return None if kept is not None and weight is None else losses.made(described, weight)
 
 
 def _curvature(tree: xr.DataTree) -> Curvature | None:
@@ -134,10 +146,11 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
                 f"{', '.join(about['minimum']['names'][:6])}"
             )
         lost = []
-    if settings["loss_arguments"] is None:
-        lost.append("loss")
     if model is not None:
         model = model.labelled(data.columns)
+    loss = _loss(settings["loss_arguments"], model)
+    if loss is None:
+        lost.append("loss")
     saved = about["minimum"]
     minimum = Minimum(
         theta={name: (v if np.ndim(v) == 0 else np.asarray(v)) for name, v in saved["theta"].items()},
@@ -174,7 +187,7 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
         tuple(about["warnings"]),
         about["timings"],
         about["versions"],
-        None if settings["loss_arguments"] is None else losses.made(settings["loss_arguments"]),
+        loss,
         None if about["checks"] is None else Checks.of_plain(about["checks"]),
         None if about["uncalibrated"] is None else pd.DataFrame(about["uncalibrated"], index=names),
         tuple(lost),

@@ -16,8 +16,9 @@ from ..data.dataset import Dataset
 from ..errors import ModelError, SettingError
 from ..models.base import AbstractModel
 from ..models.graphs import Graph
+from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
-from ..simulators import Mixing, draw, draw_given
+from ..simulators import Graphs, Mixing, draw, draw_given, simulate_graphs
 from ..simulators.exact import MOST_POINTS
 from ..simulators.given import is_listable, width
 from .goodness_of_fit import GoodnessOfFit, goodness_of_fit, some
@@ -38,7 +39,7 @@ class Predictive:
     method : str
         The simulator, with its ``mixing`` where it is not exact.
     goodness : GoodnessOfFit
-        A test of fit at the posterior mean, on all of the data.
+        A test of fit at the estimate, on all of the data.
     """
 
     replicates: Int[np.ndarray, "draws size d"]
@@ -151,8 +152,12 @@ def replicate(
     size: int | None = None,
     method: str | None = None,
     seed: int = 0,
+    at: Float[np.ndarray, " p"] | None = None,
 ) -> Predictive:
-    """Replicate the data at ``draws`` of the posterior draws ``thetas``, ``size`` observations each."""
+    """Replicate the data at ``draws`` of the posterior draws ``thetas``, ``size`` observations each.
+
+    The test of fit is at ``at``, or at the mean of the draws.
+    """
     if model is None:
         raise ModelError("this fit was loaded without its model; give it: dfd.load(path, model=...)")
     if draws < 1 or (size is not None and size < 1):
@@ -171,7 +176,19 @@ def replicate(
     else:
         size = min(data.n, _most(model, draws, data)) if size is None else size
         rows, used, mixing = draw(model, chosen, size, method, rng)
-    return Predictive(rows, data, used, mixing, goodness_of_fit(model, thetas.mean(axis=0), data))
+    return Predictive(rows, data, used, mixing, goodness_of_fit(model, thetas.mean(axis=0) if at is None else at, data))
+
+
+def replicate_graph(
+    model: RandomGraph, thetas: Float[np.ndarray, "all p"], draws: int, size: int | None, method: str | None, seed: int
+) -> Graphs:
+    """A graph at each of ``draws`` of the posterior draws ``thetas``."""
+    if draws < 1:
+        raise SettingError("draws must be at least 1")
+    if size not in (None, 1):
+        raise SettingError("the data are one graph, and so is a replicate: leave out size=, and ask for more draws")
+    chosen = evenly(thetas, draws)
+    return simulate_graphs(model, chosen, len(chosen), method=method, seed=seed)
 
 
 def evenly(thetas: Float[np.ndarray, "all p"], most: int) -> Float[np.ndarray, "few p"]:

@@ -1,8 +1,7 @@
-"""What is asked of a regression after the fit: predictions, residuals, effects, and another loss's opinion."""
+"""What is asked of a regression after the fit: predictions, residuals and effects."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,14 +13,10 @@ import pandas as pd
 from jaxtyping import Array, Float
 from scipy import special
 
-from .. import losses
 from .._util.process import require_seed
 from ..data.dataset import Dataset
 from ..data.formulas import INTERCEPT, Design, frame_of
-from ..errors import DisagreementWarning, MinimiserError, ModelError, SettingError
-from ..inference import resampling
-from ..inference.minimise import Minimum, Outcome, minimise, require
-from ..inference.objective import Objective
+from ..errors import ModelError, SettingError
 from ..models.families import over_rows
 from ..models.regression import Regression
 from ..models.tables import filled, padded_size
@@ -36,8 +31,6 @@ DRAWS = 1000  # of the posterior, for expected values
 MIXED, LEAST_MIXED, MOST_MASSES = 200, 50, 2e8  # of these, for the distribution of a new observation; masses in all
 LEAST_DRAWS, MOST_VALUES = 200, 1e7  # of effects, where rows are many: draws, and expected values in all
 LEAST_CHANCE = 1e-16  # of a tail, so that residuals are finite
-SAME = 1e-6  # of a standard error: two losses that differ by less in every unit are the same
-APART = 2.0  # joint standard errors from which two losses disagree
 
 
 def require_regression(fit: Fit, what: str) -> Regression:
@@ -292,70 +285,3 @@ def _alone(design: Design, place: int) -> Sequence[int] | None:
 def _of_data(variables: Any) -> set[str]:
     """Those among a formula's names that are columns."""
     return {str(variable) for variable in variables if getattr(variable, "source", "data") == "data"}
-
-
-# -- Another loss ------------------------------------------------------------------------------
-
-
-def second_opinion(fit: Fit, loss: Any) -> pd.DataFrame:
-    """See `Fit.second_opinion`."""
-    if fit.model is None or fit.loss is None:
-        raise ModelError("this fit was loaded without its model or its loss; fit again")
-    if not isinstance(fit.model, Regression):
-        raise SettingError("second opinions are for regressions; dfd.compare_losses fits any model by several losses")
-    other = losses.by_name(loss)
-    if other.name == fit.loss.name:
-        raise SettingError(f"the fit's own loss is '{other.name}'; ask another one, for example loss='dfd'")
-    units = resampling.chosen("multinomial", fit.model, fit.data).units(fit.model, fit.data)
-    first, second = (Objective(fit.model, fit.data, by, units) for by in (fit.loss, other))
-    minimum = require(minimise(second), second)
-    for by, found in ((fit.loss, fit.minimum), (other, minimum)):
-        if found.outcome is not Outcome.CONVERGED:
-            raise MinimiserError(
-                f"estimates can be compared where both losses have a minimum, and '{by.name}' has none: {found.message}"
-            )
-    error, own = _joint_error(first, fit.minimum, second, minimum)
-    difference = minimum.vector - fit.minimum.vector
-    differ = error > SAME * own
-    table = pd.DataFrame(
-        {
-            fit.loss.name: fit.minimum.vector, other.name: minimum.vector, "difference": difference,
-            "standard_error": error, "standardised": np.where(differ, difference / np.where(differ, error, 1.0), 0.0),
-        },
-        index=list(fit.minimum.names),
-    )  # fmt: skip
-    far = table["standardised"].abs().sort_values(ascending=False)
-    far = far[far > APART]
-    if len(far):
-        told = ", ".join(f"{name} ({size:.1f})" for name, size in far.head(5).items())
-        warnings.warn(
-            DisagreementWarning(
-                f"the losses '{fit.loss.name}' and '{other.name}' disagree by more than {APART:g} joint standard "
-                f"errors about {told}: the model is wrong in a way that moves at least one of them, or a few rows do. "
-                "What to do: look at fit.residuals() and fit.checks, and at another family or formula."
-            ),
-            stacklevel=3,
-        )
-    return table
-
-
-def _joint_error(
-    first: Objective, at_first: Minimum, second: Objective, at_second: Minimum
-) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
-    """Standard errors of the difference of two minimisers (a joint sandwich: what each unit does to both).
-
-    Also those of the first one.
-    """
-    moves = []
-    for objective, minimum in ((first, at_first), (second, at_second)):
-        gradients = objective.unit_gradients(minimum.vector) * objective.units.each[:, None]
-        try:
-            moves.append(np.linalg.solve(objective.hessian(minimum.vector), gradients.T).T)
-        except np.linalg.LinAlgError as problem:
-            raise MinimiserError("a loss is flat in some direction at its minimum: no standard errors") from problem
-    number = first.units.observations
-
-    def spread(moved: np.ndarray) -> np.ndarray:
-        return np.sqrt(number @ (moved - number @ moved / number.sum()) ** 2)
-
-    return spread(moves[0] - moves[1]), spread(moves[0])

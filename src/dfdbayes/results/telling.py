@@ -31,8 +31,8 @@ def told(fit: Fit, interval: float) -> str:
 
 
 def _kinds(fit: Fit) -> str:
-    """What a network took its columns for, which is worth a look where it was guessed."""
-    kinds = fit.settings.get("kinds") or ""
+    """What columns were taken for, which is worth a look where it was guessed; how a series is ordered."""
+    kinds = fit.settings.get("kinds") or fit.settings.get("series") or ""
     others = "; override with --kinds NAME=KIND,... or options={'kinds': {NAME: KIND}}" if "guessed" in kinds else ""
     return f"\n{_wrapped(kinds + others, 2)}" if kinds else ""
 
@@ -70,7 +70,9 @@ def lines_of(fit: Fit) -> list[str]:
     s = fit.settings
     why = f" ({s['loss_reason']})" if s["loss_reason"] else ""
     bounds = f"the loss is unbounded below, so the parameters are bounded: {s['bounds']}" if s.get("bounds") else ""
-    lines = [f"loss: {s['loss']}{why}", f"calibration: {fit.calibration.message}", f"draws: {fit.sampling}", bounds]
+    rows = f"robust: {s['loss_weight']}" if s.get("loss_weight") else ""
+    found = [f"calibration: {fit.calibration.message}", f"draws: {fit.sampling}"]
+    lines = [f"loss: {s['loss']}{why}", rows, *found, bounds]
     return [line for line in lines if line]
 
 

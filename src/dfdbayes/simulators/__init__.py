@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from .._util.process import require_seed, require_unforked
 from ..errors import ModelError, SettingError
+from ..models.autologistic import Autologistic
 from ..models.base import AbstractModel
 from ..models.network import Pairwise
 from ..models.random_graph import RandomGraph
@@ -22,13 +23,16 @@ from .gibbs import by_gibbs
 from .given import by_listing, is_listable
 from .graphs import GraphMixing, Graphs, simulate_graphs
 from .levels import by_levels
+from .maps import Maps, simulate_maps
 from .metropolis import by_metropolis
+from .mixing import Mixing, mixing_of
 from .perfect import by_coupling_from_the_past
 
 __all__ = [
     "METHODS",
     "GraphMixing",
     "Graphs",
+    "Maps",
     "Mixing",
     "Sample",
     "draw",
@@ -37,35 +41,13 @@ __all__ = [
     "require_sound",
     "simulate",
     "simulate_graphs",
+    "simulate_maps",
 ]
 
 METHODS = ("enumeration", "inversion", "perfect", "swendsen-wang", "gibbs", "metropolis")
 EXACT = ("enumeration", "inversion", "perfect")
 SWEEPS = {"gibbs": 200, "swendsen-wang": 60, "metropolis": 100_000}
-WATCHED = 200  # chains of many that mixing is judged by
 COUNT_SWEEPS = 40  # count graphs interact weakly, and a sweep of theirs costs more
-
-
-@dataclass(frozen=True)
-class Mixing:
-    """How well chains that are not exact have forgotten their start.
-
-    Attributes
-    ----------
-    sweeps : int
-    autocorrelation_time : float
-        Sweeps over which the watched statistic (a sum over edges, or over all values) forgets itself.
-    drift : float
-        Difference of its means in the third and the last quarter of the sweeps, in standard errors.
-    """
-
-    sweeps: int
-    autocorrelation_time: float
-    drift: float
-
-    @property
-    def good(self) -> bool:
-        return self.sweeps > 20 * self.autocorrelation_time and abs(self.drift) < 4
 
 
 @dataclass(frozen=True)
@@ -95,14 +77,20 @@ def simulate(
 
 @overload
 def simulate(
+    model: Autologistic, theta: Any, n: int, *, method: str | None = None, seed: int = 0, sweeps: int | None = None
+) -> Maps: ...
+
+
+@overload
+def simulate(
     model: AbstractModel, theta: Any, n: int, *, method: str | None = None, seed: int = 0, sweeps: int | None = None
 ) -> Sample: ...
 
 
 def simulate(
     model: AbstractModel, theta: Any, n: int, *, method: str | None = None, seed: int = 0, sweeps: int | None = None
-) -> Sample | Graphs:
-    """``n`` independent observations from a model; of a `RandomGraph` as many graphs (`Graphs`).
+) -> Sample | Graphs | Maps:
+    """``n`` independent observations from a model; of a `RandomGraph` as many graphs (`Graphs`), of maps (`Maps`).
 
     Parameters
     ----------
@@ -132,6 +120,10 @@ def simulate(
     model = model.current()
     if isinstance(model, RandomGraph):
         return simulate_graphs(model, theta, n, method=method, seed=seed)
+    if isinstance(model, Autologistic):
+        if method not in (None, "gibbs"):
+            raise SettingError(f"maps are simulated by Gibbs sampling; leave out method={method!r}")
+        return simulate_maps(model, theta, n, seed=seed, sweeps=sweeps)
     thetas = np.asarray(model.space.flatten(theta))[None]
     rows, chosen, mixing = draw(model, thetas, n, method, np.random.default_rng([seed, 7]), sweeps)
     return Sample(rows[0], chosen, mixing)
@@ -164,7 +156,7 @@ def draw(
             rows, trace = by_levels(model, thetas, per, rng, count)
         else:
             rows, trace = by_general_gibbs(model, thetas, per, rng, count)
-        return rows, chosen, _mixing(trace)
+        return rows, chosen, mixing_of(trace)
     if chosen == "perfect":
         return by_coupling_from_the_past(interactions, model.domain, per, rng), chosen, None
     if chosen == "metropolis":
@@ -172,7 +164,7 @@ def draw(
         return rows, chosen, Mixing(count // model.domain.d, float("nan"), float("nan"))
     run = by_gibbs if chosen == "gibbs" else by_swendsen_wang
     rows, trace = run(interactions, model.domain, per, rng, count)
-    return rows, chosen, _mixing(trace)
+    return rows, chosen, mixing_of(trace)
 
 
 def draw_given(
@@ -184,7 +176,7 @@ def draw_given(
         return by_listing(model, thetas, given, rng), "enumeration" if model.domain.is_finite else "inversion", None
     sweeps = SWEEPS["gibbs"] if model.domain.is_finite else COUNT_SWEEPS
     rows, trace = by_general_gibbs(model, thetas, len(given), rng, sweeps, given)
-    return rows, "gibbs", _mixing(trace)
+    return rows, "gibbs", mixing_of(trace)
 
 
 def _default(model: AbstractModel) -> str:
@@ -193,17 +185,3 @@ def _default(model: AbstractModel) -> str:
     if model.domain.d == 1 and model.domain.coordinate(0).kind in ("above", "below"):
         return "inversion"
     return "gibbs"
-
-
-def _mixing(trace: Float[np.ndarray, "t c per"]) -> Mixing:
-    """Autocorrelation time and drift of a statistic of many independent chains."""
-    from arviz_stats.base import array_stats  # not before there are chains: it takes a while
-
-    values = trace.reshape(len(trace), -1)
-    half = values[len(values) // 2 :]
-    third, last = np.array_split(half, 2)
-    step = last.mean(axis=0) - third.mean(axis=0)
-    drift = step.mean() / max(step.std() / np.sqrt(step.size), 1e-300) if step.size > 1 else 0.0
-    few = half[:, :WATCHED]
-    worth = float(array_stats.ess(few, chain_axis=1, draw_axis=0, method="mean")) if few.shape[0] > 3 else few.size
-    return Mixing(len(trace), few.size / worth if np.isfinite(worth) else 1.0, float(drift))

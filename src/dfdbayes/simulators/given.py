@@ -226,19 +226,20 @@ def distributions(
 
 @dataclass(frozen=True)
 class Tails:
-    """Of every row: the chances of less than was observed, of just that, and of more; and the expected value."""
+    """Of every row: the chances of less than was observed, of just that, and of more; expected value and variance."""
 
     below: Float[np.ndarray, " u"]
     here: Float[np.ndarray, " u"]
     above: Float[np.ndarray, " u"]
     mean: Float[np.ndarray, " u"]
+    variance: Float[np.ndarray, " u"]
 
 
 def tails(
     model: Regression, theta: Float[np.ndarray, " p"], given: Float[np.ndarray, "u q"], x: Int[np.ndarray, " u"]
 ) -> Tails:
     """Tail probabilities of one observed column at one value of the parameters."""
-    below, here, above, mean = np.empty((4, len(given)))
+    below, here, above, mean, variance = np.empty((5, len(given)))
     for part in distributions(model, theta[None], given):
         points, seen = part.points[:, 0], x[part.rows]
         step = 1 if len(points) < 2 or points[1] > points[0] else -1
@@ -252,7 +253,8 @@ def tails(
         here[part.rows] = np.where(known, masses[each, np.minimum(place, len(points) - 1)], 0.0)
         above[part.rows] = upper[each, np.minimum(place + known, len(points))]
         mean[part.rows] = part.means[0]
-    return Tails(below, here, above, mean)
+        variance[part.rows] = np.einsum("us,us->u", masses, (points - part.means[0][:, None]) ** 2)
+    return Tails(below, here, above, mean, variance)
 
 
 def by_listing(
@@ -270,8 +272,17 @@ def by_listing(
             drawn = np.flatnonzero(place[where.reshape(-1)] >= 0)
             row = place[where.reshape(-1)[drawn]]
             for k in range(len(thetas)):
-                cumulated = np.cumsum(chunk.at(slice(k, k + 1)).masses(inside, points)[0], axis=1)
-                flat = (cumulated / cumulated[:, -1:] + np.arange(len(inside))[:, None]).reshape(-1)
-                chosen = np.searchsorted(flat, u[k, drawn] + row, side="right") - row * len(points)
-                found[k, drawn] = points[np.clip(chosen, 0, len(points) - 1)]
+                masses, _ = chunk.at(slice(k, k + 1)).masses(inside, points)
+                found[k, drawn] = inverted(masses, points, row, u[k, drawn])
     return found
+
+
+def inverted(
+    masses: Float[np.ndarray, "u s"], points: Int[np.ndarray, "s d"], row: Int[np.ndarray, " n"],
+    u: Float[np.ndarray, " n"],
+) -> Int[np.ndarray, "n d"]:  # fmt: skip
+    """Draws from the distributions of ``row``, by inversion of cumulated masses at uniform numbers."""
+    cumulated = np.cumsum(masses, axis=1)
+    flat = (cumulated / cumulated[:, -1:] + np.arange(len(masses))[:, None]).reshape(-1)
+    chosen = np.searchsorted(flat, u + row, side="right") - row * len(points)
+    return points[np.clip(chosen, 0, len(points) - 1)]

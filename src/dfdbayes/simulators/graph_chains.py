@@ -159,24 +159,23 @@ def setup_of(model: RandomGraph) -> tuple[Setup, Inputs]:
     return Setup(graph.n, graph.directed, statistics.structures), Inputs(i, j, jnp.asarray(statistics.covariates))
 
 
-def begin(model: RandomGraph, chains: int) -> Chains:
-    """Chains that all start at the observed graph."""
-    graph = model.graph_observed
-    tie = graph.tie_of_dyad
-    order = np.concatenate([np.flatnonzero(tie), np.flatnonzero(~tie)]).astype(np.int32)
-    into = _bits(graph.adjacency.T) if graph.directed else ()
-    statistics = model.statistics.of(tie[None])[0]
-    place = np.argsort(order).astype(np.int32)
-    one = (_bits(graph.adjacency), into, order, place, np.int32(graph.ties), statistics, np.int64(0))
-    return Chains(*jax.tree.map(lambda part: jnp.repeat(jnp.asarray(part)[None], chains, axis=0), one))
+def begin(model: RandomGraph, tie: Bool[np.ndarray, "c d"]) -> Chains:
+    """Chains that start at given graphs."""
+    graph, statistics = model.graph_observed, model.statistics
+    order = np.argsort(~tie, axis=1, kind="stable").astype(np.int32)
+    place = np.argsort(order, axis=1).astype(np.int32)
+    adjacency, nothing = statistics.adjacency(tie), np.zeros(len(tie), np.int64)
+    into = jnp.asarray(_bits(np.swapaxes(adjacency, 1, 2))) if graph.directed else ()
+    parts = (order, place, tie.sum(axis=1).astype(np.int32), statistics.of(tie), nothing)
+    return Chains(jnp.asarray(_bits(adjacency)), into, *map(jnp.asarray, parts))
 
 
-def _bits(adjacency: Bool[np.ndarray, "n n"]) -> np.ndarray:
-    """Rows of a matrix as words of bits."""
-    n = len(adjacency)
-    padded = np.zeros((n, -(-n // WORD) * WORD), np.uint8)
-    padded[:, :n] = adjacency
-    return np.packbits(padded, axis=1, bitorder="little").view(np.dtype("<u8")).astype(np.uint64)
+def _bits(adjacency: Bool[np.ndarray, "c n n"]) -> UInt64[np.ndarray, "c n w"]:
+    """Rows of matrices as words of bits."""
+    n = adjacency.shape[-1]
+    padded = np.zeros((*adjacency.shape[:-1], -(-n // WORD) * WORD), np.uint8)
+    padded[..., :n] = adjacency
+    return np.packbits(padded, axis=-1, bitorder="little").view(np.dtype("<u8")).astype(np.uint64)
 
 
 def ties_of(chains: Chains) -> Bool[np.ndarray, "c d"]:
@@ -189,7 +188,7 @@ def ties_of(chains: Chains) -> Bool[np.ndarray, "c d"]:
 
 @partial(jax.jit, static_argnums=0, donate_argnums=5)
 def advance(setup: Setup, blocks: Array, key: Array, theta: Array, inputs: Inputs, chains: Chains) -> Chains:
-    """The same chains after so many blocks of steps."""
+    """The same chains after so many blocks of steps, each at its own row of ``theta``."""
 
     def block(number: Array, chains: Chains) -> Chains:
         numbers = jax.random.uniform(jax.random.fold_in(key, number), (BLOCK, 5, len(chains.ties)))
@@ -221,7 +220,7 @@ def _step(setup: Setup, theta: Array, inputs: Inputs, chains: Chains, numbers: F
     for column, term in setup.structures:
         change = change.at[:, column].set(jnp.asarray(term.change(at), float))
     sign = 1 - 2 * tie
-    flip = jnp.log(numbers[0]) < sign * (change @ theta) + log_ratio
+    flip = jnp.log(numbers[0]) < sign * jnp.sum(change * theta, axis=1) + log_ratio
     moved = jnp.where(flip, sign, 0)
     if setup.directed:
         out, into = _flipped(out, i, j, flip), _flipped(into, j, i, flip)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
+from .._util.checkpoint import NOTHING, Checkpoint
 from .._util.process import require_seed, require_unforked
 from ..data.dataset import Dataset
 from ..data.observed_graph import ObservedGraph
@@ -17,6 +19,7 @@ from ..errors import ModelError, SettingError
 from ..models.random_graph import RandomGraph
 from .graph_chains import BLOCK, Chains, Inputs, Setup, advance, begin, setup_of, ties_of
 
+TNT = "tie-no-tie"
 CHAINS = 50
 MOST_BYTES = 2**28  # of all chains together
 SHORTEST = 32  # sweeps of a first look,
@@ -80,8 +83,8 @@ class Graphs:
     Attributes
     ----------
     model : RandomGraph
-    theta : (p,) floats
-        The coefficients that they were simulated at.
+    theta : (p,) or (size, p) floats
+        The coefficients that they were simulated at, or those of each.
     ties : (size, d) bool
         Which dyads are ties; the dyads are those of ``model.observed.dyads``.
     statistics : (size, p) floats
@@ -92,7 +95,7 @@ class Graphs:
     """
 
     model: RandomGraph
-    theta: Float[np.ndarray, " p"]
+    theta: Float[np.ndarray, "*size p"]
     ties: Bool[np.ndarray, "size d"]
     statistics: Float[np.ndarray, "size p"]
     method: str
@@ -120,20 +123,34 @@ class Graphs:
         return self.model.statistics.distinct(self.ties)
 
 
-def simulate_graphs(model: RandomGraph, theta: Any, size: int, *, method: str | None = None, seed: int = 0) -> Graphs:
+def simulate_graphs(
+    model: RandomGraph,
+    theta: Any,
+    size: int,
+    *,
+    method: str | None = None,
+    seed: int = 0,
+    advance: Callable[[int], None] = lambda done: None,
+    checkpoint: Checkpoint = NOTHING,
+) -> Graphs:
     """Graphs from a model at given coefficients, on the nodes of its observed graph.
 
     Parameters
     ----------
     model : RandomGraph
         Bound to a graph: that of a fit, or ``model.bound(graph)``.
-    theta : dict or vector
+    theta : dict or vector, or (size, p) floats
+        Coefficients, or those of each graph.
     size : int
         How many graphs.
     method : {"tie-no-tie", "enumeration"}, optional
         By default graphs of at most 15 dyads are drawn from a list of all, others by chains that start at the observed
         graph. Chains run until they are much longer than their autocorrelation time, or say that they are not.
     seed : int
+    advance : callable, optional
+        Called with the number of graphs just simulated.
+    checkpoint : Checkpoint, optional
+        What keeps graphs of a run that may be interrupted.
 
     Examples
     --------
@@ -149,18 +166,29 @@ def simulate_graphs(model: RandomGraph, theta: Any, size: int, *, method: str | 
     if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
         raise SettingError(f"the number of graphs is {size!r}; it must be a whole number from 1 on")
     dyads = len(model.graph_observed.dyads[0])
-    flat = np.asarray(model.space.flatten(theta), float)
-    if not np.isfinite(flat).all():
+    own = isinstance(theta, np.ndarray) and theta.ndim == 2
+    thetas = np.asarray(theta if own else model.space.flatten(theta), float).reshape(-1, model.space.size)
+    if own and len(thetas) != size:
+        raise SettingError(f"there are {len(thetas)} coefficient vectors for {size} graphs; give one for each, or one")
+    if not np.isfinite(thetas).all():
         raise SettingError("graphs cannot be simulated at coefficients that are not finite numbers")
     rng = np.random.default_rng([seed, 7])
-    chosen = method or ("enumeration" if dyads <= LISTED else "tie-no-tie")
+    chosen = method or ("enumeration" if dyads <= LISTED else TNT)
     if chosen == "enumeration":
-        ties, chance = probabilities(model, flat)
-        drawn = ties[rng.choice(len(ties), size=size, p=chance)]
-        return Graphs(model, flat, drawn, model.statistics.of(drawn), chosen, None)
-    if chosen != "tie-no-tie":
-        raise SettingError(f"there is no simulation method '{chosen}' of graphs; known: tie-no-tie, enumeration")
-    return _by_chains(model, flat, int(size), int(rng.integers(2**31)))
+        drawn = _listed(model, thetas, size, rng)
+        advance(size)
+        return Graphs(model, thetas if own else thetas[0], drawn, model.statistics.of(drawn), chosen, None)
+    if chosen != TNT:
+        raise SettingError(f"there is no simulation method '{chosen}' of graphs; known: {TNT}, enumeration")
+    return _by_chains(model, thetas, int(size), int(rng.integers(2**31)), advance, checkpoint)
+
+
+def _listed(model: RandomGraph, thetas: np.ndarray, size: int, rng: np.random.Generator) -> Bool[np.ndarray, "size d"]:
+    """Graphs from a list of all."""
+    if len(thetas) == 1:
+        ties, chance = probabilities(model, thetas[0])
+        return ties[rng.choice(len(ties), size=size, p=chance)]
+    return np.concatenate([_listed(model, theta[None], 1, rng) for theta in thetas])
 
 
 def probabilities(model: RandomGraph, theta: Any) -> tuple[Bool[np.ndarray, "s d"], Float[np.ndarray, " s"]]:
@@ -182,64 +210,98 @@ def all_graphs(dyads: int) -> Bool[np.ndarray, "s d"]:
 
 
 class _Run:
-    """Chains that are moved on, sweep by sweep, and what they went through."""
+    """Chains that are moved on, each at its own parameters; all random numbers depend on the seed and a number."""
 
-    def __init__(self, model: RandomGraph, theta: np.ndarray, chains: int, seed: int) -> None:
+    def __init__(self, model: RandomGraph, thetas: Float[np.ndarray, "c p"], seed: int) -> None:
         self._setup: tuple[Setup, Inputs] = setup_of(model)
-        self._theta, self._key, self._calls = jax.numpy.asarray(theta), jax.random.key(seed), 0
-        self.chains: Chains = begin(model, chains)
+        self._thetas, self._key = jax.numpy.asarray(thetas), jax.random.key(seed)
         ties, dyads = model.graph_observed.ties, len(model.graph_observed.dyads[0])
         few = max(8, min(ties, dyads - ties))
-        self.blocks = -(-2 * few // BLOCK)  # in a sweep: each tie is proposed about once
+        self._blocks = -(-2 * few // BLOCK)  # in a sweep: each tie is proposed about once
 
     @property
     def sweep(self) -> int:
         """Steps in a sweep."""
-        return self.blocks * BLOCK
+        return self._blocks * BLOCK
 
-    def go(self, sweeps: int = 1) -> np.ndarray:
-        """Move on, and tell the statistics."""
+    def go(self, chains: Chains, number: int, sweeps: int = 1) -> Chains:
+        """Move on."""
         setup, inputs = self._setup
-        key = jax.random.fold_in(self._key, self._calls)
-        self._calls += 1
-        self.chains = advance(setup, sweeps * self.blocks, key, self._theta, inputs, self.chains)
-        return np.asarray(self.chains.statistics)
+        key = jax.random.fold_in(self._key, number)
+        return advance(setup, sweeps * self._blocks, key, self._thetas, inputs, chains)
 
 
-def _by_chains(model: RandomGraph, theta: np.ndarray, size: int, seed: int) -> Graphs:
+def _by_chains(
+    model: RandomGraph, thetas: np.ndarray, size: int, seed: int, told: Callable[[int], None], kept: Checkpoint
+) -> Graphs:
+    """Graphs from chains at one parameter vector, or a chain at each of as many as graphs.
+
+    Chains are burnt in, and then taken from in rounds. Each round begins from the graphs of the one before and nothing
+    else, so that one that was kept is as good as one that is made.
+    """
+    chains = len(thetas) if len(thetas) > 1 else _how_many(model, size)
+    run = _Run(model, np.broadcast_to(thetas, (chains, thetas.shape[1])), seed)
+    rounds = -(-size // chains)
+    parts: list[Mapping[str, np.ndarray]] = []
+    for k in range(rounds):
+        make = partial(_later, model, run, parts, k) if k else partial(_burnt, model, run, chains, len(thetas) > 1)
+        parts.append(kept.part(f"graphs-{k}", make))
+        told(min(chains, size - k * chains))
+    about = parts[0]
+    ties = np.concatenate([part["ties"] for part in parts])[:size]
+    gap, times, memory = int(about["gap"]), about["times"], about["memory"]
+    steps = run.sweep * (int(about["sweeps"]) + gap * (rounds - 1))
+    later = memory[gap - 1] if gap <= len(memory) else np.zeros(len(times))
+    mixing = GraphMixing(
+        chains, run.sweep * int(about["sweeps"]), run.sweep * gap, float(run.sweep * times.max()),
+        float(about["drift"]), about["r_hat"],
+        size / (1.0 + 2.0 * np.maximum(later, 0.0) * (1.0 - 1.0 / rounds)),
+        float(sum(float(part["accepted"]) for part in parts)) / steps,
+    )  # fmt: skip
+    return Graphs(model, thetas[0] if len(thetas) == 1 else thetas, ties, model.statistics.of(ties), TNT, mixing)
+
+
+def _how_many(model: RandomGraph, size: int) -> int:
+    """Chains for so many graphs."""
     n, dyads = model.graph_observed.n, len(model.graph_observed.dyads[0])
     room = MOST_BYTES // (n * n // 4 + 4 * dyads)
-    chains = int(max(2, min(CHAINS, room, max(size, 8))))
-    run = _Run(model, theta, chains, seed)
-    trace = [run.go() for _ in range(SHORTEST)]
+    return int(max(2, min(CHAINS, room, max(size, 8))))
+
+
+def _burnt(model: RandomGraph, run: _Run, chains: int, apart: bool) -> dict[str, np.ndarray]:
+    """The first graph of every chain, once it is much longer than its autocorrelation time; and how that went."""
+    at = begin(model, np.repeat(model.graph_observed.tie_of_dyad[None], chains, axis=0))
+    trace: list[np.ndarray] = []
+    wanted = SHORTEST
     while True:
+        while len(trace) < wanted:
+            at = run.go(at, len(trace))
+            trace.append(np.asarray(at.statistics))
         half = np.stack(trace[len(trace) // 2 :])
-        memory = _autocorrelation(half)
+        memory = _autocorrelation(half, apart)
         times = 1.0 + 2.0 * memory.sum(axis=0)
         if len(trace) >= ENOUGH * times.max() or len(trace) >= LONGEST:
             break
-        wanted = np.clip(ENOUGH * times.max(), 1.25 * len(trace), 2.0 * len(trace))
-        trace += [run.go() for _ in range(int(min(wanted, LONGEST)) - len(trace))]
-    gap = int(np.ceil(min(APART * times.max(), LONGEST / 4)))
-    found = [ties_of(run.chains)]
-    for _ in range(-(-size // chains) - 1):
-        run.go(gap)
-        found.append(ties_of(run.chains))
-    ties = np.concatenate(found)[:size]
-    steps = run.sweep * (len(trace) + gap * (len(found) - 1))
-    later = memory[gap - 1] if gap <= len(memory) else np.zeros(len(times))
-    mixing = GraphMixing(
-        chains, run.sweep * len(trace), run.sweep * gap, float(run.sweep * times.max()), _drift(half),
-        _r_hat(half),
-        size / (1.0 + 2.0 * np.maximum(later, 0.0) * (1.0 - 1.0 / len(found))),
-        float(np.asarray(run.chains.accepted).mean()) / steps,
-    )  # fmt: skip
-    return Graphs(model, theta, ties, model.statistics.of(ties), "tie-no-tie", mixing)
+        wanted = int(min(np.clip(ENOUGH * times.max(), 1.25 * len(trace), 2.0 * len(trace)), LONGEST))
+    return {
+        "ties": ties_of(at), "accepted": np.asarray(at.accepted).mean(), "sweeps": np.array(len(trace)),
+        "gap": np.ceil(min(APART * times.max(), LONGEST / 4)), "times": times, "memory": memory,
+        "drift": np.array(_drift(half)), "r_hat": _r_hat(half, apart),
+    }  # fmt: skip
 
 
-def _autocorrelation(trace: Float[np.ndarray, "t c p"]) -> Float[np.ndarray, "k p"]:
-    """Autocorrelations at lags 1, 2, ... of many chains about their common mean, up to where they are noise."""
-    away = trace - trace.mean(axis=(0, 1))
+def _later(model: RandomGraph, run: _Run, parts: list[Mapping[str, np.ndarray]], number: int) -> dict[str, np.ndarray]:
+    """The next graph of every chain."""
+    at = run.go(begin(model, parts[-1]["ties"]), LONGEST + number, int(parts[0]["gap"]))
+    return {"ties": ties_of(at), "accepted": np.asarray(at.accepted).mean()}
+
+
+def _autocorrelation(trace: Float[np.ndarray, "t c p"], apart: bool) -> Float[np.ndarray, "k p"]:
+    """Autocorrelations at lags 1, 2, ... of many chains, up to where they are noise.
+
+    About their common mean, or, where chains are at parameters of their own (``apart``), about the mean of each.
+    """
+    away = trace - trace.mean(axis=0 if apart else (0, 1))
     scale = np.maximum((away**2).mean(axis=(0, 1)), 1e-300)
     lags = range(1, len(trace) - 1)
     found = np.stack([(away[k:] * away[:-k]).mean(axis=(0, 1)) / scale for k in lags])
@@ -256,11 +318,17 @@ def _drift(trace: Float[np.ndarray, "t c p"]) -> float:
     return float(found[np.argmax(np.abs(found))])
 
 
-def _r_hat(trace: Float[np.ndarray, "t c p"]) -> Float[np.ndarray, " p"]:
-    """Split R-hat of each statistic (Gelman et al., 2013); not a number where it does not vary."""
+def _r_hat(trace: Float[np.ndarray, "t c p"], apart: bool) -> Float[np.ndarray, " p"]:
+    """Split R-hat of each statistic (Gelman et al., 2013); not a number where it does not vary.
+
+    Of all chains together, or of the two halves of each where chains are at parameters of their own (``apart``).
+    """
     half = len(trace) // 2
-    chains = np.concatenate([trace[:half], trace[half : 2 * half]], axis=1)
-    within = chains.var(axis=0, ddof=1).mean(axis=0)
-    between = chains.mean(axis=0).var(axis=0, ddof=1)
+    halves = np.stack([trace[:half], trace[half : 2 * half]])
+    within = halves.var(axis=1, ddof=1).mean(axis=(0, 1))
+    means = halves.mean(axis=1)
+    between = (
+        means.var(axis=0, ddof=1).mean(axis=0) if apart else means.reshape(-1, means.shape[-1]).var(axis=0, ddof=1)
+    )
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.sqrt((half - 1) / half + between / within)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .counts import counts, mixture, share, variance
+from .counts import counts, mixture, share
 from .graph import graph, size
 from .lattice import lattice
+from .map import of_map, sites
 from .network import network
 from .own import own
 from .regression import regression
@@ -23,27 +24,24 @@ from .words import counted
 if TYPE_CHECKING:
     from ..fit_result import Fit
 
-UNUSUAL = 0.05  # a p-value below which the model does not reproduce the data
-
 
 class Family(NamedTuple):
     """What is told of fits of some models: the sentences, and the name of the picture in `plots` that shows them.
 
-    ``checked`` says that the picture is of the fit's checks, which a fit may lack. ``size`` says how much was observed,
-    and ``misfit`` what is wrong where the model does not reproduce the data; it may be empty.
+    ``checked`` says that the picture is of the fit's checks, which a fit may lack. ``size`` says how much was observed.
     """
 
     sentences: Callable[[Fit], list[str]]
     picture: str = "posterior"
     checked: bool = False
     size: Callable[[Fit], str] = lambda fit: counted(fit.data.n, "observation")
-    misfit: Callable[[Fit], str] = lambda fit: ""
 
 
 FAMILIES = {
-    "counts": Family(counts, "predictive", checked=True, misfit=variance),
+    "counts": Family(counts, "predictive", checked=True),
     "graph": Family(graph, "graph_goodness", checked=True, size=size),
     "lattice": Family(lattice),
+    "map": Family(of_map, "sites", checked=True, size=sites),
     "mixture": Family(mixture, "predictive", checked=True),
     "network": Family(network, "network"),
     "own": Family(own),
@@ -85,23 +83,7 @@ def costs(fit: Fit) -> list[str]:
 
 def reproduces(fit: Fit) -> list[str]:
     """Whether data such as these could come from the model, as far as it was checked."""
-    checked = fit.checks
-    if checked is None:
-        return []
-    if checked.graph is not None:
-        away = checked.graph.away
-        if away:
-            return [f"The model does not reproduce the graph: simulated ones differ from it in {', '.join(away)}."]
-        return ["Graphs simulated from the model resemble this one."]
-    if checked.goodness is None:
-        return ["Whether the model reproduces the data could not be checked."]
-    if not np.isfinite(checked.p_value):
-        return []
-    shown = f"p = {checked.p_value:.2g}" if checked.p_value >= 0.005 else "p < 0.005"
-    if checked.p_value < UNUSUAL:
-        why = family_of(fit).misfit(fit)
-        return [f"The model does not reproduce the data ({shown}){': ' if why else ''}{why}."]
-    return [f"The model reproduces the data ({shown})."]
+    return [] if fit.checks is None else [fit.checks.sentence]
 
 
 def _were(number: int) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from .words import Estimate, named
 
 if TYPE_CHECKING:
@@ -23,16 +21,6 @@ def counts(fit: Fit) -> list[str]:
         return [f"{mean}, and it varies about as a Poisson count does (variance over mean {index.inside})."]
     amount = "more than a Poisson count does" if index.low > 1.0 else "less than a Poisson count does"
     return [f"{mean}, and it varies {amount}: its variance is {index.times} its mean."]
-
-
-def variance(fit: Fit) -> str:
-    """Where the data contradict a Poisson model, in what they most often do."""
-    x, weights = fit.data.rows[:, 0].astype(float), fit.data.counts
-    mean = np.average(x, weights=weights)
-    ratio = np.average((x - mean) ** 2, weights=weights) / max(mean, 1e-300)
-    if "nu" in fit.entries or abs(np.log(max(ratio, 1e-9))) < 0.1:
-        return ""
-    return f"the variance of the data is {ratio:.2g} times their mean, and a Poisson model has them equal; try 'cmp'"
 
 
 def share(fit: Fit) -> list[str]:

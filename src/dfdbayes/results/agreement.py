@@ -1,0 +1,152 @@
+"""Whether two losses agree about a model: their estimates differ by chance alone where the model is right.
+
+Both estimates are of the same rows and hang together, so the error of their difference is that of each unit's influence
+on both (a Hausman test with a joint sandwich).
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from .. import losses
+from ..data.dataset import Dataset
+from ..errors import DisagreementWarning, MinimiserError, ModelError, SettingError
+from ..inference import resampling
+from ..inference.minimise import Minimum, Outcome, minimise, require
+from ..inference.objective import Objective
+from ..losses.base import AbstractLoss
+from ..models.base import AbstractModel
+from ..models.random_graph import RandomGraph
+
+if TYPE_CHECKING:
+    from .fit_result import Fit
+
+SAME = 1e-6  # of a standard error: two losses that differ by less in every unit are the same
+LEVEL = 0.05  # of the joint test, below which two losses disagree
+SIMULATED = 10_000  # differences under the model, for the largest of many
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Two losses' estimates of one model.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        By parameter: the two minimisers, their ``difference``, its ``standard_error``, and the one divided by the other
+        (``standardised``; of a positive parameter, that of its logarithm).
+    p_value : float
+        Of the largest standardised difference, all parameters considered.
+    sentence : str
+        Whether the losses agree; where they do not, about what, with both numbers.
+    """
+
+    table: pd.DataFrame
+    p_value: float
+    sentence: str
+
+    @property
+    def agree(self) -> bool:
+        """Whether they differ by no more than chance."""
+        return not self.p_value < LEVEL
+
+
+def second_opinion(fit: Fit, loss: Any) -> pd.DataFrame:
+    """See `Fit.second_opinion`."""
+    if fit.model is None or fit.loss is None:
+        raise ModelError("this fit was loaded without its model or its loss; fit again")
+    if isinstance(fit.model, RandomGraph) or fit.incomplete is not None:
+        what = "random graphs" if isinstance(fit.model, RandomGraph) else "data with imputed entries"
+        raise SettingError(f"second opinions are not for {what}: there are no independent rows that both losses see")
+    other = losses.by_name(loss)
+    if other.name == fit.loss.name:
+        raise SettingError(f"the fit's own loss is '{other.name}'; ask another one, for example loss='dfd'")
+    second = _objective(fit.model, fit.data, other)
+    found = agreement(fit.model, fit.data, (fit.loss, fit.minimum), (other, require(minimise(second), second)))
+    if not found.agree:
+        warnings.warn(DisagreementWarning(found.sentence), stacklevel=3)
+    found.table.attrs.update(p_value=found.p_value, sentence=found.sentence)
+    return found.table
+
+
+def agreement(
+    model: AbstractModel, data: Dataset, first: tuple[AbstractLoss, Minimum], second: tuple[AbstractLoss, Minimum]
+) -> Agreement:
+    """Compare two losses by their minimisers on the same data.
+
+    Raises
+    ------
+    MinimiserError
+        If one of them has no minimum inside.
+    """
+    for by, found in (first, second):
+        if found.outcome is not Outcome.CONVERGED:
+            raise MinimiserError(
+                f"estimates can be compared where both losses have a minimum, and '{by.name}' has none: {found.message}"
+            )
+    space = model.space
+    objectives = [_objective(model, data, by) for by, _ in (first, second)]
+    here, there = (minimum.vector for _, minimum in (first, second))
+    moves = [_moves(objective, minimum) for objective, (_, minimum) in zip(objectives, (first, second), strict=True)]
+    slope = np.abs(space.slopes_of_y(space.to_y(here))[0])
+    number = objectives[0].units.observations
+    own, both = _centred(moves[0], number), _centred(moves[0] - moves[1], number)
+    error = np.sqrt(number @ both**2)
+    differ = error > SAME * np.sqrt(number @ own**2)
+    away = np.abs(space.to_y(there) - space.to_y(here)) * slope * np.sign(there - here)
+    standardised = np.where(differ, away / np.where(differ, error, 1.0), 0.0)
+    columns = {first[0].name: here, second[0].name: there, "difference": there - here, "standard_error": error}
+    table = pd.DataFrame(columns | {"standardised": standardised}, index=list(first[1].names))
+    p_value = _p_value(standardised[differ], both[:, differ] / error[differ], number)
+    return Agreement(table, p_value, _sentence(table, p_value, first[0].name, second[0].name))
+
+
+def _objective(model: AbstractModel, data: Dataset, loss: AbstractLoss) -> Objective:
+    units = resampling.chosen("multinomial", model, data).units(model, data)
+    return Objective(model, data, loss, units)
+
+
+def _moves(objective: Objective, minimum: Minimum) -> Float[np.ndarray, "u p"]:
+    """What one more observation of each unit does to the minimiser, but for its sign."""
+    gradients = objective.unit_gradients(minimum.vector) * objective.units.each[:, None]
+    try:
+        return np.linalg.solve(objective.hessian(minimum.vector), gradients.T).T
+    except np.linalg.LinAlgError as problem:
+        raise MinimiserError("a loss is flat in some direction at its minimum: no standard errors") from problem
+
+
+def _centred(moves: np.ndarray, number: np.ndarray) -> np.ndarray:
+    return moves - number @ moves / number.sum()
+
+
+def _p_value(standardised: np.ndarray, moves: np.ndarray, number: np.ndarray) -> float:
+    """The chance of a larger difference about any parameter, these being as correlated as they are."""
+    if not len(standardised):
+        return 1.0
+    values, vectors = np.linalg.eigh((moves * number[:, None]).T @ moves)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    drawn = np.random.default_rng(5).standard_normal((SIMULATED, len(values))) @ root.T
+    largest = np.abs(drawn).max(axis=1)
+    return float((1 + np.sum(largest >= np.abs(standardised).max())) / (1 + SIMULATED))
+
+
+def _sentence(table: pd.DataFrame, p_value: float, first: str, second: str) -> str:
+    shown = "p < 0.001" if p_value < 0.001 else f"p = {p_value:.2g}"
+    if p_value >= LEVEL:
+        return f"the losses '{first}' and '{second}' agree up to chance ({shown})"
+    far = table["standardised"].abs().sort_values(ascending=False)
+    far = far[far > 2.0].head(3) if (far > 2.0).any() else far.head(1)
+    told = "; ".join(
+        f"{name} is {one:.3g} by '{first}' and {two:.3g} by '{second}', {far[name]:.1f} joint standard errors apart"
+        for name, one, two in table.loc[far.index, [first, second]].itertuples()
+    )
+    return (
+        f"two losses disagree by more than chance ({shown}): {told}. The model is suspect, or a few rows are. What to "
+        "do: look at fit.checks, and try another model (dfd.compare_models)."
+    )

@@ -1,0 +1,247 @@
+"""What a failed check means in words, and which model has the missing piece."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy import optimize, stats
+
+from ..data.dataset import Dataset
+from ..models.base import AbstractModel
+from ..models.graphs import Graph
+from ..models.regression import Regression
+from . import features
+from .goodness_of_fit import Finding
+
+SPREAD, GROUPS, ZEROS = "spread", "groups", "zeros"
+ROUNDS = 200  # of the EM algorithm
+_HURDLE = "(a hurdle)"
+ALIKE = 3.0  # of AIC, by which one explanation must be better than plain spread
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """What differs between model and data, and what to try.
+
+    Attributes
+    ----------
+    sentence : str
+        "the model predicts a variance of 3.1, the data have 11.3"
+    remedy : str
+        "try model='cmp', whose spread is a parameter"
+    finding : Finding
+        The statistic, with both numbers and its p-value.
+    """
+
+    sentence: str
+    remedy: str
+    finding: Finding
+
+
+def misfits(model: AbstractModel, data: Dataset, findings: Sequence[Finding]) -> tuple[Misfit, ...]:
+    """Findings of the test of fit as sentences, each with a model that has the missing piece."""
+    found = [Misfit(said(one, model, data), _remedy(one, model, data), one) for one in findings]
+    plain = [one for one in found if _is_plain(one.finding)] or found
+    return tuple(sorted(plain, key=lambda one: _HURDLE in one.remedy and one.finding.kind != features.ZEROS))
+
+
+def _is_plain(finding: Finding) -> bool:
+    """Whether the two numbers differ as they stand, also where parameters that were fitted hide most of it."""
+    return abs(finding.observed - finding.predicted) > 0.05 * max(abs(finding.observed), abs(finding.predicted))
+
+
+def said(finding: Finding, model: AbstractModel, data: Dataset) -> str:
+    """A finding in words, with both numbers."""
+    observed, predicted = finding.observed, finding.predicted
+    names = [f"'{data.columns[j]}'" for j in finding.columns]
+    of = f" of {names[0]}" if names and data.d > 1 else ""
+    kind, one = finding.kind, isinstance(model, Regression) and data.d == 1
+    if kind == features.VARIANCE:
+        about = " about its expected values" if one else ""
+        return f"the model predicts a variance{of} of {predicted:.3g}{about}, the data have {observed:.3g}"
+    if kind == features.ZEROS:
+        what = "zeros" if not any(finding.values) else f"values of {finding.values[0]}"
+        return (
+            f"the model predicts {predicted:.1%} {what}{f' in {names[0]}' if of else ''}, the data have {observed:.1%}"
+        )
+    if kind == features.MEAN:
+        return f"the model predicts a mean{of} of {predicted:.3g}, the data have {observed:.3g}"
+    if kind == features.SKEWNESS:
+        return f"the model predicts a skewness{of} of {predicted:.2g}, the data have {observed:.2g}"
+    if kind == features.BEND:
+        more = "above" if observed > 0 else "below"
+        return f"where the model expects very low or very high values, the data lie {more} it on average"
+    if kind == features.PAIRS:
+        between = f"between {names[0]} and {names[1]}"
+        return f"the model predicts a correlation of {predicted:.2f} {between}, the data have {observed:.2f}"
+    if kind == features.EQUAL:
+        return (
+            f"the model predicts that {names[0]} and {names[1]} are equal in {predicted:.1%} of observations, "
+            f"they are in {observed:.1%}"
+        )
+    if kind in (features.WRAPPED, features.DIAGONAL, features.TWO_APART):
+        which = {
+            features.WRAPPED: "sites on opposite sides",
+            features.DIAGONAL: "diagonal neighbours",
+            features.TWO_APART: "sites two steps apart",
+        }[kind]
+        return f"the model predicts that {predicted:.1%} of {which} are equal, in the data {observed:.1%} are"
+    if kind == features.BALANCE:
+        return (
+            f"the mean of an observation's sites varies with a standard deviation of {np.sqrt(predicted):.2g} under "
+            f"the model, and of {np.sqrt(observed):.2g} in the data"
+        )
+    return _share(finding, one)
+
+
+def _share(finding: Finding, regression: bool) -> str:
+    observed, predicted = finding.observed, finding.predicted
+    numbers = f"the model predicts {predicted:.1%}, the data have {observed:.1%}"
+    if finding.kind == features.COMBINATIONS:
+        return f"some combinations of values occur more often than others by more than chance: of one, {numbers}"
+    if regression:
+        group, place = finding.values
+        return (
+            f"values in the {_nth(place)} tenth of what the model expects, in the {_nth(group)} group of expected "
+            f"values: {numbers}"
+        )
+    low, *rest = finding.values
+    high = rest[0] if rest else None
+    what = "the values of an observation add up to" if finding.kind == features.TOTAL else "values are"
+    between = f"{low} or more" if high is None else f"{low}" if low == high else f"{low} to {high}"
+    return f"{what} {between}: {numbers}"
+
+
+def _nth(k: int) -> str:
+    words = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+    return words[k] if k < len(words) else f"{k + 1}th"
+
+
+# -- which model has the missing piece ---------------------------------------------------------
+
+
+def _remedy(finding: Finding, model: AbstractModel, data: Dataset) -> str:
+    kind = finding.kind
+    if kind in (features.WRAPPED, features.DIAGONAL, features.TWO_APART, features.BALANCE):
+        return _of_lattice(finding, model.graph)
+    if kind in (features.PAIRS, features.EQUAL):
+        return _of_pair(finding, model, data)
+    if isinstance(model, Regression) and data.d == 1:
+        return _of_regression(finding, model)
+    if data.d == 1:
+        return _of_counts(finding, model, data)
+    if kind in (features.VARIANCE, features.ZEROS, features.SKEWNESS) and model.name == "poisson-graphical":
+        return "try model='cmp-graphical', where each column's spread is a parameter"
+    if kind in (features.TOTAL, features.COMBINATIONS):
+        return (
+            "observations may come from groups that differ, or three columns may act together: if a column says which "
+            "group, give formula='~ group'"
+        )
+    return "look at the observed and predicted shares of this column's values, in fit.checks.marginals or the report"
+
+
+def _of_lattice(finding: Finding, graph: Graph | None) -> str:
+    assert graph is not None
+    assert graph.shape is not None
+    rows, columns = graph.shape
+    if finding.kind == features.WRAPPED:
+        if finding.observed > finding.predicted:
+            return f"a torus, not a grid: try dfd.graphs.grid({rows}, {columns}, periodic=True)"
+        return f"a grid, not a torus: try dfd.graphs.grid({rows}, {columns})"
+    if finding.kind == features.BALANCE:
+        return "one value may be commoner than the other: try options={'intercept': True}"
+    return "the neighbourhood may be larger than the four next sites: give a graph that has the further edges"
+
+
+def _of_pair(finding: Finding, model: AbstractModel, data: Dataset) -> str:
+    i, j = finding.columns
+    graph = model.graph
+    if graph is None or (i, j) in set(graph.pairs):
+        return "the form of the dependence may be another; look at a table of the two columns"
+    pair = f"('{data.columns[i]}', '{data.columns[j]}')" if graph.names else f"({i}, {j})"
+    return f"an edge is missing: add {pair} to the graph, or leave out the graph to fit all pairs"
+
+
+def _of_regression(finding: Finding, model: Regression) -> str:
+    zeros = f"try zeros='~ 1', a part of its own for zeros {_HURDLE}"
+    if finding.kind == features.ZEROS and finding.observed > finding.predicted:
+        return zeros
+    if finding.kind == features.BEND:
+        return "a term is missing: a square, a spline such as bs(x, df=4), or a covariate"
+    if model.name == "poisson":
+        return "try model='cmp', whose spread is a parameter; a covariate may be missing, too"
+    return f"a covariate may be missing; or {zeros}"
+
+
+def _of_counts(finding: Finding, model: AbstractModel, data: Dataset) -> str:
+    if model.domain.coordinate(0).kind != "above" or (model.domain.coordinate(0).end or 0) != 0:
+        return "look at the observed and predicted shares of its values, in fit.checks.marginals or the report"
+    x, counts = data.rows[:, 0].astype(float), data.counts
+    mean = float(np.average(x, weights=counts))
+    variance = float(np.average((x - mean) ** 2, weights=counts))
+    if variance <= mean:
+        return "counts vary less than Poisson's: try model='cmp'" if model.name == "poisson" else _DISTRIBUTION
+    what, numbers = spread_of(x, counts)
+    column = data.columns[0]
+    if what == ZEROS:
+        return f"more zeros than the rest has: try formula='{column} ~ 1', zeros='~ 1' {_HURDLE}"
+    if what == GROUPS:
+        rates = " and ".join(f"{rate:.3g}" for rate in numbers)
+        shown = ", ".join(f"{rate:.3g}" for rate in numbers)
+        return f"two groups with means near {rates}: try dfd.models.PoissonMixture([{shown}])"
+    if model.name == "poisson":
+        return "negative-binomial-like spread: try model='cmp'"
+    return f"a long tail that this model does not have: a covariate may explain it (formula='{column} ~ ...')"
+
+
+_DISTRIBUTION = "look at the observed and predicted shares of its values, in fit.checks.marginals or the report"
+
+
+def spread_of(x: Float[np.ndarray, " u"], counts: Float[np.ndarray, " u"]) -> tuple[str, tuple[float, ...]]:
+    """Why counts vary more than Poisson's: plain spread, too many zeros, or two groups, by likelihood and AIC."""
+    mean = float(np.average(x, weights=counts))
+
+    def spread(log_size: float) -> float:
+        size = np.exp(log_size)
+        return -float(counts @ stats.nbinom.logpmf(x, size, size / (size + mean)))
+
+    found = optimize.minimize_scalar(spread, bounds=(-6.0, 8.0), method="bounded")
+    plain = 2.0 * found.fun + 2.0 * 2
+    (rates, value), (rate, inflated) = _two_groups(x, counts), _inflated(x, counts)
+    groups, zeros = -2.0 * value + 2.0 * 3, -2.0 * inflated + 2.0 * 2
+    if min(groups, zeros) > plain - ALIKE:
+        return SPREAD, (mean,)
+    return (ZEROS, (rate,)) if zeros <= groups + ALIKE else (GROUPS, rates)
+
+
+def _two_groups(x: np.ndarray, counts: np.ndarray) -> tuple[tuple[float, float], float]:
+    """Rates of a mixture of two Poisson distributions by EM, and its log-likelihood."""
+    order = np.argsort(x)
+    share = np.cumsum(counts[order]) / counts.sum()
+    middle = x[order][np.searchsorted(share, 0.5)]
+    low = x <= middle
+    rates = np.array([np.average(x[part], weights=counts[part]) if part.any() else middle for part in (low, ~low)])
+    rates, chance, log = np.maximum(rates, 0.1), 0.5, np.zeros(len(x))
+    for _ in range(ROUNDS):
+        each = stats.poisson.logpmf(x[:, None], rates) + np.log([chance, 1.0 - chance])
+        log = np.logaddexp(each[:, 0], each[:, 1])
+        own = np.exp(each - log[:, None]) * counts[:, None]
+        rates = np.maximum((own * x[:, None]).sum(axis=0) / np.maximum(own.sum(axis=0), 1e-12), 1e-3)
+        chance = float(np.clip(own[:, 0].sum() / counts.sum(), 1e-6, 1.0 - 1e-6))
+    first, second = sorted(rates.tolist())
+    return (first, second), float(counts @ log)
+
+
+def _inflated(x: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
+    """The rate of a Poisson distribution with zeros of their own, by EM, and its log-likelihood."""
+    n, zeros, total = float(counts.sum()), float(counts[x == 0].sum()), float(counts @ x)
+    rate, extra = max(total / n, 0.1), 0.1
+    for _ in range(ROUNDS):
+        beside = zeros * extra / (extra + (1.0 - extra) * np.exp(-rate))
+        extra, rate = min(max(beside / n, 1e-9), 1.0 - 1e-9), total / max(n - beside, 1e-9)
+    log = np.log1p(-extra) + stats.poisson.logpmf(x, rate)
+    log = np.where(x == 0, np.logaddexp(np.log(extra), log), log)
+    return rate, float(counts @ log)
