@@ -168,8 +168,8 @@ def table() -> str:
     text = (
         "Made by `python docs/studies/robust.py`, seeds 70000 and on; weights are those that `fit` chooses. Coverage "
         "of 95 % intervals; efficiency is the variance of the plain loss's estimates over that of the robust one's, "
-        "both on clean data; bias is the mean of (estimate - truth) / posterior sd. Of several parameters, the mean, in "
-        "brackets the least and the largest. The plain loss on soiled data: of the first 50 data sets.\n\n"
+        "both on clean data; bias is the mean of (estimate - truth) / posterior sd. Of several parameters, the mean, "
+        "in brackets the least and the largest. The plain loss on soiled data: of the first 50 data sets.\n\n"
     )
     return text + "\n".join(lines) + "\n"
 
