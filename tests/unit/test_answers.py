@@ -14,7 +14,7 @@ from dfdbayes.results.goodness_of_fit import GoodnessOfFit
 
 SAID = {
     "counts": ("The mean of sales is 3.5", "it varies more than a Poisson count does", "The model reproduces the data"),
-    "poisson": ("The mean of visits is 7.0", "does not reproduce the data (p < 0.005)", "3.5 times their mean"),
+    "poisson": ("The mean of visits is 7.0", "does not reproduce the data (p < 0.002)", "predicts a variance of"),
     "binary": ("The share of ones in smokes is 40 % (95 % interval 33 % to 47 %).",),
     "mixture": ("Of calls, 33 %", "with mean 3, the others from the one with mean 9"),
     "regression": ("Per unit of age, the mean of visits is multiplied by 1.04", "With clinic = B,", "about as Poisson"),
