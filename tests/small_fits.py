@@ -145,11 +145,31 @@ def ordinal() -> dfd.Fit:
     return quietly("network", frame)
 
 
+@cache
+def on_a_map() -> dfd.Fit:
+    """Presence on a small map, more often where it is high."""
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame([(i, j) for i in range(8) for j in range(8)], columns=["row", "col"])
+    frame["height"] = rng.normal(size=len(frame)).round(2)
+    frame["there"] = (rng.random(len(frame)) < 1 / (1 + np.exp(-frame["height"]))).astype(int)
+    return quietly("autologistic", frame, formula="there ~ height", options={"at": ["row", "col"]})
+
+
+@cache
+def series() -> dfd.Fit:
+    """Counts by month, each depending on the one before."""
+    rng, counts = np.random.default_rng(8), [4]
+    for _ in range(119):
+        counts.append(int(rng.poisson(2.0 + 0.5 * counts[-1])))
+    frame = pd.DataFrame({"month": np.arange(120), "accidents": counts})
+    return quietly("poisson", frame, formula="accidents ~ lag(accidents)", time="month")
+
+
 ALL = {
     "counts": counts, "poisson": poisson, "binary": binary, "mixture": mixture, "regression": regression,
     "binary regression": binary_regression, "lattice": lattice, "potts": potts, "network": network,
     "ordinal network": ordinal, "count network": count_network, "incomplete network": incomplete,
-    "random graph": random_graph, "own": own,
+    "random graph": random_graph, "map": on_a_map, "series": series, "own": own,
 }  # fmt: skip
 """A fit of every family, by what it is."""
 

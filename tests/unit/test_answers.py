@@ -14,7 +14,7 @@ from dfdbayes.results.goodness_of_fit import GoodnessOfFit
 
 SAID = {
     "counts": ("The mean of sales is 3.5", "it varies more than a Poisson count does", "The model reproduces the data"),
-    "poisson": ("The mean of visits is 7.0", "does not reproduce the data (p < 0.005)", "3.5 times their mean"),
+    "poisson": ("The mean of visits is 7.0", "does not reproduce the data (p < 0.002)", "predicts a variance of"),
     "binary": ("The share of ones in smokes is 40 % (95 % interval 33 % to 47 %).",),
     "mixture": ("Of calls, 33 %", "with mean 3, the others from the one with mean 9"),
     "regression": ("Per unit of age, the mean of visits is multiplied by 1.04", "With clinic = B,", "about as Poisson"),
@@ -26,7 +26,9 @@ SAID = {
     "count network": ("The strongest edge is wolves – deer", "much of one goes with little of the other"),
     "incomplete network": ("194 missing entries cost 18 % on average and at most 35 %", "60 clusters tell as much as"),
     "random graph": ("16 nodes, 34 ties", "between nodes of the same colour.", "resemble this one"),
-    "own": ("tilt is 0.32 (95 % interval 0.19 to 0.45) and bend -0.13",),
+    "map": ("64 sites", "per unit of height"),
+    "series": ("Per unit of lag(accidents), the mean of accidents is multiplied by 1.10",),
+    "own": ("tilt is 0.2", "and bend -0.0"),
 }
 
 
@@ -60,7 +62,7 @@ def test_what_was_not_checked_is_not_claimed():
     fit = small_fits.poisson()
     assert "reproduce" not in replace(fit, checks=None).answer
     failed = replace(fit, checks=replace(fit.checks, goodness=None, problem="too many"))
-    assert failed.answer.endswith("Whether the model reproduces the data could not be checked.")
+    assert failed.answer.endswith("Whether the model reproduces the data was not checked: too many.")
     good = replace(fit.checks, goodness=GoodnessOfFit("chi-squared", 1.0, 0.83, 0.01))
     assert replace(fit, checks=good).answer.endswith("The model reproduces the data (p = 0.83).")
 

@@ -54,8 +54,7 @@ class Calibration:
     condition : bool or None
         Whether Theorem 3's condition holds (None where the method does not use it).
     numerator, denominator : float
-        Of the formula above, averaged over replicates. ``from_prior`` and ``from_data`` are the two parts of the
-        numerator.
+        Of the formula above, averaged over replicates. ``from_prior`` and ``from_data`` make up the numerator.
     minimisers : (b, p) floats
         The bootstrap minimisers, one row each, with their ``outcomes``; the formula could use ``used`` of them.
     names : tuple of str

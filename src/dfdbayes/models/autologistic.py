@@ -122,6 +122,13 @@ class Autologistic(AbstractModel):
         return not len(self.map.edges)
 
     @property
+    def meanings(self) -> Mapping[str, str]:  # type: ignore[override]
+        own = "log odds of a site where covariates are zero and its neighbours balance each other"
+        known = {"intercept": own, INTERACTION: "what one more neighbour of a kind adds to the log odds of that kind"}
+        added = "what one more of the covariate adds to the log odds, given the neighbours"
+        return {p.name: known.get(p.name, added) for p in self.space.parameters}
+
+    @property
     def options(self) -> Mapping[str, Any]:  # type: ignore[override]
         return {"observed": self.observed, "neighbours": self.neighbours}
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from ..results.fit_result import Fit
 from ..results.influence import MOVED
-from .base import BLUE, GREY, INK, ORANGE, clean, fitted
+from .base import BLUE, GREY, INK, ORANGE, Figure, clean, fitted
 
 NAMED = 5  # rows that are named, at most, if they move an estimate by half a standard error
 

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 from matplotlib.colors import ListedColormap
-from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from ..errors import SettingError
 from ..models.autologistic import Autologistic
 from ..results.fit_result import Fit
-from .base import BLUE, COLOURS, GREY, INK, fitted
+from .base import BLUE, COLOURS, GREY, INK, Figure, fitted
 
 ABSENT = "#eceff1"  # cells that are not there
 UNSEEN = GREY

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ..results.forecasts import Forecast
-from .base import BLUE, INK, clean, fitted, in_legend
+from .base import BLUE, INK, Figure, clean, fitted, in_legend
 
 LEVELS = (0.95, 0.8, 0.5)
 MOST_UNITS = 6

@@ -137,7 +137,8 @@ def _first(names: object, texts: list[str], between: str, most: int = 12) -> str
 
 def estimates(fit: Fit, summary: pd.DataFrame) -> Markup:
     """Calibrated and uncalibrated intervals side by side; the edges of a network have a table of their own."""
-    kept = [not (evidence.is_network(fit) and str(name).startswith("interaction[")) for name in summary.index]
+    apart = evidence.is_network(fit) and not evidence.varies(fit)
+    kept = [not (apart and str(name).startswith("interaction[")) for name in summary.index]
     shown, notes = summary.loc[kept, ["mean", "sd"]].copy(), []
     if summary["mean"].isna().any():
         shown.insert(0, "median", summary.loc[kept, "median"])

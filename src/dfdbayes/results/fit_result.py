@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fit(Shown):
     """A calibrated posterior and how it came about.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...models.random_graph import RandomGraph
-from .words import Estimate, counted, listed, multiplied, named, untold
+from .words import Estimate, also, counted, multiplied, named, untold
 
 if TYPE_CHECKING:
     from ..fit_result import Fit
@@ -29,7 +29,7 @@ def graph(fit: Fit) -> list[str]:
         odds, which = multiplied(entries[name]), "Given all other ties, the odds of a tie" if i == 0 else "They"
         told.append(f"{which} are multiplied by {odds.full if i == 0 else odds.brief} {_when(fit, name)}.")
     if len(clear) > FEW:
-        told.append(f"Clear effects have also {listed([named(name) for name in clear[FEW:]])}.")
+        told.append(also(clear[FEW:]))
     rest = [named(name) for name in found if name not in clear]
     return [*told, untold(rest)] if rest else told
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...models.network import Pairwise
+from ...models.regression import Regression
 from .. import evidence
 from .own import own
 from .words import Estimate, counted, listed, named
@@ -27,14 +28,27 @@ def network(fit: Fit) -> list[str]:
     there, gone, open_ = (
         int(count.get(kind, 0)) for kind in (evidence.PRESENT, evidence.ABSENT, evidence.INCONCLUSIVE)
     )
-    told = f"Of {counted(len(table), 'pair')} of columns, {there} {_are(there)} joined by an edge (present), {gone} "
+    where = "At the average of the covariates, of" if evidence.varies(fit) else "Of"
+    told = (
+        f"{where} {counted(len(table), 'pair')} of columns, {there} {_are(there)} joined by an edge (present), {gone} "
+    )
     told += f"{_are(gone)} not (absent), and for {open_} the data cannot tell (inconclusive)."
     strongest = table[table["evidence"] == evidence.PRESENT].head(STRONGEST)
     if not len(strongest):
-        return [told]
+        return [told, *_groups(fit)]
     words = listed([_edge(row, evidence.network_of(fit)) for _, row in strongest.iterrows()], STRONGEST)
     plural = "edges are" if len(strongest) > 1 else "edge is"
-    return [told, f"The strongest {plural} {words}."]
+    return [told, f"The strongest {plural} {words}.", *_groups(fit)]
+
+
+def _groups(fit: Fit) -> list[str]:
+    """Where edges depend on a factor, who tells its levels apart."""
+    if not evidence.varies(fit) or not isinstance(fit.model, Regression):
+        return []
+    factors = fit.model.design("interaction").factors
+    return [
+        f"Edges depend on {named(one)}: dfd.group_differences(fit, {one!r}) compares its levels." for one in factors
+    ]
 
 
 def _are(number: int) -> str:

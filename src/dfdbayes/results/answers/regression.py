@@ -9,7 +9,7 @@ import numpy as np
 from ...data.formulas import INTERCEPT
 from ...models.regression import Regression
 from .own import own
-from .words import Estimate, listed, multiplied, named, untold
+from .words import Estimate, also, listed, multiplied, named, untold
 
 if TYPE_CHECKING:
     from ..fit_result import Fit
@@ -32,7 +32,7 @@ def regression(fit: Fit) -> list[str]:
 
 
 def _effects(fit: Fit, model: Regression, main: str, found: dict[str, np.ndarray]) -> list[str]:
-    response = named(fit.data.columns[0]) if fit.data.d == 1 else main
+    response = named(fit.data.columns[0]) if fit.data.d == 1 else "all columns"
     link = _link(model, main)
     coefficients = {label: Estimate.of(fit, f"{main}[{label}]") for label in found}
     clear = [label for label, one in coefficients.items() if one.excludes(0.0)]
@@ -43,7 +43,7 @@ def _effects(fit: Fit, model: Regression, main: str, found: dict[str, np.ndarray
         one = multiplied(found[label]) if link else coefficients[label]
         told.append(_change(response, main, link, label, one.full if i == 0 else one.brief))
     if len(clear) > FEW:
-        told.append(f"Clear effects have also {listed([named(label) for label in clear[FEW:]])}.")
+        told.append(also(clear[FEW:]))
     if rest and clear:
         told.append(untold([named(label) for label in rest]))
     elif rest:

@@ -107,6 +107,12 @@ def untold(names: Sequence[str]) -> str:
     return f"For {listed(names)} the data cannot tell the direction: {whose} no effect."
 
 
+def also(names: Sequence[str]) -> str:
+    """Effects that are clear, and not among those that are told one by one."""
+    have = "has a clear effect" if len(names) == 1 else "have clear effects"
+    return f"{listed([named(name) for name in names])} {have} too."
+
+
 def multiplied(draws: np.ndarray) -> Estimate:
     """What the exponential of a coefficient multiplies by."""
     return Estimate.of_draws(np.exp(np.clip(draws, -700.0, 700.0)))
