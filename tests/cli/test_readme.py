@@ -100,7 +100,7 @@ def _text(page: str) -> str:
 
 def test_no_block_is_left_out():
     """A language that nothing runs would go stale unseen."""
-    known = {"", "python", "console", "r", "{code-block} python", "{toctree}", "{eval-rst}", "{code-cell} ipython3",
+    known = {"", "python", "console", "r", "text", "{code-block} python", "{toctree}", "{eval-rst}", "{code-cell} ipython3",
              "{include} ../tables/coverage.md"}  # fmt: skip
     assert {language for page in PAGES for language, _ in blocks(page)} <= known
 
