@@ -89,7 +89,7 @@ BAD = {
     "model": ("x\n1\n2\n", ("--model", "cpm"), "did you mean 'cmp'"),
     "beta": ("x\n1\n2\n", ("--beta", "-1"), "beta > 0"),
     "beta zero": ("x\n1\n2\n", ("--beta", "0"), "beta > 0"),
-    "loss": ("x\n1\n2\n", ("--loss", "dfdd"), "Did you mean 'dfd'"),
+    "loss": ("x\n1\n2\n", ("--loss", "dfdd"), "did you mean 'dfd'"),
     "sampler": ("x\n1\n2\n", ("--sampler", "nutz"), "no sampler"),
     "option": ("x\n1\n2\n", ("--sede", "1"), "No such option"),
     "number": ("x\n1\n2\n", ("--draws", "many"), "draws"),

@@ -44,7 +44,7 @@ def test_a_graph_from_two_tables(call, command, tables, tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr("dfdbayes.simulators.graphs.advance", stop)  # no chain is moved on again
         code, shown, _ = call(*command, "--out", out, "--resume")
-    assert code == 0 and "graph fitted to ties.csv: undirected, 16 nodes, 20 of 120 possible ties" in shown
+    assert code == 0 and "graph fitted to ties.csv: 16 nodes, 20 ties" in shown
     code, shown, _ = call("rerun", out, "--out", again)
     assert code == 0 and "the draws are the same as before" in shown
     assert "20 of 120 dyads" in (again / "report.html").read_text()

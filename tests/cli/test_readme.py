@@ -25,6 +25,12 @@ from pages import PAGES, ROOT, blocks, commands, python
 NEEDS = {"docs/how-to/use-inside-pymc.md": "pymc"}  # tried in tests/statistical/test_ecosystem.py
 
 
+WARNS = {  # pages that show what a warning is about
+    "docs/how-to/dirty-data.md": [dfd.errors.InfluenceWarning],
+    "docs/how-to/is-the-model-wrong.md": [dfd.errors.DisagreementWarning],
+}
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if python(page) and page not in NEEDS])
 def test_code_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -32,6 +38,8 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
     session: dict = {}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        for meant in WARNS.get(page, ()):
+            warnings.simplefilter("ignore", meant)
         for block in python(page):
             exec(block, session)
 
@@ -100,8 +108,10 @@ def _text(page: str) -> str:
 
 def test_no_block_is_left_out():
     """A language that nothing runs would go stale unseen."""
-    known = {"", "python", "console", "r", "text", "{code-block} python", "{toctree}", "{eval-rst}", "{code-cell} ipython3",
-             "{include} ../tables/coverage.md"}  # fmt: skip
+    known = {"", "python", "console", "r", "text", "{code-block} python", "{toctree}", "{eval-rst}",
+             "{code-cell} ipython3",
+             "{include} ../tables/coverage.md", "{include} ../tables/robust.md",
+             "{include} ../../benchmarks/results/robust.md"}  # fmt: skip
     assert {language for page in PAGES for language, _ in blocks(page)} <= known
 
 

@@ -226,5 +226,5 @@ def test_named_and_flat_parameters_are_the_same():
         objective({"rate": 1.0})
     with pytest.raises(dfd.errors.ModelError, match="2 parameters"):
         objective([1.0, 2.0, 3.0])
-    with pytest.raises(dfd.errors.SettingError, match="Did you mean 'dfd'"):
+    with pytest.raises(dfd.errors.SettingError, match="did you mean 'dfd'"):
         dfd.objective(dfd.models.Poisson(), COUNTS, "dfdd")

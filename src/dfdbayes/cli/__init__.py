@@ -418,10 +418,12 @@ def main() -> None:
     _keep_compiled_code()
     from ..errors import DfdbayesError
 
-    first = sys.argv[1] if len(sys.argv) > 1 else ""
+    if len(sys.argv) == 1:
+        sys.argv.append("--help")
+    first = sys.argv[1]
     if _is_data(first):
         sys.argv.insert(1, "describe")
-    elif first and not first.startswith("-") and (os.sep in first or Path(first).suffix):
+    elif not first.startswith("-") and (os.sep in first or Path(first).suffix):
         _refuse(f"there is no file '{first}', and no command of that name. See 'dfdbayes --help'.")
     try:
         code = app(standalone_mode=False)

@@ -32,7 +32,7 @@ def read_regression(
     formulas: Mapping[str, str], reading: dict[str, Any], advance: Callable[[int, int], None],
 ) -> tuple[Source, Regression]:  # fmt: skip
     """The data with a matrix for every formula, and the regression on them."""
-    reading, time = {name: value for name, value in reading.items() if name != "time"}, reading["time"]
+    reading, time = {name: value for name, value in reading.items() if name != "time"}, reading.get("time")
     response, right = ((), None) if formula is None else parse(formula)
     right = None if right is None else canonical(right)
     asked = {name: _right(text, name) for name, text in formulas.items()}

@@ -420,7 +420,7 @@ class Fit(Shown):
         --------
         >>> import dfdbayes as dfd
         >>> fit = dfd.fit("poisson", [2, 3, 1, 4, 2, 0, 3, 5, 2, 25] * 5, progress=False, check=False)
-        >>> fit.influence(1)[["observations", "parameter", "x1"]].values.tolist()
+        >>> fit.influence(1)[["observations", "parameter", "x"]].values.tolist()
         [[5, 'rate', 25]]
         """
         return influences(self, most)
