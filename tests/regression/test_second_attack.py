@@ -180,7 +180,7 @@ def test_settings_of_the_wrong_type_are_sentences(tmp_path, quick):
         with pytest.raises(dfd.errors.DfdbayesError):
             quick("poisson", X, **settings)
     for model in (dfd.models.Poisson, None, X):
-        with pytest.raises(dfd.errors.ModelError, match="is not a model"):
+        with pytest.raises(dfd.errors.ModelError, match="the model is"):
             quick(model, X)
     with pytest.raises(dfd.errors.SettingError, match="belong to a model given by name"):
         quick(dfd.models.Poisson(), X, options={"graph": 3})

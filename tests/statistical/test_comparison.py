@@ -53,7 +53,7 @@ def test_compare_on_the_command_line(call, visits, tmp_path):
     assert code == 0 and "likelihood" in out and "width" in out
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["comparison.csv", "comparison.png"]
     code, _, err = call(*about, "dfd,liklihood")
-    assert code == 2 and "Did you mean 'likelihood'" in err
+    assert code == 2 and "did you mean 'likelihood'" in err
 
 
 def test_choose_on_the_command_line(call, visits):

@@ -314,7 +314,7 @@ class Model(AbstractModel):
         require_scalar(self, self.log_mass)
         object.__setattr__(self, "traced", fingerprint([code(self.log_mass, *arguments_of(self)), of_constant(self)]))
         if not is_own(self.log_mass):
-            require_entries(self.name, self.traced, self.log_mass, arguments_of(self))
+            require_entries(self.name, self.traced, self.log_mass, arguments_of(self)[0], self.domain)
 
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
         return jnp.asarray(self.log_mass(theta, x))

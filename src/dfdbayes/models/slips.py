@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax.experimental import checkify
 from jax.interpreters import partial_eval as pe
 
+from ..data.domain import Coordinate, Domain
 from ..errors import ModelError
 
 _CONVERTED = (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError)
@@ -36,13 +37,13 @@ def told(name: str, function: Callable[..., Any], problem: Exception, declared: 
 
 
 def require_entries(
-    name: str, traced: str, function: Callable[..., Any], arguments: tuple[dict[str, Any], Any]
+    name: str, traced: str, function: Callable[..., Any], shapes: dict[str, Any], domain: Domain
 ) -> None:
     """Refuse a function that takes entries beyond the row's end, for which JAX silently gives the last one."""
     if traced in _sound:
         return
-    theta = {key: jnp.ones(own.shape, own.dtype) for key, own in arguments[0].items()}
-    row = jnp.zeros(arguments[1].shape)
+    theta = {key: jnp.ones(own.shape, own.dtype) for key, own in shapes.items()}
+    row = jnp.array([_some_value(domain.coordinate(j)) for j in range(domain.d)], float)
     traced_mass = jax.make_jaxpr(lambda t, x: function(t, x))(theta, row)
     used = pe.dce_jaxpr(traced_mass.jaxpr, [True])[1]
     idle = [f"'{key}'" for key, matters in zip(sorted(theta), used, strict=False) if not matters]
@@ -63,6 +64,10 @@ def require_entries(
             "domain with more columns."
         )
     _sound.add(traced)
+
+
+def _some_value(coordinate: Coordinate) -> int:
+    return coordinate.levels[0] if coordinate.levels else coordinate.end or 0
 
 
 def in_words(value: Any) -> str:
