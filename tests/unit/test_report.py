@@ -132,7 +132,7 @@ def test_a_loaded_fit_of_an_own_model_says_what_it_cannot_show(tmp_path):
     )
     fit = small_fits.quietly(model, [0, 1, 1, 0, 1, 0, 0, 1] * 20, loss="ratio")
     text = render(dfd.load(fit.save(tmp_path / "f.nc")))
-    assert "uncalibrated, β = 1" in text and "chi-squared test: p" in text  # both are kept with the fit
+    assert "uncalibrated, β = 1" in text  # kept with the fit
     assert "a mass function of your own" in text
 
 

@@ -228,7 +228,7 @@ def test_a_saved_fit_forecasts_the_same(frame, fit, tmp_path):
     loaded = dfd.load(fit.save(tmp_path / "fit.nc"))
     pd.testing.assert_frame_equal(loaded.forecast(4, frame[120:]).table, fit.forecast(4, frame[120:]).table)
     page = loaded.report(tmp_path / "page.html", loaded.forecast(4, frame[120:])).read_text()
-    assert "id='forecast'" in page and "95% from" in page
+    assert 'id="forecast"' in page and "95% from" in page
 
 
 def test_what_a_forecast_lacks_is_named(frame, fit):

@@ -15,6 +15,7 @@ from ..losses.likelihood import Likelihood
 from ..models.base import AbstractModel
 from ..models.regression import Regression
 from ..simulators import draw, draw_given
+from ..simulators.exact import listed
 from .goodness_of_fit import some
 from .predictive import affordable, evenly
 from .tree import drawn
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from .fit_result import Fit
 
 AXES = ("chain", "draw", "observation")
+MOST_POINTS = 2**12  # up to which one count is simulated from its prior
 MOST_VALUES = 2**24  # of the log-likelihood: one for each draw and observation; chains are thinned to keep within it
 
 
@@ -42,6 +44,8 @@ def more_groups(fit: Fit, replicates: int, seed: int) -> dict[str, Table]:
     for group, at in (("posterior_predictive", evenly(fit.joint_draws, replicates)), ("prior_predictive", thetas)):
         try:
             with np.errstate(all="ignore"):
+                if at is thetas and model.domain.d == 1 and not isinstance(model, Regression):
+                    listed(model, at, MOST_POINTS)  # an error where the prior expects counts beyond all measure
                 rows = _rows(model, part, at, how.get("method"), rng)
         except DfdbayesError:  # a wide prior expects data that nobody can simulate
             continue

@@ -53,11 +53,12 @@ def by_inversion(
 
 
 def listed(
-    model: AbstractModel, thetas: Float[np.ndarray, "c p"]
+    model: AbstractModel, thetas: Float[np.ndarray, "c p"], most: int = 2**20
 ) -> tuple[Int[np.ndarray, "s d"], Float[np.ndarray, "c s"]]:
     """Points of a finite domain, or of one count up to where the tail is below 1e-12 of the total; and their chances.
 
-    The tail is bounded by a geometric series, which holds where ratios of neighbouring masses fall.
+    The tail is bounded by a geometric series, which holds where ratios of neighbouring masses fall; an error where more
+    than ``most`` points would be needed.
     """
     if model.domain.is_finite:
         points = model.domain.points()
@@ -74,7 +75,7 @@ def listed(
         ratio = np.exp(log[:, -1] - log[:, -2])
         if np.all((ratio < 1) & (chance[:, -1] * ratio < TAIL * (1 - ratio))):
             return points, chance
-        if terms >= 2**20:
+        if terms >= most:
             raise ModelError("the mass function's tail is too heavy (or it has no finite sum): no data can be drawn")
         terms *= 2
 
