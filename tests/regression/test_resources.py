@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes import cli
 from dfdbayes._util import resources
+from dfdbayes.cli import compiled
 from dfdbayes.cli.running import printable
 from dfdbayes.models import graphs
 
@@ -101,10 +101,10 @@ def test_a_cache_that_others_may_write_is_not_used(tmp_path, monkeypatch):
     folder = tmp_path / "dfdbayes" / "compiled"
     folder.mkdir(parents=True)
     folder.chmod(0o777)
-    cli._keep_compiled_code()
+    compiled.keep_compiled_code()
     assert changed == []
     folder.chmod(0o700)
-    cli._keep_compiled_code()
+    compiled.keep_compiled_code()
     assert "jax_compilation_cache_dir" in changed
 
 
