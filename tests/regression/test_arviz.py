@@ -18,9 +18,12 @@ PLOTS = (
 
 @pytest.fixture(scope="module")
 def fit():
+    import numpyro.distributions as dist
+
     import dfdbayes as dfd
 
-    return dfd.fit("poisson", pd.DataFrame({"visits": np.random.default_rng(0).poisson(3.0, 100)}), progress=False)
+    frame = pd.DataFrame({"visits": np.random.default_rng(0).poisson(3.0, 100)})
+    return dfd.fit("poisson", frame, prior={"rate": dist.Gamma(2.0, 0.5)}, progress=False)
 
 
 @pytest.fixture(scope="module")
