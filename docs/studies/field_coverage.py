@@ -167,7 +167,9 @@ def table() -> str:
     return "\n".join(lines)
 
 
-HEADING = """Coverage in percent of nominal 95 % intervals of single parameters: their mean, least and largest; and the
+HEADING = """# Coverage with missing entries and clusters
+
+Coverage in percent of nominal 95 % intervals of single parameters: their mean, least and largest; and the
 largest bias of a posterior mean. The binomial standard error near 95 % is 1.0 for 500 data sets, for a mean over
 parameters less. Made by `python docs/studies/field_coverage.py` (data set r from seed 60000 + r; 1000 draws).
 

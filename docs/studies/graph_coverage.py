@@ -115,7 +115,9 @@ def table() -> str:
     return "\n".join(lines)
 
 
-HEADING = f"""Coverage in percent of nominal 95 % intervals: the default (pseudo-likelihood, calibrated by {BOOTSTRAP}
+HEADING = f"""# Coverage from one graph
+
+Coverage in percent of nominal 95 % intervals: the default (pseudo-likelihood, calibrated by {BOOTSTRAP}
 graphs simulated at the estimate), and beside it pseudo-likelihood intervals that take the dyads for independent. The
 binomial standard error near 95 % is 1.3 for 300 graphs. Fits fail where the model at its estimate makes graphs that are
 nearly empty or complete (degeneracy). Made by `python docs/studies/graph_coverage.py` (graph r is fitted with seed

@@ -17,6 +17,9 @@ import numpy as np
 import dfdbayes as dfd
 
 
+TITLE = "# Coverage of networks of scales and counts\n\n"
+
+
 def scales() -> dict[str, coverage.Case]:
     """Six items of five and of seven levels, of which middle ones are common; a third of the edges are there."""
     found = {}
@@ -59,7 +62,7 @@ def main() -> None:
         for finished in pool.map(partial(run, given.replicates, given.column), given.cases or list(coverage.cases())):
             print(finished, flush=True)
     heading = coverage.HEADING.replace("studies/coverage.py", "studies/network_coverage.py")
-    (coverage.ROOT / "docs" / "tables" / "network-coverage.md").write_text(heading + coverage.table() + "\n")
+    (coverage.ROOT / "docs" / "tables" / "network-coverage.md").write_text(TITLE + heading + coverage.table() + "\n")
 
 
 if __name__ == "__main__":

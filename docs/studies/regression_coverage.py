@@ -185,7 +185,9 @@ def table() -> str:
     return "\n".join(lines)
 
 
-HEADING = f"""Coverage in percent of nominal 95 % regions of all coefficients (joint) and intervals of single ones:
+HEADING = f"""# Coverage of regressions
+
+Coverage in percent of nominal 95 % regions of all coefficients (joint) and intervals of single ones:
 their mean, least and largest. In brackets the number of data sets; the binomial standard error near 95 % is 1.0 for
 500, 1.5 for 200, 2.8 for 60 and 4.9 for 20. `default` is `dfd.fit` with no options but formulas: `{FORMULA}` for
 counts (their mean; nu the same for all), `~ group` for intercepts and edges of the network, of which two edges

@@ -167,6 +167,7 @@ def table() -> str:
             number = f"{len(kept)}" + (f" of {len(found)}" if len(kept) < len(found) else "")
             lines.append(f"| {case.title} | robust-{base} | {number} | " + " | ".join(shown) + " |")
     text = (
+        "# Robust losses\n\n"
         "Made by `python docs/studies/robust.py`, seeds 70000 and on; weights are those that `fit` chooses. Coverage "
         "of 95 % intervals; efficiency is the variance of the plain loss's estimates over that of the robust one's, "
         "both on clean data; bias is the mean of (estimate - truth) / posterior sd. Of several parameters, the mean, "

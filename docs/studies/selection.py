@@ -87,7 +87,9 @@ def main() -> None:
     ):
         there = found["present"]
         rates.append(f"| {title} | {called[~there].mean():.3f} | {called[there].mean():.3f} |")
-    text = f"""{networks} networks of {D} binary columns and {ROWS} rows, a fifth of the edges present. Made by
+    text = f"""# Edges that are there, and stated probabilities
+
+{networks} networks of {D} binary columns and {ROWS} rows, a fifth of the edges present. Made by
 `python docs/studies/selection.py` (network r from seed {FIRST} + r). Probabilities are right where the share of edges
 that are there is the stated one.
 

@@ -50,6 +50,7 @@ def main() -> None:
         lines[d] = f"| {d} | {len(sds[0])} | {n} | {count} | {ratio:.3f} | {took:.2f} |"
         print(lines[d], flush=True)
         heading = (
+            "# Widths beside standard Bayes\n\n"
             "The default calibration needs no bootstrap, so its widths do not depend on a number of replicates. Median "
             "over parameters of the posterior's standard deviation (mean over data sets) over the spread of its centre "
             "(standard deviation over data sets). Made by `python docs/studies/widths.py`; seeds in the script.\n\n"
