@@ -16,7 +16,6 @@ import numpy as np
 
 import dfdbayes as dfd
 
-
 TITLE = "# Coverage of networks of scales and counts\n\n"
 
 
