@@ -13,7 +13,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 demo: install  ## fit the built-in sales data and write runs/sales
-	$(BIN)/dfdbayes demo --out runs/sales
+	$(BIN)/dfdbayes demo --out runs/sales --force
 
 test: install  ## the tests
 	$(BIN)/pytest -n 2 --dist worksteal src tests
@@ -32,9 +32,10 @@ slow: install  ## studies that take minutes, on real data among others
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev,slow]"
 	$(BIN)/pytest -m slow tests
 
-docs: install  ## the documentation site, in docs/_build/html; runs every tutorial
+docs: install  ## the documentation: a site in docs/_build/html, and one page for print in docs/_build/single; runs every tutorial
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[docs]"
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -d docs/_build/doctrees docs docs/_build/html
+	$(BIN)/sphinx-build --quiet -b singlehtml -d docs/_build/doctrees docs docs/_build/single
 
 bench: install  ## measured times and memory, written to benchmarks/results
 	$(BIN)/python benchmarks/start.py

@@ -6,21 +6,16 @@ Writes docs/tables/agreement.md. Finished replicates are kept in runs/agreement.
 from seeds 75000 + r.
 """
 
-import argparse
-import json
-import time
-import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from checks import CASES  # the study beside this one
+from checks import CASES, jobs  # the study beside this one
+from keeping import Study, arguments
 
 import dfdbayes as dfd
 from dfdbayes.results.agreement import agreement
 
-ROOT = Path(__file__).parents[2]
-KEPT, TABLE, FIRST = ROOT / "runs" / "agreement", ROOT / "docs" / "tables" / "agreement.md", 75_000
+STUDY, FIRST = Study("agreement"), 75_000
 PAIRS = {
     "poisson": ("likelihood", "dfd"), "cmp": ("likelihood", "ratio"), "network": ("pseudo", "ratio"),
     "spread": ("likelihood", "dfd"), "slightly": ("likelihood", "dfd"), "mixture": ("likelihood", "dfd"),
@@ -42,12 +37,6 @@ def replicate(name: str, n: int, seed: int) -> dict[str, Any]:
         return {"failure": str(problem)[:200]}
 
 
-def results(name: str, n: int) -> list[dict[str, Any]]:
-    path = KEPT / f"{name} {n}.jsonl"
-    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
-    return list({line["seed"]: line for line in lines}.values())
-
-
 def table() -> str:
     lines = [
         "| data and model | losses | n | data sets | disagree at 5 % | binomial error |",
@@ -55,9 +44,10 @@ def table() -> str:
     ]
     for name, pair in PAIRS.items():
         for n in CASES[name].sizes:
-            p = np.array([one["p"] for one in results(name, n) if "p" in one])
+            found = STUDY.results(name, n)
+            p = np.array([one["p"] for one in found if "p" in one])
             if len(p):
-                failed, share = len(results(name, n)) - len(p), float(np.mean(p < 0.05))
+                failed, share = len(found) - len(p), float(np.mean(p < 0.05))
                 many = f"{len(p)}" + (f" ({failed} without a minimum)" if failed else "")
                 right = " (right)" if CASES[name].right else ""
                 error = np.sqrt(share * (1 - share) / len(p))
@@ -76,24 +66,9 @@ model 5 % should be said to disagree.
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cases", nargs="*", metavar="CASE")
-    parser.add_argument("--replicates", type=int, default=500)
-    parser.add_argument("--minutes", type=float, default=60.0)
-    asked = parser.parse_args()
-    end = time.time() + 60.0 * asked.minutes
-    warnings.simplefilter("ignore")
-    KEPT.mkdir(parents=True, exist_ok=True)
-    for name in asked.cases or list(PAIRS):
-        for n in CASES[name].sizes:
-            done = {one["seed"] for one in results(name, n)}
-            for seed in range(FIRST, FIRST + (asked.replicates if CASES[name].right else asked.replicates // 5)):
-                if seed not in done and time.time() < end:
-                    line = json.dumps({"seed": seed} | replicate(name, n, seed))
-                    with (KEPT / f"{name} {n}.jsonl").open("a") as lines:
-                        lines.write(line + "\n")
-    TABLE.write_text(HEAD + table())
-    print(table())
+    asked = arguments(__doc__, PAIRS, 500)
+    STUDY.run(jobs(asked.cases, asked.replicates, FIRST), replicate, asked.end)
+    STUDY.write(HEAD + table())
 
 
 if __name__ == "__main__":

@@ -7,28 +7,22 @@ after M minutes, goes on. Data set r of a case comes from seed 70000 + r; these 
 is that of the default loss, and the test is the one that `fit` runs.
 """
 
-import argparse
-import json
 import os
-import time
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pandas as pd
+from keeping import Study, arguments
 
 import dfdbayes as dfd
 from dfdbayes.results.goodness_of_fit import goodness_of_fit
 
-ROOT = Path(__file__).parents[2]
-KEPT, TABLE = ROOT / "runs" / "checks", ROOT / "docs" / "tables" / "checks.md"
-FIRST, LEVEL = 70_000, 0.05
+STUDY, FIRST, LEVEL = Study("checks"), 70_000, 0.05
 Source = Callable[[int, int], Any]
 
 
@@ -167,7 +161,8 @@ def estimated(case: Case, data: Any) -> tuple[Any, np.ndarray, Any]:
     return model, minimum.vector, read
 
 
-def replicate(case: Case, n: int, seed: int) -> dict[str, Any]:
+def replicate(name: str, n: int, seed: int) -> dict[str, Any]:
+    case = CASES[name]
     try:
         found = goodness_of_fit(*estimated(case, case.source(n, seed)))
     except dfd.errors.DfdbayesError as problem:
@@ -175,23 +170,11 @@ def replicate(case: Case, n: int, seed: int) -> dict[str, Any]:
     return {"p": found.p_value, "kind": found.findings[0].kind if found.findings else ""}
 
 
-def path_of(name: str, n: int) -> Path:
-    return KEPT / f"{name} {n}.jsonl"
-
-
-def results(name: str, n: int) -> list[dict[str, Any]]:
-    path = path_of(name, n)
-    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
-    return list({line["seed"]: line for line in lines}.values())
-
-
-def jobs(chosen: list[str], replicates: int) -> Iterator[tuple[str, int, int]]:
+def jobs(chosen: list[str], replicates: int, first: int = FIRST) -> Iterator[tuple[str, int, int]]:
     """Wrong models need fewer data sets."""
     for name in chosen:
-        for n in CASES[name].sizes:
-            done = {result["seed"] for result in results(name, n)}
-            wanted = range(FIRST, FIRST + (replicates if CASES[name].right else replicates // 5))
-            yield from ((name, n, seed) for seed in wanted if seed not in done)
+        number = replicates if CASES[name].right else replicates // 5
+        yield from ((name, n, first + r) for r in range(number) for n in CASES[name].sizes)
 
 
 def table() -> str:
@@ -204,8 +187,9 @@ def table() -> str:
         ]  # fmt: skip
         for name, case in CASES.items():
             for n in case.sizes if case.right == right else ():
-                found = [result for result in results(name, n) if "p" in result]
-                failed = len(results(name, n)) - len(found)
+                every = STUDY.results(name, n)
+                found = [result for result in every if "p" in result]
+                failed = len(every) - len(found)
                 if not found:
                     continue
                 p = np.array([result["p"] for result in found])
@@ -229,22 +213,9 @@ Made by `python docs/studies/checks.py`. Parameters are estimated by each model'
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}")
-    parser.add_argument("--replicates", type=int, default=500)
-    parser.add_argument("--minutes", type=float, default=60.0)
-    asked = parser.parse_args()
-    end = time.time() + 60.0 * asked.minutes
-    warnings.simplefilter("ignore")
-    KEPT.mkdir(parents=True, exist_ok=True)
-    for name, n, seed in jobs(asked.cases or list(CASES), asked.replicates):
-        if time.time() > end:
-            break
-        line = json.dumps({"seed": seed} | replicate(CASES[name], n, seed))
-        with path_of(name, n).open("a") as lines:
-            lines.write(line + "\n")
-    TABLE.write_text(HEAD + table())
-    print(table())
+    asked = arguments(__doc__, CASES, 500)
+    STUDY.run(jobs(asked.cases, asked.replicates), replicate, asked.end)
+    STUDY.write(HEAD + table())
 
 
 if __name__ == "__main__":

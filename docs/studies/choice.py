@@ -6,26 +6,21 @@ Writes docs/tables/choice.md. Finished replicates are kept in runs/choice. Data 
 80000 + r. What the models will really lose on new data, at their estimates, is known here: the data's distribution is.
 """
 
-import argparse
-import json
-import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
+from keeping import Study, arguments
 from scipy import stats
 
 import dfdbayes as dfd
 from dfdbayes.fitting.held_out import scored
 
-ROOT = Path(__file__).parents[2]
-KEPT, TABLE, FIRST = ROOT / "runs" / "choice", ROOT / "docs" / "tables" / "choice.md", 80_000
-jax.config.update("jax_compilation_cache_dir", str(KEPT / "compiled"))  # so that going on costs little
+STUDY, FIRST = Study("choice"), 80_000
+jax.config.update("jax_compilation_cache_dir", str(STUDY.folder / "compiled"))  # so that going on costs little
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 POINTS = np.arange(200)
 QUICK = {"sampler": "laplace", "draws": 50, "chains": 1, "check": False, "progress": False}
@@ -63,7 +58,8 @@ CASES = {
 }  # fmt: skip
 
 
-def replicate(case: Case, n: int, seed: int) -> dict[str, Any]:
+def replicate(name: str, n: int, seed: int) -> dict[str, Any]:
+    case = CASES[name]
     x = np.random.default_rng(seed).choice(POINTS, size=n, p=case.chance / case.chance.sum())
     found = dfd.compare_models({name: make() for name, make in case.models.items()}, x, **QUICK)
     first, second = found.differences.index[0]
@@ -80,12 +76,6 @@ def replicate(case: Case, n: int, seed: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def results(name: str, n: int) -> list[dict[str, Any]]:
-    path = KEPT / f"{name} {n}.jsonl"
-    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
-    return list({line["seed"]: line for line in lines}.values())
-
-
 def table() -> str:
     head = (
         "| data | models | n | data sets | names a right one | cannot tell | names a wrong one | really smallest loss "
@@ -93,7 +83,7 @@ def table() -> str:
     lines = [head + "named or tied | interval holds the real difference |", "|---" * 9 + "|"]
     for name, case in CASES.items():
         for n in case.sizes:
-            found = results(name, n)
+            found = STUDY.results(name, n)
             if not found:
                 continue
             alone = [one["best"][0] if len(one["best"]) == 1 else "" for one in found]
@@ -119,24 +109,10 @@ by on as many new data; the one before it, how often the model that was named is
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cases", nargs="*", metavar="CASE")
-    parser.add_argument("--replicates", type=int, default=200)
-    parser.add_argument("--minutes", type=float, default=60.0)
-    asked = parser.parse_args()
-    end = time.time() + 60.0 * asked.minutes
-    warnings.simplefilter("ignore")
-    KEPT.mkdir(parents=True, exist_ok=True)
-    wanted = [(name, n) for name in asked.cases or list(CASES) for n in CASES[name].sizes]
-    done = {key: {one["seed"] for one in results(*key)} for key in wanted}
-    for seed in range(FIRST, FIRST + asked.replicates):
-        for name, n in wanted:
-            if seed not in done[name, n] and time.time() < end:
-                line = json.dumps({"seed": seed} | replicate(CASES[name], n, seed))
-                with (KEPT / f"{name} {n}.jsonl").open("a") as lines:
-                    lines.write(line + "\n")
-    TABLE.write_text(HEAD + table())
-    print(table())
+    asked = arguments(__doc__, CASES, 200)
+    wanted = [(name, n) for name in asked.cases for n in CASES[name].sizes]
+    STUDY.run(((*key, FIRST + r) for r in range(asked.replicates) for key in wanted), replicate, asked.end)
+    STUDY.write(HEAD + table())
 
 
 if __name__ == "__main__":

@@ -7,8 +7,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
+from jax.scipy.special import gammaln
 
 import dfdbayes as dfd
 
@@ -35,11 +38,33 @@ def ising_constant(theta):
 
 CMP = dfd.models.ConwayMaxwellPoisson()
 ISING = replace(dfd.models.Ising(dfd.graphs.grid(SIDE, SIDE)), log_normaliser=ising_constant)
+NORMAL = dist.Normal(0.0, 1.0)
+
+
+def friends(theta, x):
+    """Yes/no columns that all agree with each other to the same degree."""
+    return theta["h"] * x.sum() + theta["J"] * (x.sum() ** 2 - (x * x).sum()) / 2
+
+
+def pair(theta, x):
+    """Two counts that have something in common."""
+    return theta["a"] * x[0] + theta["b"] * x[1] + theta["c"] * jnp.minimum(x[0], x[1]) - gammaln(x + 1).sum()
+
+
+def pair_constant(theta):
+    points = jnp.stack(jnp.meshgrid(jnp.arange(60.0), jnp.arange(60.0)), axis=-1).reshape(-1, 2)
+    return jax.nn.logsumexp(jax.vmap(lambda x: pair(theta, x))(points))
+
+
+FRIENDS = dfd.Model(friends, dfd.Binary(4), {"h": NORMAL, "J": NORMAL})
+PAIR = dfd.Model(pair, dfd.Counts(2), dict.fromkeys("abc", NORMAL), log_normaliser=pair_constant)
 CASES = [
     ("CMP (4, 0.75), n = 2000", CMP, {"rate": 4.0, "nu": 0.75}, 2000),
     ("CMP (4, 1.25), n = 2000", CMP, {"rate": 4.0, "nu": 1.25}, 2000),
     ("CMP (2, 0.3), n = 2000", CMP, {"rate": 2.0, "nu": 0.3}, 2000),
     ("Ising 6x6, temperature 5, n = 200", ISING, {"temperature": 5.0}, 200),
+    ("four yes/no columns, a model of one's own, n = 400", FRIENDS, {"h": -1.0, "J": 0.7}, 400),
+    ("two counts, a model of one's own, n = 600", PAIR, {"a": 0.5, "b": 0.2, "c": 0.6}, 600),
 ]
 
 

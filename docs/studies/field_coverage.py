@@ -8,17 +8,12 @@ these seeds served nothing else. Each case has the ways of dealing with the data
 one that is meant to hold, and is run on R data sets before the others are run on S of them.
 """
 
-import argparse
-import json
 import os
-import time
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # two processes on two cores
@@ -26,11 +21,11 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # two processes on two cores
 import numpy as np
 import pandas as pd
 from coverage import rare_network  # the study beside this one
+from keeping import Study, arguments
 
 import dfdbayes as dfd
 
-ROOT = Path(__file__).parents[2]
-KEPT = ROOT / "runs" / "field-coverage"
+STUDY = Study("field-coverage")
 FIRST, PART, LEVEL = 60_000, 20, 0.95
 DRAWS = 250  # in each of four chains
 NAMES = [f"x{j}" for j in range(6)]
@@ -111,11 +106,13 @@ def clusters() -> dict[str, Case]:
     }
 
 
+@cache
 def cases() -> dict[str, Case]:
     return missing() | clusters()
 
 
-def replicate(case: Case, way: str, seed: int) -> dict[str, Any]:
+def replicate(name: str, way: str, seed: int) -> dict[str, Any]:
+    case = cases()[name]
     try:
         fit = case.ways[way](case.source(seed), seed)
     except dfd.errors.DfdbayesError as problem:
@@ -128,26 +125,10 @@ def replicate(case: Case, way: str, seed: int) -> dict[str, Any]:
     return {"tails": (2 * np.abs(below - 0.5)).tolist(), "off": (draws[:, chosen].mean(axis=0) - truth).tolist()}
 
 
-def path_of(name: str, way: str) -> Path:
-    return KEPT / f"{name} {way}.jsonl"
-
-
-def results(name: str, way: str) -> list[dict[str, Any]]:
-    path = path_of(name, way)
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
-
-
 def run(end: float, job: tuple[str, str, int]) -> str:
-    warnings.simplefilter("ignore")
+    """A part of the replicates of a case."""
     name, way, first = job
-    done = {result["seed"] for result in results(name, way)}
-    case = cases()[name]
-    KEPT.mkdir(parents=True, exist_ok=True)
-    for seed in range(first, first + PART):
-        if seed not in done and time.time() < end:
-            line = json.dumps({"seed": seed} | replicate(case, way, seed))
-            with path_of(name, way).open("a") as lines:
-                lines.write(line + "\n")
+    STUDY.run(((name, way, seed) for seed in range(first, first + PART)), replicate, end)
     return f"{name} {way} {first}"
 
 
@@ -155,7 +136,7 @@ def table() -> str:
     lines = ["| case | way | data sets (failed) | covered (least, largest) | largest bias |", "|---|---|---:|---|---:|"]
     for name, case in cases().items():
         for way in case.ways:
-            found = results(name, way)
+            found = STUDY.results(name, way)
             whole = [result for result in found if "tails" in result]
             if not whole:
                 continue
@@ -177,25 +158,18 @@ parameters less. Made by `python docs/studies/field_coverage.py` (data set r fro
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("cases", nargs="*")
-    asked.add_argument("--replicates", type=int, default=500)
-    asked.add_argument("--rivals", type=int, default=200)
-    asked.add_argument("--minutes", type=float, default=float("inf"))
-    asked.add_argument("--processes", type=int, default=2)
-    given = asked.parse_args()
-    named = {name: case for name, case in cases().items() if not given.cases or name in given.cases}
+    asked = arguments(__doc__, cases(), 500, rivals=200, processes=2)
     jobs = [
         (name, way, first)
-        for number, chosen in ((given.replicates, slice(1)), (given.rivals, slice(1, None)))
+        for number, chosen in ((asked.replicates, slice(1)), (asked.rivals, slice(1, None)))
         for first in range(FIRST, FIRST + number, PART)
-        for name, case in named.items()
-        for way in list(case.ways)[chosen]
+        for name in asked.cases
+        for way in list(cases()[name].ways)[chosen]
     ]
-    with ProcessPoolExecutor(given.processes, mp_context=get_context("spawn")) as pool:
-        for finished in pool.map(partial(run, time.time() + 60 * given.minutes), jobs):
+    with ProcessPoolExecutor(asked.processes, mp_context=get_context("spawn")) as pool:
+        for finished in pool.map(partial(run, asked.end), jobs):
             print(finished, flush=True)
-    (ROOT / "docs" / "tables" / "field-coverage.md").write_text(HEADING + table() + "\n")
+    STUDY.write(HEADING + table())
 
 
 if __name__ == "__main__":

@@ -9,24 +9,19 @@ intervals stand those that take the dyads for independent: the pseudo-likelihood
 regression prints it.
 """
 
-import argparse
-import json
 import os
-import time
-import warnings
 from dataclasses import dataclass
-from itertools import product
-from pathlib import Path
+from functools import cache, partial
 from typing import Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
+from keeping import Study, arguments
 
 import dfdbayes as dfd
 
-ROOT = Path(__file__).parents[2]
-KEPT = ROOT / "runs" / "graph-coverage"
+STUDY = Study("graph-coverage")
 FIRST, LEVEL, NORMAL, BOOTSTRAP = 70_000, 0.95, 1.959964, 200
 APART, CHAINS = 4, 50  # gaps between two graphs of a chain, and chains
 
@@ -65,8 +60,14 @@ CASES = {
 }
 
 
-def replicate(case: Case, graph: dfd.ObservedGraph, seed: int) -> dict[str, Any]:
+@cache
+def graphs(name: str, size: int) -> list[dfd.ObservedGraph]:
+    return CASES[name].graphs(size)
+
+
+def replicate(size: int, name: str, seed: int) -> dict[str, Any]:
     """How far into the tails the truth lies, by both ways."""
+    case, graph = CASES[name], graphs(name, size)[seed - FIRST]
     truth = np.array(case.truth)
     try:
         fit = dfd.fit(case.model, graph, seed=seed, bootstrap=BOOTSTRAP, check=False, progress=False)
@@ -86,23 +87,13 @@ def replicate(case: Case, graph: dfd.ObservedGraph, seed: int) -> dict[str, Any]
     }
 
 
-def path_of(name: str) -> Path:
-    return KEPT / f"{name}.jsonl"
-
-
-def results(name: str) -> dict[int, dict[str, Any]]:
-    path = path_of(name)
-    lines = path.read_text().splitlines() if path.is_file() else []
-    return {found["seed"]: found for found in map(json.loads, lines)}
-
-
 def table() -> str:
     lines = [
         "| case | coefficient | truth | graphs (failed) | covered | dyads as independent | median sd | of these |",
         "|---|---|---:|---:|---:|---:|---:|---:|",
     ]
     for name, case in CASES.items():
-        found = list(results(name).values())
+        found = STUDY.results(name)
         whole = [result for result in found if "held" in result]
         if not whole:
             continue
@@ -127,25 +118,10 @@ nearly empty or complete (degeneracy). Made by `python docs/studies/graph_covera
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("cases", nargs="*")
-    asked.add_argument("--replicates", type=int, default=300)
-    asked.add_argument("--minutes", type=float, default=float("inf"))
-    given = asked.parse_args()
-    end = time.time() + 60 * given.minutes
-    warnings.simplefilter("ignore")
-    KEPT.mkdir(parents=True, exist_ok=True)
-    named = {name: case for name, case in CASES.items() if not given.cases or name in given.cases}
-    graphs = {name: case.graphs(given.replicates) for name, case in named.items()}
-    done = {name: results(name) for name in named}
-    for r, (name, case) in product(range(given.replicates), named.items()):
-        seed = FIRST + r
-        if seed not in done[name] and time.time() < end:
-            line = json.dumps({"seed": seed} | replicate(case, graphs[name][r], seed))
-            with path_of(name).open("a") as lines:
-                lines.write(line + "\n")
-            print(name, r, flush=True)
-    (ROOT / "docs" / "tables" / "graph-coverage.md").write_text(HEADING + table() + "\n")
+    asked = arguments(__doc__, CASES, 300)
+    jobs = ((name, FIRST + r) for r in range(asked.replicates) for name in asked.cases)
+    STUDY.run(jobs, partial(replicate, asked.replicates), asked.end)
+    STUDY.write(HEADING + table())
 
 
 if __name__ == "__main__":

@@ -7,24 +7,19 @@ interrupted, or ended after M minutes, goes on. Map r of a case comes from seed 
 seeds served nothing else.
 """
 
-import argparse
-import json
-import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from keeping import Study, arguments
 
 import dfdbayes as dfd
 from dfdbayes.inference.refits import refit_many
 
-ROOT = Path(__file__).parents[2]
-KEPT = ROOT / "runs" / "map-coverage"
+STUDY = Study("map-coverage")
 FIRST, LEVEL, SIDE, SWEEPS = 70_000, 0.95, 30, 1000
 DEFAULT = "parametric bootstrap (default)"
 FORMULA, AT = "present ~ x", ("row", "col")
@@ -70,6 +65,7 @@ def drawn(seed: int, lost: float) -> pd.DataFrame:
     return frame.assign(present=np.where(unseen, np.nan, values) if lost else values)
 
 
+@cache
 def cases() -> dict[str, Case]:
     complete = {
         DEFAULT: _fit(),
@@ -89,7 +85,8 @@ def cases() -> dict[str, Case]:
     }
 
 
-def replicate(case: Case, way: str, seed: int) -> dict[str, Any]:
+def replicate(name: str, way: str, seed: int) -> dict[str, Any]:
+    case = cases()[name]
     try:
         fit = case.ways[way](drawn(seed, case.lost), seed)
     except dfd.errors.DfdbayesError as problem:
@@ -104,31 +101,12 @@ def replicate(case: Case, way: str, seed: int) -> dict[str, Any]:
     return found
 
 
-def path_of(name: str, way: str) -> Path:
-    return KEPT / f"{name} {way}.jsonl"
-
-
-def results(name: str, way: str) -> list[dict[str, Any]]:
-    path = path_of(name, way)
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
-
-
-def run(name: str, way: str, case: Case, seeds: range, end: float) -> None:
-    done = {result["seed"] for result in results(name, way)}
-    KEPT.mkdir(parents=True, exist_ok=True)
-    for seed in seeds:
-        if seed not in done and time.time() < end:
-            line = json.dumps({"seed": seed} | replicate(case, way, seed))
-            with path_of(name, way).open("a") as lines:
-                lines.write(line + "\n")
-
-
 def table() -> str:
     parameters = " | ".join(TRUTH)
     lines = [f"| case | way | maps (failed) | {parameters} |", "|---|---|---:|" + "---|" * len(TRUTH)]
     for name, case in cases().items():
         for way in case.ways:
-            found = results(name, way)
+            found = STUDY.results(name, way)
             whole = [result for result in found if "tails" in result]
             if whole:
                 cells = [_cell(whole, parameter) for parameter in TRUTH]
@@ -142,7 +120,7 @@ def interpolated(maps: int = 2000, at_once: int = 500) -> str:
 
     The logarithm of each width is regressed on the estimates and their squares; what that leaves is added as noise.
     """
-    whole = [result for result in results("complete", DEFAULT) if "tails" in result]
+    whole = [result for result in STUDY.results("complete", DEFAULT) if "tails" in result]
     off, sd = (np.array([[result[part][name] for name in TRUTH] for result in whole]) for part in ("off", "sd"))
     model, truth = sites()[1], np.array(list(TRUTH.values()))
     rng, found = np.random.default_rng([70, 1]), []
@@ -189,20 +167,10 @@ estimates happen to vary more than they do among these.
 
 
 def main() -> None:
-    warnings.simplefilter("ignore")
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("cases", nargs="*")
-    asked.add_argument("--replicates", type=int, default=300)
-    asked.add_argument("--minutes", type=float, default=float("inf"))
-    given = asked.parse_args()
-    end = time.time() + 60 * given.minutes
-    for first in range(FIRST, FIRST + given.replicates, 20):
-        for name, case in cases().items():
-            for way in case.ways:
-                if not given.cases or name in given.cases:
-                    run(name, way, case, range(first, min(first + 20, FIRST + given.replicates)), end)
-        print(first, flush=True)
-    (ROOT / "docs" / "tables" / "map-coverage.md").write_text(HEADING + table() + "\n" + interpolated() + "\n")
+    asked = arguments(__doc__, cases(), 300)
+    wanted = [(name, way) for name in asked.cases for way in cases()[name].ways]
+    STUDY.run(((*key, FIRST + r) for r in range(asked.replicates) for key in wanted), replicate, asked.end)
+    STUDY.write(HEADING + table() + "\n" + interpolated())
 
 
 if __name__ == "__main__":

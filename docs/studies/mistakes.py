@@ -11,10 +11,11 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
-import scipy
+import scipy.stats
 
 import dfdbayes as dfd
 
@@ -34,10 +35,23 @@ MISTAKES = {
     "a log mass that returns an array": 'own(lambda theta, x: x * theta["rate"])',
     "a log mass with if x[0] > 3": 'own(lambda theta, x: theta["rate"] if x[0] > 3 else 0.0)',
     "a log mass without theta": "own(lambda x: x[0])",
+    "a log mass that takes the row first": 'own(lambda x, theta: x[0] * theta["rate"])',
+    "a column of x by its name": 'own(lambda theta, x: x["visits"] * theta["rate"])',
+    "a parameter as an attribute": "own(lambda theta, x: x[0] * theta.rate)",
+    "a log mass with min()": 'own(lambda theta, x: min(x[0], 3) * theta["rate"])',
+    "a log mass without a return": "own(lambda theta, x: None)",
+    "x log x at zero": 'own(lambda theta, x: theta["rate"] * x[0] * jnp.log(x[0]))',
+    "a column that a log mass ignores": 'own(lambda theta, x: -theta["rate"] * x[0], domain=dfd.Counts(2))',
     "a declared parameter that is not used": 'own(lambda theta, x: x[0] * theta["rate"], rate=dist.HalfNormal(1.0), shape=dist.HalfNormal(1.0))',
     "a class instead of an instance": "fit(dfd.models.Poisson, counts)",
+    "a log mass instead of a model": 'fit(lambda theta, x: x[0] * theta["rate"], counts)',
+    "dfd.Model itself": "fit(dfd.Model, counts)",
     "a string for a domain": 'own(lambda theta, x: x[0] * theta["rate"], domain="counts")',
     "a domain class, not an instance": 'own(lambda theta, x: x[0] * theta["rate"], domain=dfd.Counts)',
+    "domain and parameters exchanged": 'dfd.Model(lambda theta, x: x[0] * theta["rate"], {"rate": dist.Normal(0, 1)}, dfd.Counts(1))',
+    "a domain before the log mass": 'dfd.Model(dfd.Counts(1), lambda theta, x: x[0] * theta["rate"], {"rate": dist.Normal(0, 1)})',
+    "names without priors": 'dfd.Model(lambda theta, x: x[0] * theta["rate"], dfd.Counts(1), ["rate"])',
+    "a prior of scipy": 'dfd.Model(lambda theta, x: x[0] * theta["rate"], dfd.Counts(1), {"rate": scipy.stats.norm(0, 1)})',
     "a number for a prior": 'dfd.Model(lambda theta, x: x[0] * theta["rate"], domain=dfd.Counts(1), parameters={"rate": 1.0})',
     "a prior class, not an instance": 'dfd.Model(lambda theta, x: x[0] * theta["rate"], domain=dfd.Counts(1), parameters={"rate": dist.Normal})',
     "a discrete prior": 'dfd.Model(lambda theta, x: x[0] * theta["rate"], domain=dfd.Counts(1), parameters={"rate": dist.Poisson(2.0)})',
@@ -107,7 +121,7 @@ def told() -> dict[str, tuple[str, str]]:
     frame = pd.DataFrame({"visits": counts, "age": rng.normal(40, 9, 60), "clinic": rng.choice(["A", "B"], 60)})
     answers = pd.DataFrame(rng.integers(0, 2, (60, 3)), columns=["tired", "sad", "calm"])
     scope = {"own": own, "fit": fit, "rng": rng, "counts": counts, "frame": frame, "answers": answers}
-    scope |= {"dfd": dfd, "dist": dist, "math": math, "np": np, "pd": pd, "scipy": scipy}
+    scope |= {"dfd": dfd, "dist": dist, "math": math, "jnp": jnp, "np": np, "pd": pd, "scipy": scipy}
     found = {}
     for name, call in MISTAKES.items():
         try:

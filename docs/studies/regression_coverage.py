@@ -8,17 +8,12 @@ included, and so does its fit; these seeds served nothing else. All fits are ``d
 model is wrong, those with ``beta=1`` stand beside them.
 """
 
-import argparse
-import json
 import os
-import time
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # two processes on two cores
@@ -26,14 +21,14 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # two processes on two cores
 import numpy as np
 import pandas as pd
 from coverage import COLUMNS, cell, rare_network  # the study beside this one
+from keeping import Study, arguments
 from scipy import special
 
 import dfdbayes as dfd
 from dfdbayes.fitting.coverage import placed
 from dfdbayes.models.mean_form import of_mean
 
-ROOT = Path(__file__).parents[2]
-KEPT = ROOT / "runs" / "regression-coverage"
+STUDY = Study("regression-coverage")
 FIRST, PART = 80_000, 20
 FORMULA = "visits ~ age + clinic"
 MEAN = {"Intercept": 1.0, "age": 0.3, "clinic=B": 0.4, "clinic=C": -0.3}
@@ -114,6 +109,7 @@ def network_truth() -> dict[str, float]:
     return found
 
 
+@cache
 def cases() -> dict[str, Case]:
     found = {}
     mean = {f"mean[{term}]": value for term, value in MEAN.items()}
@@ -132,8 +128,9 @@ def cases() -> dict[str, Case]:
     return found
 
 
-def replicate(case: Case, column: str, seed: int) -> dict[str, Any]:
+def replicate(name: str, column: str, seed: int) -> dict[str, Any]:
     """Where the truth lies in the posterior of one data set."""
+    case = cases()[name]
     settings = case.settings | COLUMNS[column]
     try:
         fit = dfd.fit(case.model, case.source(seed), seed=seed, check=False, progress=False, **settings)
@@ -146,27 +143,10 @@ def replicate(case: Case, column: str, seed: int) -> dict[str, Any]:
     return found | {"loss": fit.settings["loss"], "sampler": fit.settings["sampler"]}
 
 
-def path_of(name: str, column: str) -> Path:
-    return KEPT / f"{name} {column}.jsonl"
-
-
-def results(name: str, column: str) -> list[dict[str, Any]]:
-    path = path_of(name, column)
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
-
-
 def run(end: float, job: tuple[str, str, int]) -> str:
-    """A part of the replicates of a case, one line each, unless they are there already or time is up."""
-    warnings.simplefilter("ignore")
+    """A part of the replicates of a case."""
     name, column, first = job
-    done = {result["seed"] for result in results(name, column)}
-    case = cases()[name]
-    KEPT.mkdir(parents=True, exist_ok=True)
-    for seed in range(first, first + PART):
-        if seed not in done and time.time() < end:
-            line = json.dumps({"seed": seed} | replicate(case, column, seed))
-            with path_of(name, column).open("a") as lines:
-                lines.write(line + "\n")
+    STUDY.run(((name, column, seed) for seed in range(first, first + PART)), replicate, end)
     return f"{name} {column} {first}"
 
 
@@ -175,7 +155,7 @@ def table() -> str:
     heads = " | ".join(f"{column}: joint | {column}: each (least, largest)" for column in columns)
     lines = [f"| case | loss | {heads} |", "|---" * (2 + 2 * len(columns)) + "|"]
     for name, case in cases().items():
-        found = {column: results(name, column) for column in columns}
+        found = {column: STUDY.results(name, column) for column in columns}
         if found["default"]:
             cells = [
                 text for column in columns for text in (cell(found[column], case.n) if found[column] else ("", ""))
@@ -199,18 +179,13 @@ left out. Bold: further from 93 to 97 (from 91 upwards below n = 500) than chanc
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("cases", nargs="*")
-    asked.add_argument("--replicates", type=int, default=500)
-    asked.add_argument("--minutes", type=float, default=float("inf"))
-    given = asked.parse_args()
-    named = {name: case for name, case in cases().items() if not given.cases or name in given.cases}
-    firsts = range(FIRST, FIRST + given.replicates, PART)
-    jobs = [(name, column, first) for first in firsts for name, case in named.items() for column in case.columns]
+    asked = arguments(__doc__, cases(), 500)
+    firsts = range(FIRST, FIRST + asked.replicates, PART)
+    jobs = [(name, column, first) for first in firsts for name in asked.cases for column in cases()[name].columns]
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        for finished in pool.map(partial(run, time.time() + 60 * given.minutes), jobs):
+        for finished in pool.map(partial(run, asked.end), jobs):
             print(finished, flush=True)
-    (ROOT / "docs" / "tables" / "regression-coverage.md").write_text(HEADING + table() + "\n")
+    STUDY.write(HEADING + table())
 
 
 if __name__ == "__main__":

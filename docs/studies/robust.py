@@ -6,26 +6,21 @@ Writes docs/tables/robust.md. Finished replicates are kept in runs/robust, so th
 after M minutes, goes on. Data set r of a case comes from seed 70000 + r; these seeds served nothing else.
 """
 
-import argparse
-import json
 import os
-import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
 import pandas as pd
+from keeping import Study, arguments
 
 import dfdbayes as dfd
 
-ROOT = Path(__file__).parents[2]
-KEPT = ROOT / "runs" / "robust"
-FIRST, PART, LEVEL = 70_000, 5, 0.95
+STUDY, FIRST, LEVEL = Study("robust"), 70_000, 0.95
 CONTRAST = 50  # data sets whose soiled version is fitted by the plain loss, too
 
 
@@ -101,7 +96,7 @@ def regression() -> Case:
     )  # fmt: skip
 
 
-CASES = {make.__name__: make for make in (poisson, ising, regression, cmp)}
+CASES = {make.__name__: cache(make) for make in (poisson, ising, regression, cmp)}
 
 
 def ways(case: Case) -> dict[str, tuple[bool, Any]]:
@@ -114,8 +109,9 @@ def ways(case: Case) -> dict[str, tuple[bool, Any]]:
     return found
 
 
-def replicate(case: Case, seed: int) -> dict[str, Any]:
+def replicate(name: str, seed: int) -> dict[str, Any]:
     """Every way's means, sds and tails for one data set."""
+    case = CASES[name]()
     data, found = case.source(seed), {}
     for way, (soil, loss) in ways(case).items():
         if soil and isinstance(loss, str) and seed >= FIRST + CONTRAST:
@@ -135,11 +131,6 @@ def replicate(case: Case, seed: int) -> dict[str, Any]:
     return found
 
 
-def results(name: str) -> list[dict[str, Any]]:
-    path = KEPT / f"{name}.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
-
-
 def table() -> str:
     lines = [
         "| data | loss | data sets | coverage, clean | the plain loss's | efficiency to the plain loss | "
@@ -147,7 +138,7 @@ def table() -> str:
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for name, make in CASES.items():
-        case, found = make(), results(name)
+        case, found = make(), STUDY.results(name)
         if not found:
             continue
         truth = np.array(list(case.truth.values()))
@@ -183,26 +174,9 @@ def _shown(values: np.ndarray) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("cases", nargs="*", default=list(CASES))
-    parser.add_argument("--replicates", type=int, default=500)
-    parser.add_argument("--minutes", type=float, default=1e9)
-    asked = parser.parse_args()
-    warnings.simplefilter("ignore")
-    KEPT.mkdir(parents=True, exist_ok=True)
-    end = time.monotonic() + 60 * asked.minutes
-    made = {name: CASES[name]() for name in asked.cases}
-    while time.monotonic() < end:
-        name = min(made, key=lambda name: len(results(name)))  # all cases grow alike
-        done = len(results(name))
-        if done >= asked.replicates:
-            break
-        for r in range(done, min(done + PART, asked.replicates)):
-            line = json.dumps(replicate(made[name], FIRST + r))
-            with open(KEPT / f"{name}.jsonl", "a") as file:
-                file.write(line + "\n")
-    (ROOT / "docs" / "tables" / "robust.md").write_text(table())
-    print(table())
+    asked = arguments(__doc__, CASES, 500)
+    STUDY.run(((name, FIRST + r) for r in range(asked.replicates) for name in asked.cases), replicate, asked.end)
+    STUDY.write(table())
 
 
 if __name__ == "__main__":

@@ -9,18 +9,14 @@ Coefficients are covered or not by the normal approximation of each posterior, w
 those of whole fits, of the first 100 data sets.
 """
 
-import argparse
-import json
-import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from keeping import Study, arguments
 
 import dfdbayes as dfd
 from dfdbayes import losses
@@ -31,9 +27,8 @@ from dfdbayes.inference.minimise import minimise
 from dfdbayes.inference.objective import Objective
 from dfdbayes.models.starts import logarithmic
 
-ROOT = Path(__file__).parents[2]
-KEPT = ROOT / "runs" / "series-coverage"
-FIRST, PART, QUANTILE, N, AHEAD, BURN, FORECAST = 70_000, 10, 1.959964, 200, 8, 100, 100
+STUDY = Study("series-coverage")
+FIRST, QUANTILE, N, AHEAD, BURN, FORECAST = 70_000, 1.959964, 200, 8, 100, 100
 LONG, LONG_SEED = 400_000, 69_999
 
 
@@ -152,13 +147,8 @@ def forecast(name: str, seed: int) -> dict[str, Any]:
 JOBS: dict[str, Callable[[str, int], dict[str, Any]]] = {"coefficients": replicate, "forecasts": forecast}
 
 
-def path_of(name: str, job: str) -> Path:
-    return KEPT / f"{name} {job}.jsonl"
-
-
-def results(name: str, job: str) -> list[dict[str, Any]]:
-    path = path_of(name, job)
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+def run(name: str, job: str, seed: int) -> dict[str, Any]:
+    return JOBS[job](name, seed)
 
 
 def coefficients() -> list[str]:
@@ -167,7 +157,7 @@ def coefficients() -> list[str]:
         "|---|---|---:|---|---:|",
     ]
     for name, case in CASES.items():
-        found = results(name, "coefficients")
+        found = STUDY.results(name, "coefficients")
         whole = [result for result in found if WINDOWS in result]
         for way in WAYS:
             if whole:
@@ -185,7 +175,7 @@ def forecasts() -> list[str]:
         "|---|---:|---|---:|---:|",
     ]
     for name, case in CASES.items():
-        whole = results(name, "forecasts")
+        whole = STUDY.results(name, "forecasts")
         if whole:
             inside = 100 * np.array([result["inside"] for result in whole]).mean(axis=0)
             stated = 100 * np.mean([result["stated"] for result in whole])
@@ -214,27 +204,10 @@ BETWEEN = f"""
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("cases", nargs="*")
-    asked.add_argument("--replicates", type=int, default=300)
-    asked.add_argument("--minutes", type=float, default=float("inf"))
-    given = asked.parse_args()
-    warnings.simplefilter("ignore")
-    KEPT.mkdir(parents=True, exist_ok=True)
-    end = time.time() + 60 * given.minutes
-    named = [name for name in CASES if not given.cases or name in given.cases]
-    for job, function in JOBS.items():
-        number = given.replicates if job == "coefficients" else min(given.replicates, FORECAST)
-        done = {name: {result["seed"] for result in results(name, job)} for name in named}
-        for first in range(FIRST, FIRST + number, PART):
-            for name in named:
-                for seed in range(first, min(first + PART, FIRST + number)):
-                    if seed not in done[name] and time.time() < end:
-                        with path_of(name, job).open("a") as lines:
-                            lines.write(json.dumps({"seed": seed} | function(name, seed)) + "\n")
-            print(job, first, flush=True)
-    text = HEADING + "\n".join(coefficients()) + "\n" + BETWEEN + "\n".join(forecasts()) + "\n"
-    (ROOT / "docs" / "tables" / "series-coverage.md").write_text(text)
+    asked = arguments(__doc__, CASES, 300)
+    for job, number in (("coefficients", asked.replicates), ("forecasts", min(asked.replicates, FORECAST))):
+        STUDY.run(((name, job, FIRST + r) for r in range(number) for name in asked.cases), run, asked.end)
+    STUDY.write(HEADING + "\n".join(coefficients()) + "\n" + BETWEEN + "\n".join(forecasts()))
 
 
 if __name__ == "__main__":

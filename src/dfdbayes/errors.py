@@ -9,7 +9,9 @@ from typing import Any
 
 def close(word: Any, known: Iterable[str]) -> str:
     """A question, "; did you mean 'poisson'?", where a word is nearly a known one; otherwise nothing."""
-    found = difflib.get_close_matches(str(word), list(known), n=1)
+    names = list(known)
+    found = [name for name in names if name.lower() == str(word).lower()]
+    found = found or difflib.get_close_matches(str(word), names, n=1)
     return f"; did you mean '{found[0]}'?" if found else ""
 
 
@@ -90,6 +92,10 @@ class NonFiniteWarning(DfdbayesWarning):
 
 class IdentificationWarning(DfdbayesWarning):
     """The loss hardly depends on a parameter."""
+
+
+class ModelWarning(DfdbayesWarning):
+    """The mass function of a model has no finite sum at the estimate."""
 
 
 class EstimatedLossWarning(DfdbayesWarning):

@@ -26,13 +26,30 @@ def test_a_fit_in_its_own_process_writes_everything(visits, tmp_path):
     assert "poisson fitted to visits.csv: 200 observations" in ended.stdout
     assert "compiling" in ended.stdout and "sample" in ended.stdout
     assert "loss: likelihood (counts are low" in ended.stdout or "loss: dfd (the discrete" in ended.stdout
-    assert "the estimator's information in every direction" in ended.stdout
+    assert "intervals are as wide as estimates vary" in ended.stdout
     assert ended.stderr == ""  # no progress bars when piped
     again = dfd.fit("poisson", visits, seed=3, progress=False)
     np.testing.assert_array_equal(dfd.load(out / "posterior.nc").posterior["rate"], again.posterior["rate"])
     table = pd.read_csv(out / "summary.csv", index_col="parameter")
     assert table.loc["rate", "mean"] == pytest.approx(again.summary()["mean"]["rate"])
     assert json.loads((out / "summary.json").read_text())["beta"] == pytest.approx(again.beta)
+
+
+def test_a_fit_is_kept_before_it_is_checked(visits, tmp_path, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(dfd.fit.__globals__, "_checked", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        dfd.fit("poisson", visits, checkpoint=tmp_path / "kept", progress=False, check=True)
+    assert dfd.load(tmp_path / "kept" / "posterior.nc").checks is None
+    dfd.fit("poisson", visits, checkpoint=tmp_path / "kept", progress=False, check=False)  # the folder is still ours
+
+
+def test_checks_can_be_left_out(visits, tmp_path, call):
+    call("fit", visits, "--model", "poisson", "--no-check", "--out", tmp_path / "run")
+    assert dfd.load(tmp_path / "run" / "posterior.nc").checks is None
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["settings"]["check"] is False
 
 
 def test_progress_bars_on_a_terminal(visits):
@@ -60,6 +77,13 @@ def test_summary_of_a_saved_fit(call, visits, tmp_path):
     assert code == 2 and "not a fit" in err
 
 
+def test_a_slip_on_the_command_line_gets_a_hint(call, visits):
+    code, _, err = call("fit", visits)
+    assert code == 2 and "See 'dfdbayes fit --help'." in err
+    code, _, err = call(visits.with_name("visit.csv"))
+    assert code == 2 and f"did you mean '{visits}'?" in err
+
+
 def test_models_are_listed(call):
     code, out, _ = call("models")
     assert code == 0
@@ -85,7 +109,7 @@ BAD = {
     "constant": ("x\n0\n0\n0\n", (), "constant"),
     "text": ("x\n1\ntwo\n", (), "row 2, column 'x' is the text 'two'"),
     "columns": ("x,y\n1,2\n3,4\n", (), "needs 1 column, the data have 2 ('x', 'y')"),
-    "no such column": ("x\n1\n2\n", ("--columns", "z"), "no column 'z'; the columns are 'x'"),
+    "no such column": ("x\n1\n2\n", ("--columns", "z"), "no column 'z'. The columns are 'x'"),
     "model": ("x\n1\n2\n", ("--model", "cpm"), "did you mean 'cmp'"),
     "beta": ("x\n1\n2\n", ("--beta", "-1"), "beta > 0"),
     "beta zero": ("x\n1\n2\n", ("--beta", "0"), "beta > 0"),
@@ -177,6 +201,8 @@ def test_the_version_and_a_file_without_a_command(visits):
     shown = subprocess.run([COMMAND, visits], capture_output=True, text=True, check=True).stdout
     assert "What to call:" in shown and f"dfdbayes fit {visits} --model" in shown
     assert dfd.suggest(visits)[0].command in shown
+    near = subprocess.run([COMMAND, visits.with_name(f"x{visits.name}")], capture_output=True, text=True)
+    assert near.returncode == 2 and f"{visits.name}'?" in near.stderr
     wrong = subprocess.run([COMMAND, "nofile.csv"], capture_output=True, text=True)
     assert wrong.returncode == 2 and "there is no file 'nofile.csv'" in wrong.stderr
 

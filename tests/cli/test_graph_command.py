@@ -57,16 +57,21 @@ def test_a_graph_from_two_tables(call, command, tables, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--model", "graph"], "needs a terms, for example --terms 'edges + triangle'"),
+        (["--model", "graph"], "needs terms, for example RandomGraph('edges + gwesp(0.25)')"),
         (["--model", "poisson", "--terms", "edges"], "'poisson' has no terms"),
         (["--model", "graph", "--terms", "edges + mutual"], "mutual is for directed graphs"),
-        (["--model", "graph", "--terms", "edges + nodecov('age')", "--directed"], "no node attribute 'age'"),
-        (["--model", "graph", "--terms", "edges", "--formula", "a ~ b"], "formula= is about rows"),
+        (["--model", "graph", "--terms", "edges + nodecov('age')", "--directed"], "--nodes people.csv"),
+        (["--model", "ergm", "--terms", "edges", "--formula", "a ~ b"], "formula= is about rows"),
+        (
+            ["--model", "graph", "--terms", "edges", "--nodes", "{folder}/familes.csv"],
+            "did you mean '{folder}/families.csv'",
+        ),
     ],
 )
 def test_what_is_refused(call, tables, words, said):
-    code, _, err = call("fit", tables[0], *words)
-    assert code == 2 and said in err
+    folder = str(tables[0].parent)
+    code, _, err = call("fit", tables[0], *(word.replace("{folder}", folder) for word in words))
+    assert code == 2 and said.replace("{folder}", folder) in err
 
 
 def test_nodes_that_edges_do_not_know(call, tables, tmp_path):

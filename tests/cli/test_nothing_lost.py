@@ -121,7 +121,7 @@ def test_a_full_disk_leaves_earlier_results_alone(call, visits, tmp_path):
     assert call("fit", visits, "--model", "poisson", "--out", out, *QUICK)[0] == 0
     before = {p.name: p.read_bytes() for p in out.iterdir()}
 
-    words = ["fit", visits, "--model", "poisson", "--out", out, "--seed", "9", *QUICK]
+    words = ["fit", visits, "--model", "poisson", "--out", out, "--force", "--seed", "9", *QUICK]
     limited = "ulimit -f 20; exec " + shlex.join(map(str, [*COMMAND, *words]))
     environment = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"}
     ended = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, env=environment)
@@ -167,7 +167,7 @@ def test_a_model_from_a_file_runs_only_when_named(call, visits, tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(MODELS)
     for name in ("rates", "made"):
-        code, shown, _ = call("fit", visits, "--model", f"own.py:{name}", "--out", "run", *QUICK)
+        code, shown, _ = call("fit", visits, "--model", f"own.py:{name}", "--out", "run", "--force", *QUICK)
         assert code == 0 and "rate" in shown
     (tmp_path / "executed").unlink()
     code, _, err = call("rerun", "run")

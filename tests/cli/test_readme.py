@@ -115,7 +115,7 @@ def test_no_block_is_left_out():
     known = {"", "python", "console", "r", "text", "{code-block} python", "{toctree}", "{eval-rst}",
              "{code-cell} ipython3",
              "{include} ../tables/coverage.md", "{include} ../tables/robust.md",
-             "{include} ../../benchmarks/results/robust.md"}  # fmt: skip
+             "{include} ../../benchmarks/results/robust.md", "{literalinclude} make_gallery.py"}  # fmt: skip
     assert {language for page in PAGES for language, _ in blocks(page)} <= known
 
 

@@ -250,7 +250,7 @@ def test_wrong_graphs_and_options_are_refused():
         (lambda: dfd.graphs.parse("grid:3"), "grid:6x6"),
         (lambda: dfd.graphs.grid(1, 1), "two cells"),
         (lambda: dfd.fit("ising", np.ones((3, 4), int)), "needs a graph"),
-        (lambda: dfd.fit("poisson-mixture", [1, 2, 3]), "needs a rates"),
+        (lambda: dfd.fit("poisson-mixture", [1, 2, 3]), "needs rates, for example"),
     ]:
         with pytest.raises(dfd.errors.ModelError, match=match):
             make()

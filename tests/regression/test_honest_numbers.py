@@ -36,6 +36,14 @@ def test_a_constant_column_is_named(quick):
     assert any(text.startswith("b has the same value in every row") for text in fit.warnings)
 
 
+def test_a_site_that_never_varies_is_none_of_a_lattices_problems(quick):
+    model = dfd.models.Ising(dfd.graphs.grid(3, 3))
+    rows = dfd.simulate(model, {"temperature": 3.0}, 200, seed=0).rows.copy()
+    rows[:, 0] = 1
+    fit = quick(model, rows, loss="pseudo", beta=1.0)
+    assert not any("same value in every row" in text for text in fit.warnings)
+
+
 def test_widths_do_not_depend_on_the_bootstrap(quick):
     """With nearly as many parameters as bootstrap fits every sd is about the bootstrap's, and no factor on top."""
     rows = np.random.default_rng(0).integers(0, 2, size=(1000, 8))

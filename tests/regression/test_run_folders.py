@@ -158,6 +158,18 @@ def test_a_folder_is_whole_or_marked(call, tmp_path, visits, quick, monkeypatch)
     assert call("summary", out)[0] == 0
 
 
+def test_a_finished_run_is_not_replaced_without_being_told_to(call, tmp_path, visits):
+    out = tmp_path / "out"
+    words = ["fit", visits, "--model", "poisson", "--out", out, *QUICK]
+    assert call(*words)[0] == 0
+    before = (out / "posterior.nc").read_bytes()
+    for again in ([*words, "--seed", "3"], ["rerun", out, "--out", out]):
+        code, _, err = call(*again)
+        assert code == 2 and f"'{out}' holds a finished run" in err and "--force" in err
+        assert (out / "posterior.nc").read_bytes() == before
+    assert call(*words, "--seed", "3", "--force")[0] == 0 and (out / "posterior.nc").read_bytes() != before
+
+
 def test_what_is_written_is_on_the_disk(tmp_path, monkeypatch):
     synced, sync = [], os.fsync
     monkeypatch.setattr(os, "fsync", lambda handle: (synced.append(os.fstat(handle).st_ino), sync(handle))[1])
@@ -206,3 +218,12 @@ def test_damaged_runs_are_refused_in_a_sentence(call, tmp_path, visits):
     for settings in ({"model": "poisson", "colour": 3}, {"model": "poisson", "draws": "many"}, {"model": 3}, []):
         (out / "run.json").write_text(json.dumps(about | {"settings": settings}))
         assert call("rerun", out)[0] == 2
+
+
+def test_a_folder_is_loaded_where_it_is_whole(tmp_path, quick):
+    fit = quick("poisson", [2, 3, 1, 4, 2, 0, 3] * 20, loss="ratio")
+    fit.save(tmp_path / "posterior.nc")
+    assert dfd.load(tmp_path).summary().equals(fit.summary())
+    (tmp_path / runs.UNFINISHED).touch()
+    with pytest.raises(dfd.errors.DataError, match="was left while its files were written"):
+        dfd.load(tmp_path)

@@ -9,7 +9,8 @@ import pytest
 import small_fits
 from dfdbayes.models import AbstractModel
 from dfdbayes.results.answers import FAMILIES, answer
-from dfdbayes.results.answers.words import Estimate, listed, named, rounded
+from dfdbayes.results.answers.dispersion import _is_edge
+from dfdbayes.results.answers.words import Estimate, Ratio, listed, named, rounded
 from dfdbayes.results.goodness_of_fit import GoodnessOfFit
 
 SAID = {
@@ -17,12 +18,16 @@ SAID = {
     "poisson": ("The mean of visits is 7.0", "does not reproduce the data (p < 0.002)", "predicts a variance of"),
     "binary": ("The share of ones in smokes is 40 % (95 % interval 33 % to 47 %).",),
     "mixture": ("Of calls, 33 %", "with mean 3, the others from the one with mean 9"),
-    "regression": ("Per unit of age, the mean of visits is multiplied by 1.04", "With clinic = B,", "about as Poisson"),
-    "binary regression": ("the odds that again is 1 are multiplied by 1.0", "For noise the data cannot tell"),
+    "regression": (
+        "Per unit of age, the mean of visits is multiplied by 1.04",
+        "With clinic = B rather than A,",
+        "about as Poisson",
+    ),
+    "binary regression": ("the odds that again is 1 are multiplied by 1.0", "For noise (times "),
     "lattice": ("a neighbour that is +1 rather than -1", "(temperature 3.4, 95 % interval"),
     "potts": ("a neighbour in some state makes the odds",),
-    "network": ("Of 6 pairs of columns, 2 are joined", "The strongest edges are sleep – mood & <b> (odds ratio 4.1"),
-    "ordinal network": ("The strongest edges are calm – sleep (1.5",),
+    "network": ("Of 6 pairs of variables, 2 are joined", "The strongest edges are sleep – mood & <b> (odds ratio 4.1"),
+    "ordinal network": ("The strongest edge is calm – sleep (1.5",),
     "count network": ("The strongest edge is wolves – deer", "much of one goes with little of the other"),
     "incomplete network": ("194 missing entries cost 18 % on average and at most 35 %", "60 clusters tell as much as"),
     "random graph": ("16 nodes, 34 ties", "between nodes of the same colour.", "resemble this one"),
@@ -39,10 +44,16 @@ def test_every_family_begins_with_its_answer(kind):
         assert words in f"{fit!r}"
     prose, table, *rest = str(fit).split("\n\n")[1:]
     assert prose.replace("\n", " ") == fit.answer and len(answer(fit)) <= 7
-    assert "eti95_lb" in table and "calibration: " in rest[-1] and "Theorem" not in prose
+    assert "95 % from" in table and "calibration: " in rest[-1] and "Theorem" not in prose
     assert not re.search(r"\bnan\b|\binf\b|\(\(|\)\)|  ", fit.answer) and fit.answer.endswith(".")
     assert set(fit.meanings) == {entry.partition("[")[0] for entry in fit.entries} - {"bend"}
     assert fit.describe()["answer"] == fit.answer
+
+
+def test_the_most_spread_of_a_count_model_is_its_edge():
+    """At nu = 0 the variance is mean + mean^2, that of a geometric distribution."""
+    assert _is_edge(6.0, 0.01) and not _is_edge(6.0, 0.2) and not _is_edge(6.0, 2.0)
+    assert _is_edge(0.5, 0.05) and not _is_edge(1e6, 0.01)
 
 
 def test_every_model_names_a_family():
@@ -90,6 +101,21 @@ def test_a_mean_that_overflows_gives_way_to_the_median():
 )
 def test_numbers_have_the_digits_that_their_interval_leaves(value, spread, text):
     assert rounded(value, spread) == text
+
+
+@pytest.mark.parametrize(
+    ("factor", "text"),
+    [
+        ((4.03, 1.39, 11.6), "4.0 (1.4 to 12)"),
+        ((1.5, 1.04, 2.3), "1.5 (1.04 to 2.3)"),
+        ((0.9, 0.5, 0.999), "0.90 (0.50 to 0.999)"),
+        ((0.3, 0.23, 0.39), "0.30 (0.23 to 0.39)"),
+        ((3.0, 1.0, 9.0), "3.0 (1.0 to 9.0)"),
+        ((250.0, 120.0, np.inf), "250 (120 to beyond all bounds)"),
+    ],
+)
+def test_an_end_of_a_factor_reads_as_one_only_where_it_is(factor, text):
+    assert Ratio(*factor).brief == text
 
 
 def test_names_and_lists():

@@ -239,12 +239,16 @@ def test_robust_weights_belong_to_moves():
 
 def test_advice_squares_no_ratio_to_a_rare_category():
     def model(domain):
-        return dfd.Model(lambda t, x: t["a"] * x[0], domain, {"a": dist.Normal(0.0, 1.0)})
+        return dfd.Model(lambda t, x: t["a"] * x.sum(), domain, {"a": dist.Normal(0.0, 1.0)})
 
     one, counts = dfd.Categories(1, COLOURS), dfd.Counts(1)
     data = dfd.Dataset.of([[0, 3], [1, 2]])
     advice = {
         domain: model(domain).advise(data)[0] for domain in (one, one * dfd.Binary(1), one * counts, counts * counts)
     }
-    assert list(advice.values()) == ["likelihood", "pseudo", "ratio", "dfd"]
-    assert model(dfd.Categories(2, "01")).advise(data)[0] == "dfd"
+    assert list(advice.values()) == ["likelihood", "pseudo", "pseudo", "pseudo"]
+    assert model(one * counts).advise(dfd.Dataset.of([[0, 3], [1, 10**6]]))[0] == "ratio"
+    assert model(dfd.Integers(2)).advise(data)[0] == "ratio"
+    assert model(dfd.Categories(2, "01")).advise(data)[0] == model(dfd.Binary(2)).advise(data)[0] == "pseudo"
+    assert model(dfd.Ordinal(1, 4)).advise(data)[0] == "likelihood"
+    assert model(counts).advise(dfd.Dataset.of([4, 5, 6, 7, 8, 2, 14, 1, 12]))[0] == "dfd"

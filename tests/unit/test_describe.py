@@ -64,12 +64,19 @@ def test_the_call_to_make(columns, python):
     assert dfd.describe(CLINICS[columns]).suggestions[0].python == python
 
 
-def test_other_tables():
+def test_other_tables(tmp_path):
     counts = pd.Series(RNG.poisson(3, 500)).value_counts().sort_index()
     table = pd.DataFrame({"sales": counts.index, "stores": counts.to_numpy()})
     assert dfd.describe(table).suggestions[0].python == 'dfd.fit("cmp", data, weights="stores")'
     edges = dfd.describe({"from": [1, 1, 2, 3], "to": [2, 3, 3, 4]}).suggestions[0]
     assert "edge list" in edges.why and edges.python.startswith("dfd.fit(dfd.models.RandomGraph(")
+    assert "--nodes people.csv" in edges.why and edges.command == ""
+    (tmp_path / "law_edges.csv").write_text("from,to\n1,2\n1,3\n2,3\n3,4\n")
+    assert "nodes" not in dfd.describe(tmp_path / "law_edges.csv").suggestions[0].command
+    (tmp_path / "law_nodes.csv").write_text("node,office\n1,a\n2,b\n")
+    beside = dfd.describe(tmp_path / "law_edges.csv").suggestions[0]
+    assert f"--nodes {tmp_path / 'law_nodes.csv'} " in beside.command and "law_nodes.csv" in beside.python
+    assert dfd.describe(tmp_path / "law_nodes.csv").suggestions[0].command == beside.command
     assert "No column holds discrete data" in dfd.describe({"x": RNG.normal(size=30)}).suggestions[0].why
     assert "text of two values" in dfd.describe({"x": ["a", "b"] * 20, "y": RNG.normal(size=40)}).suggestions[0].why
     assert "'bernoulli' needs 0 and 1" in dfd.describe({"x": [1, 2] * 20}).suggestions[0].why
@@ -77,6 +84,17 @@ def test_other_tables():
     assert dfd.describe(repeated).suggestions[0].python.endswith('formula="y ~ x", cluster="subject")')
     assert kinds(dfd.describe(dfd.datasets.sales())) == {"sales": "count"}
     assert dfd.describe(dfd.datasets.sales()).n == 3168
+
+
+def test_two_groups_beside_scales_are_compared():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(1, 7, (N, 4)), columns=list("abcd")).assign(gender=rng.integers(1, 3, N))
+    frame["age"], frame.loc[3, "a"] = rng.integers(18, 80, N), None
+    first, second, third = dfd.suggest(frame)
+    assert first.python == 'dfd.fit("network", data, columns=["a", "b", "c", "d"], missing="impute")'
+    assert 'formula="~ C(gender)", interaction="~ C(gender)", columns=["a", "b", "c", "d"]' in second.python
+    assert all('missing="impute"' in one.python for one in (second, third)) and 'formula="~ age"' in third.python
+    assert "1 of 120 rows lack one or more" in str(dfd.describe(frame))
 
 
 def test_answers_in_words(tmp_path):

@@ -2,12 +2,14 @@ from dataclasses import replace
 
 import numpy as np
 import numpyro.distributions as dist
+import pandas as pd
 import pytest
 
 import dfdbayes as dfd
 import small_fits
 from dfdbayes.data import glance
-from dfdbayes.report import render
+from dfdbayes.report import render, wording
+from dfdbayes.report.runs import write_run
 from dfdbayes.results import evidence
 from dfdbayes.results.tree import assemble
 from dfdbayes.results.uncalibrated import is_calibrated, outweighed, side_by_side
@@ -20,6 +22,11 @@ def with_edges(fit, draws):
     named = {node.name: np.zeros((1, len(draws), node.size)), name: np.asarray(draws)[None]}
     labels = {p.name: p.labels for p in fit.model.space.parameters[:2]}
     return replace(fit, groups=assemble(named, {}, fit.data, labels))
+
+
+def by_region(fit):
+    """The same fit without the information that graphs are drawn from, so that draws alone decide."""
+    return replace(fit, calibration=replace(fit.calibration, curvature=None))
 
 
 def around(centres, spread, size=2000):
@@ -41,7 +48,7 @@ def test_columns_at_a_glance_against_the_definition():
 
 def test_verdicts_of_signed_edges():
     """Clear, clear and negative, certainly small, certainly small but not zero, wide, and at the edge of the region."""
-    fit = small_fits.network()
+    fit = by_region(small_fits.network())
     draws = around([1.0, -1.0, 0.0, 0.1, 0.2, 0.2], [0.1, 0.1, 0.03, 0.02, 0.5, 0.05])
     table = evidence.edges(with_edges(fit, draws)).set_index(["from", "to"])
     a, b, c, d = small_fits.NAMES
@@ -65,7 +72,45 @@ def test_the_truth_of_a_simulated_network_is_found():
     a, b, c, _ = small_fits.NAMES
     assert found[a, b]["evidence"] == "present" and found[a, b]["sign"] == 1
     assert found[b, c]["evidence"] == "present" and found[b, c]["sign"] == -1
-    assert "excludes zero" in evidence.rule(small_fits.network())
+    assert "Bayes factor is above 10" in evidence.rule(small_fits.network())
+    assert "excludes zero" in evidence.rule(by_region(small_fits.network()))
+
+
+def test_verdicts_bayes_factors_and_inclusion_say_the_same():
+    """An interval without zero is not enough: of many edges some have one by chance."""
+    fit = small_fits.network()
+    table = evidence.edges(fit)
+    factor, inclusion = table["bayes_factor"], table["inclusion"]
+    np.testing.assert_allclose(factor[factor < 1e6], (inclusion / (1 - inclusion))[factor < 1e6], rtol=1e-6)
+    assert list(table["evidence"]) == list(evidence.judged(factor.to_numpy()))
+    assert evidence.judged(np.array([11.0, 9.0, 0.11, 0.09])).tolist() == [
+        "present", "inconclusive", "inconclusive", "absent",
+    ]  # fmt: skip
+    weak = with_edges(fit, around([0.2] * 6, 0.05))
+    assert (evidence.edges(weak)["low"] > 0).all()
+    assert (evidence.edges(weak)["evidence"] == "present").sum() == (factor > 10).sum()
+    there = (1 - inclusion)[table["evidence"] == "present"].sum()
+    assert table.attrs["expected_false_edges"] == pytest.approx(there) and there < 1
+    pd.testing.assert_frame_equal(pd.DataFrame(fit.evidence()), pd.DataFrame(table))
+    assert "expected to be wrong" in fit.answer and " 0 are" not in fit.answer
+
+
+def test_people_see_the_strongest_edges_first(tmp_path):
+    fit = small_fits.network()
+    shown = evidence.edges_first(fit, fit.summary())
+    edges = shown[shown.index.str.startswith("interaction[")]
+    assert list(shown.index[:6]) == list(edges.index) and edges["mean"].abs().is_monotonic_decreasing
+    assert (
+        list(edges["evidence"]) == list(evidence.edges(fit)["evidence"]) and edges["Bayes factor"].iloc[0] == "> 1000"
+    )
+    assert str(fit).index("interaction[") < str(fit).index("intercept[")
+    pd.testing.assert_frame_equal(evidence.edges_first(small_fits.counts(), small_fits.counts().summary()),
+                                  small_fits.counts().summary())  # fmt: skip
+    names = write_run(tmp_path, fit, {"data": "x", "settings": {}})
+    assert {"edges.csv", "nodes.csv"} < set(names)
+    written = pd.read_csv(tmp_path / "edges.csv")
+    assert list(written["evidence"]) == list(fit.evidence()["evidence"]) and "bayes_factor" in written
+    assert list(pd.read_csv(tmp_path / "nodes.csv")["node"]) == list(fit.nodes().index)
 
 
 def test_verdicts_of_counts_need_relevance_and_more_than_the_prior():
@@ -87,7 +132,7 @@ def test_verdicts_of_counts_need_relevance_and_more_than_the_prior():
 
 
 def test_unknown_priors_never_make_an_edge_absent(tmp_path):
-    fit = small_fits.network()
+    fit = by_region(small_fits.network())
     other = replace(fit, missing=("prior of interaction",))
     table = evidence.edges(with_edges(other, around([0.0] * 6, 0.01)))
     assert table["prior_inside"].isna().all() and (table["evidence"] == "inconclusive").all()
@@ -130,3 +175,9 @@ def test_where_the_prior_outweighs_the_data():
     assert outweighed(replace(fit, minimum=replace(far, edges=("rate",)))) == ()
     text = render(replace(fit, minimum=far))
     assert "outside the 95 % interval of rate: there the prior outweighs the data." in text
+
+
+def test_a_paper_has_no_fingerprints_of_arrays():
+    prior = {"interaction": "Normal(loc=[0, -0.1368094592, 0, ..., 0, #d16cd936], scale=[1, 1, 1, ..., 1, #565cc823])"}
+    fit = replace(small_fits.network(), settings=small_fits.network().settings | {"priors": prior})
+    assert wording.priors(fit) == "interaction ~ Normal(loc=[0, -0.137, 0, ..., 0], scale=[1, 1, 1, ..., 1])"

@@ -71,6 +71,34 @@ def test_levels_have_names_and_the_first_is_the_reference():
     np.testing.assert_array_equal(model.statistics.of(graph.tie_of_dyad[None]), [[0, 1]])
 
 
+def test_levels_that_no_pair_has_are_left_out_with_a_word():
+    graph = dfd.ObservedGraph.of([(1, 2), (2, 3), (3, 4)], nodes={"id": [1, 2, 3, 4], "grade": [7, 9, 9, 8]})
+    data, model = dfd.models.RandomGraph("edges + nodematch('grade', diff=True)").observe(graph)
+    assert model.space.names == ("edges", "nodematch(grade,diff)[9]")
+    np.testing.assert_array_equal(model.statistics.of(graph.tie_of_dyad[None]), [[3, 1]])
+    assert model.remarks(data) == (
+        "nodematch(grade,diff): no two nodes have 7 or 8, so there is no coefficient of it.",
+    )
+    alone = dfd.ObservedGraph.of([(1, 2)], nodes={"name": [1, 2], "id": ["a", "b"]}, id="name")
+    with pytest.raises(dfd.errors.ModelError, match="no two nodes have the same id"):
+        dfd.models.RandomGraph("edges + nodematch('id', diff=True)").bound(alone)
+
+
+@pytest.mark.parametrize(
+    ("terms", "told"),
+    [
+        ("nodematch('side')", True),
+        ("edges + nodematch('side')", False),
+        ("nodefactor('side')", True),
+        ("triangle", True),
+    ],
+)
+def test_a_model_that_does_not_say_how_many_ties_there_are_is_told(terms, told):
+    graph = dfd.ObservedGraph.of([(1, 2), (2, 3), (3, 4)], nodes={"id": [1, 2, 3, 4], "side": list("abab")})
+    data, model = dfd.models.RandomGraph(terms).observe(graph)
+    assert any(f'"edges + {terms}"' in text for text in model.remarks(data)) == told
+
+
 @pytest.mark.parametrize("terms", ["", "edges", "edges + triangle", "nodematch('team') + gwesp(0.5)"])
 def test_distinct_dyads_are_all_dyads(case, terms):
     """With all terms hardly two dyads are alike, with few terms most are."""
@@ -94,12 +122,13 @@ def test_distinct_dyads_are_all_dyads(case, terms):
         ("edges +", "cannot be read"),
         ("edges - triangle", "not a term"),
         ("edgse", "did you mean 'edges'"),
-        ("gwesp", "takes decay"),
-        ("gwesp(0.25, fixed=True)", "takes decay"),
+        ("gwesp", r"write gwesp\(0.25\)"),
+        ("gwesp(0.25, fixed=FALSE)", "decays are fixed"),
+        ("gwdsp(0.25)", "no term 'gwdsp' here, though ergm has it"),
         ("gwesp('a')", "decay from 0"),
         ("gwesp(-1)", "decay from 0"),
         ("kstar(1)", "whole number from 2"),
-        ("edges(3)", "takes nothing"),
+        ("edges(3)", "with nothing in brackets"),
         ("nodematch(grade)", "nodematch\\('grade'\\)"),
         ("nodematch('grade', diff=1)", "True or False"),
         ("nodecov(2)", "in quotes"),
@@ -119,6 +148,14 @@ def test_a_term_reads_as_it_was_written():
     text = "edges + gwesp(0.25) + nodematch('grade', diff=True) + nodefactor('a b/c')"
     assert dfd.models.RandomGraph(text).terms == text
     assert dfd.models.RandomGraph("edges+kstar(k=2)") == dfd.models.RandomGraph("edges  +  kstar(2)")
+    written_for_ergm = "net ~ edges + gwesp(0.25, fixed=TRUE) + nodematch('a~b', diff=T)"
+    assert dfd.models.RandomGraph(written_for_ergm).terms == "edges + gwesp(0.25) + nodematch('a~b', diff=True)"
+
+
+def test_a_geometrically_weighted_term_says_what_its_unit_is():
+    meanings = dfd.models.RandomGraph("edges + gwesp(0.25) + gwdegree(0.5)").meanings
+    assert "share counts 1, each other 0.22 of the one before" in meanings["gwesp(0.25)"]
+    assert "first tie counts 1, and each further one 0.39" in meanings["gwdegree(0.5)"]
 
 
 @pytest.mark.parametrize(

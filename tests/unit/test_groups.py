@@ -1,5 +1,6 @@
 """Networks whose nodes and edges depend on covariates: their table, differences of groups, and what shows them."""
 
+import itertools
 from dataclasses import replace
 
 import jax
@@ -171,6 +172,43 @@ def test_a_formula_is_about_all_that_nodes_own(two_groups):
         regression("network", two_groups, formula="~ group", threshold="~ 1", intercept="~ 1")
 
 
+def test_nodes_follow_what_edges_depend_on(two_groups):
+    """Groups that differ in their means alone do not differ in their edges."""
+    model, parts = dfd.models.IsingNetwork(3), []
+    for seed, level in enumerate((-1.0, 1.0)):
+        theta = {"intercept": np.full(3, level), "interaction": np.full(3, 0.6)}
+        parts.append(pd.DataFrame(dfd.simulate(model, theta, 600, seed=seed).rows, columns=ITEMS).assign(sex=seed + 1))
+    frame = pd.concat(parts)
+    found = small_fits.quietly("ising-network", frame, columns=ITEMS, interaction="~ sex", check=False)
+    assert found.model.formulas == {"intercept": "~ C(sex)", "interaction": "~ C(sex)"}
+    told = " ".join(found.warnings)
+    assert "intercept depends on the same as the edges" in told and "'sex' has two values" in told
+    differences = dfd.group_differences(found, "sex")
+    assert differences.p_value > 0.01 and not (differences.table["verdict"] == "different").any()
+    assert "Edges by sex: of 3 comparisons of edges, none is different" in found.answer
+    constant, _ = regression("ising-network", frame, formula="~ 1", interaction="~ I(sex)")
+    assert constant.formulas == {"intercept": "~ 1", "interaction": "~ I(sex)"}
+    many, _ = regression("network", two_groups.assign(wave=np.arange(len(two_groups)) % 3), interaction="~ wave")
+    assert many.formulas["interaction"] == "~ wave"
+
+
+def test_an_age_among_scales_looks_like_a_covariate():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(1, 6, (300, 4)), columns=list("abcd"))
+    frame = frame.assign(age=rng.integers(18, 80, 300), visits=rng.poisson(9, 300), group=rng.choice(["x", "y"], 300))
+
+    def told(*columns):
+        reading = {"columns": list(columns), "weights": None, "missing": "refuse", "cluster": None}
+        source, made = read_regression(
+            by_client(None), "network", frame, None, "~ group", {}, reading, lambda done, total: None
+        )
+        return " ".join(made.remarks(source.data))
+
+    assert "age looks like a covariate, not an item" in told(*"abcd", "age")
+    assert "formula='~ age'" in told(*"abcd", "age")
+    assert "covariate" not in told(*"abcd", "age", "visits") and "covariate" not in told(*"abcd")
+
+
 def test_links_that_are_bent_have_the_general_table():
     """Interactions of counts are not negative: with a formula they are exponentials, and no longer linear."""
     made, data = regression("poisson-graphical", rows("counts"), interaction="~ group")
@@ -189,7 +227,9 @@ def fit():
     for seed, (level, edge, size) in enumerate((("old", 1.5, 400), ("young", 0.0, 500), ("<b>", 1.5, 300))):
         theta = {"intercept": np.full(3, -0.3), "interaction": np.array([edge, 0.0, -0.5])}
         found = dfd.simulate(model, theta, size, seed=seed).rows
-        parts.append(pd.DataFrame(found, columns=ITEMS).assign(**{"my group": level, "age": [-1, 1] * (size // 2)}))
+        parts.append(
+            pd.DataFrame(found, columns=ITEMS).assign(**{"my group": level, "age": [-1, 1, -2, 2] * (size // 4)})
+        )
     terms = "~ C(`my group`, contr.treatment('old')) + age"
     settings = {"formula": terms, "interaction": terms, "columns": ITEMS, "chains": 4, "check": False}
     return small_fits.quietly("ising-network", pd.concat(parts), **settings)
@@ -202,6 +242,16 @@ def with_coefficients(fit, draws):
     return replace(fit, groups=assemble(named, {}, fit.data, labels))
 
 
+def enumerated(estimate, covariance, scale):
+    """The probability of each difference, by going over all combinations of them."""
+    total, each = 0.0, np.zeros(len(estimate))
+    for some in itertools.product([0, 1], repeat=len(estimate)):
+        spread = covariance + np.diag(np.array(some) * scale**2)
+        weight = stats.multivariate_normal(np.zeros(len(estimate)), spread).pdf(estimate)
+        total, each = total + weight, each + weight * np.array(some)
+    return each / total
+
+
 def test_differences_by_their_definition(fit):
     """From the names of coefficients alone; priors are normal, and so are those of differences."""
     found = dfd.group_differences(fit, "my group")
@@ -209,7 +259,6 @@ def test_differences_by_their_definition(fit):
     assert len(found.table) == 9 and found.table["difference"].abs().is_monotonic_decreasing
     entries = {name: draws.reshape(-1) for name, draws in fit.entries.items()}
     shape, names = fit.calibration.curvature, list(fit.model.space.names)
-    mean = shape.centre + shape.covariance @ (shape.force - shape.pull)
     for row in found.table.to_dict("records"):
         edge = f"{row['from']},{row['to']}"
         own, other = (
@@ -221,13 +270,19 @@ def test_differences_by_their_definition(fit):
         wanted = [(own + base).mean(), (other + base).mean(), (own - other).mean(), low, high]
         given = [row[name] for name in ("in_group", "in_reference", "difference", "low", "high")]
         np.testing.assert_allclose(given, wanted, atol=1e-12)
-        contrast = np.zeros(len(names))
-        for level, sign in ((row["group"], 1.0), (row["reference"], -1.0)):
-            if level != "old":
-                contrast[names.index(f"interaction[{edge}:my group={level}]")] = sign
-        after = stats.norm.pdf(0.0, contrast @ mean, np.sqrt(contrast @ shape.covariance @ contrast))
-        before = stats.norm.pdf(0.0, 0.0, np.sqrt(np.abs(contrast).sum()))
-        assert row["bayes_factor"] == pytest.approx(before / after, rel=0.05)
+    for level in ("<b>", "young"):  # what is known of the differences, their own prior apart
+        own = [names.index(f"interaction[{edge}:my group={level}]") for edge in ("a,b", "a,c", "b,c")]
+        free = np.isin(np.arange(len(names)), own)
+        precision = shape.information + np.where(free | free[:, None], 0.0, shape.precision)
+        covariance = np.linalg.inv(precision)
+        mean = shape.centre + covariance @ (np.where(free, 0.0, shape.force) - shape.pull)
+        exact = enumerated(mean[own], covariance[np.ix_(own, own)], np.ones(3))
+        rows = found.table[(found.table["group"] == level) & (found.table["reference"] == "old")]
+        given = rows.set_index(["from", "to"]).loc[[("a", "b"), ("a", "c"), ("b", "c")], "probability"]
+        np.testing.assert_allclose(given, exact, atol=0.01)
+    factor = found.table["bayes_factor"]
+    assert list(found.table["verdict"]) == list(evidence.judged(factor.to_numpy(), "different", "alike"))
+    assert "expected to be wrong" in str(found) and 0 < found.expected_false < 1
     verdicts = found.table.set_index(["from", "to", "group", "reference"])["verdict"]
     assert verdicts["a", "b", "young", "old"] == verdicts["a", "b", "young", "<b>"] == "different"
     inverse = np.linalg.inv(shape.information)
@@ -239,7 +294,8 @@ def test_differences_by_their_definition(fit):
 
 
 def test_verdicts_on_differences(fit):
-    """Far apart, certainly close, and neither; by draws of all coefficients."""
+    """Far apart, certainly close, and neither; by draws of all coefficients, where they alone decide."""
+    fit = replace(fit, calibration=replace(fit.calibration, curvature=None))
     noise = np.random.default_rng(0).standard_normal((2000, 12))
     centre, spread = np.zeros(12), np.full(12, 1e-3)
     centre[3:6], spread[3:6] = [1.0, 0.0, 0.3], [0.1, 0.03, 0.5]  # of '<b>'
@@ -264,7 +320,12 @@ def test_the_evidence_of_edges_that_vary_is_at_the_average(fit):
 
 def test_a_report_shows_the_groups(fit):
     page = render(fit)
-    assert "Groups" in page and "Savage and Dickey" in page and "&lt;b&gt; − old" in page and "<b> −" not in page
+    assert (
+        "Groups" in page
+        and "Bayes factor of a difference is above 10" in page
+        and "&lt;b&gt; − old" in page
+        and "<b> −" not in page
+    )
     titles = [axes.get_title() for axes in dfd.plots.group_networks(fit, "my group").axes]
     assert titles == ["old", "<b>", "young", "", "<b> − old", "young − old"]
 

@@ -148,7 +148,6 @@ def test_drawn_completions_give_what_listed_ones_do(answers, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:levels with fewer than 5 rows")
-@pytest.mark.filterwarnings("ignore::dfdbayes.errors.InfluenceWarning")  # of a level that one row has
 def test_nothing_missing_is_the_plain_fit(answers):
     frame = answers.fillna(0).astype(int)
     plain, imputed = (plainly(frame, how) for how in ("refuse", "impute"))

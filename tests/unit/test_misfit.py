@@ -107,7 +107,30 @@ def test_regressions_are_checked_too():
     x = RNG.normal(size=300)
     frame = pd.DataFrame({"y": RNG.poisson(np.exp(1.0 + 0.4 * x) * RNG.gamma(2.0, 0.5, 300)), "x": x})
     fit = dfd.fit("poisson", frame, formula="y ~ x", **QUICK | {"check": True})
-    assert fit.checks.misfits[0].finding.kind == "variance" and "about its expected values" in fit.checks.sentence
+    first = fit.checks.misfits[0]
+    assert first.finding.kind == "variance"
+    expected = np.exp(fit.estimate[0] + fit.estimate[1] * x)  # the mean of Pearson residuals' squares, which was tested
+    assert first.finding.observed == pytest.approx(np.mean((frame["y"] - expected) ** 2 / expected), rel=1e-6)
+    assert f"vary {first.finding.observed:.3g} times as much" in first.sentence and "standard errors" in first.sentence
+
+
+def counts_by_group(spread_a, spread_b, n=150):
+    """Counts of mean 5 in two groups, with variances in them of so many times the mean."""
+    rng = np.random.default_rng(11)
+    groups = [rng.poisson(5.0 * rng.gamma(5.0 / (times - 1), (times - 1) / 5.0, n)) for times in (spread_a, spread_b)]
+    return pd.DataFrame({"y": np.concatenate(groups), "g": np.repeat(["a", "b"], n)})
+
+
+def test_advice_names_the_group_that_varies_more_and_nothing_that_the_model_has():
+    frame, quick = counts_by_group(1.2, 3.0), QUICK | {"check": True}
+    first = dfd.fit("cmp", frame, formula="y ~ g", **quick).checks.misfits[0]
+    assert first.finding.kind == "spread by covariate" and first.finding.observed > 1.5
+    assert "where g = b as elsewhere" in first.sentence and "nu='~ g' (on the command line: --nu '~ g')" in first.remedy
+    apart = dfd.fit("cmp", frame, formula="y ~ g", nu="~ g", **quick)
+    assert not apart.checks.misfits and "more than Poisson counts where g = b (nu 0." in apart.answer
+    zeros = pd.DataFrame({"y": np.where(RNG.random(300) < 0.4, 0, frame["y"]), "g": frame["g"]})
+    with_zeros = dfd.fit("cmp", zeros, formula="y ~ g", zeros="~ 1", **quick)
+    assert with_zeros.checks.misfits and not any("zeros='~ 1'" in one.remedy for one in with_zeros.checks.misfits)
 
 
 def test_rows_of_a_cluster_are_no_new_evidence():
@@ -130,3 +153,15 @@ def test_likelihoods_of_spread_are_scipys():
     share = 1.0 - np.mean(SPREAD > 0) / (1.0 - np.exp(-rate))
     mixed = np.where(SPREAD == 0, share, 0.0) + (1.0 - share) * stats.poisson.pmf(SPREAD, rate)
     assert inflated == pytest.approx(np.log(mixed).sum(), rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::dfdbayes.errors.IdentificationWarning", "ignore::dfdbayes.errors.PriorWarning")
+def test_counts_beyond_the_most_that_a_model_has_are_a_misfit(monkeypatch):
+    """Conway-Maxwell-Poisson ends at the geometric distribution: nu cannot take away what lies beyond."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=300)
+    frame = pd.DataFrame({"y": rng.poisson(np.exp(1.0 + 0.3 * x) * rng.gamma(0.6, 1 / 0.6, 300)), "x": x})
+    fit = dfd.fit("cmp", frame, formula="y ~ x", sampler="laplace", draws=50, check=False, progress=False)
+    assert goodness_of_fit(fit.model, fit.estimate, fit.data).p_value < 0.005
+    monkeypatch.setattr("dfdbayes.results.goodness_of_fit.NEAR", 1e-9)  # as if nu could move either way
+    assert goodness_of_fit(fit.model, fit.estimate, fit.data).p_value > 0.02

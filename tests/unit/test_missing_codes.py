@@ -79,7 +79,7 @@ def test_codes_are_taken_out_where_they_are_said_to_be():
         assert data.n == 5 and data.dropped == 3 and data.notes == ()
     everywhere = dfd.Dataset.of(FRAME, missing="drop", missing_codes={"visits": [-9]})
     assert everywhere.n == 6 and 999 in everywhere.rows
-    with pytest.raises(SettingError, match="names 'visit', which is no column"):
+    with pytest.raises(SettingError, match="names 'visit', which is not a column"):
         dfd.Dataset.of(FRAME, missing_codes={"visit": -9})
     with pytest.raises(SettingError, match="give numbers or texts"):
         dfd.Dataset.of(FRAME, missing_codes=[None])

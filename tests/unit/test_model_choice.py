@@ -66,6 +66,17 @@ def test_the_table_is_its_definition(fits, compared):
     assert abs(compared.table.loc["cmp", "waic"] - compared.table.loc["cmp", "aic"]) < 5
 
 
+def test_fits_without_names_have_those_of_their_models(fits, compared):
+    poisson, cmp = fits.values()
+    found = dfd.compare_models([poisson, cmp], folds=5)
+    pd.testing.assert_frame_equal(found.table, compared.table)
+    assert "not how sure" in str(found)
+    assert list(dfd.compare([poisson, cmp, poisson]).fits) == ["poisson 1", "cmp", "poisson 2"]
+    for compare in (dfd.compare, dfd.compare_models):
+        with pytest.raises(SettingError, match="give the fits together"):
+            compare(poisson, cmp)
+
+
 def test_data_that_cannot_tell():
     found = dfd.compare_models(["poisson", "cmp"], RNG.poisson(3.0, 100), folds=5, **QUICK)
     assert found.best == ("poisson", "cmp") or found.best == ("cmp", "poisson")
@@ -78,6 +89,7 @@ def test_regressions_with_different_covariates():
     fits = {text: dfd.fit("poisson", frame, formula=text, **QUICK) for text in ("y ~ 1", "y ~ x", "y ~ x + z")}
     found = dfd.compare_models(fits, folds=5)
     assert "y ~ 1" not in found.best and "y ~ x" in found.best
+    assert dfd.compare(fits).table.loc["mean[x]"].index.tolist() == ["y ~ x", "y ~ x + z"]
     for name, fit in fits.items():
         place = places(name, fit.data, fits["y ~ x + z"].data)
         np.testing.assert_array_equal(fit.data.rows[place], fits["y ~ x + z"].data.rows)

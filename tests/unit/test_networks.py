@@ -159,7 +159,7 @@ def test_kinds_are_guessed_and_said_and_given(answers):
     assert model.title == "a network of 3 ordinal, 1 binary and 1 count columns"
     other = mixed.for_data(data, kinds={"calm": "blume-capel", "visits": "poisson"})
     assert [kind.name for kind in other.kinds] == ["blume-capel", "ordinal", "ordinal", "binary", "poisson"]
-    with pytest.raises(dfd.errors.ModelError, match="'visit', which is no column"):
+    with pytest.raises(dfd.errors.ModelError, match="'visit', which is not a column"):
         mixed.for_data(data, kinds={"visit": "count"})
     with pytest.raises(dfd.errors.ModelError, match="neither levels of a short scale nor counts"):
         mixed.for_data(dfd.Dataset.of(np.array([[-40, 1], [3, 0], [50, 1]])))

@@ -44,8 +44,8 @@ def test_results_are_a_table_and_a_picture(kind):
     words = {
         "fit": ("The mean of sales is 3.5", "<strong>Warning:</strong> beta =", "what it is", "How it was found"),
         "calibration": ("Theorem 3&#39;s condition holds", "mean of minimisers"),
-        "curvature": ("The loss has the estimator&#39;s information", "known from the data"),
-        "evidence": ("Of 6 pairs of columns, 2 are joined", "mood &amp; &lt;b&gt;", "bayes_factor"),
+        "curvature": ("ntervals are as wide as estimates vary", "known from the data"),
+        "evidence": ("Of 6 pairs of variables, 2 are joined", "mood &amp; &lt;b&gt;", "bayes_factor"),
         "comparison": ("rate · one", "<strong>Warning:</strong> ksd: too many rows"),
         "coverage": ("95% regions hold the truth in 90.0%", "2 fits failed: escaped"),
     }

@@ -5,15 +5,18 @@ import warnings
 import networkx as nx
 import numpy as np
 import numpyro.distributions as dist
+import pandas as pd
 import pytest
 
 import dfdbayes as dfd
 import graph_oracles
+import small_fits
 from dfdbayes._util.checkpoint import Folder
 from dfdbayes.inference.parametric import Parametric
 from dfdbayes.inference.refits import refit_many
 from dfdbayes.inference.replicates import minimise_many
 from dfdbayes.inference.resampling import Fits
+from dfdbayes.simulators import require_sound
 from dfdbayes.simulators.graphs import probabilities
 
 
@@ -205,8 +208,22 @@ def test_ties_that_do_not_depend_on_each_other_need_no_warning():
         found = dfd.fit("graph", florence(), options={"terms": "edges"}, **QUICK)
     assert found.minimum.theta["edges"] == pytest.approx(np.log(0.2), abs=1e-8)
     sd = np.sqrt(1 / 20 + 1 / 100)
-    assert np.sqrt(found.calibration.curvature.covariance[0, 0]) == pytest.approx(sd, rel=0.05)
+    assert found.settings["loss"] == "likelihood" and "needs no calibration" in found.calibration.message
+    assert 1.0 / np.sqrt(found.calibration.curvature.information[0, 0]) == pytest.approx(sd, rel=1e-3)
     assert found.summary().loc["edges", "sd"] == pytest.approx(sd, rel=0.15)  # 400 draws
+
+
+def test_widths_of_independent_ties_are_those_of_logistic_regression():
+    """Not those of a sandwich, which takes dyads for a sample."""
+    found = small_fits.random_graph()
+    x, p = found.data.given, 1.0 / (1.0 + np.exp(-found.data.given @ found.calibration.curvature.centre))
+    expected = (x * (found.data.counts * p * (1.0 - p))[:, None]).T @ x
+    np.testing.assert_allclose(found.calibration.curvature.information, expected, rtol=1e-6)
+
+
+def test_another_loss_of_independent_ties_is_calibrated_by_simulated_graphs():
+    found = dfd.fit("graph", florence(), options={"terms": "edges"}, loss="ratio", bootstrap=60, check=False, **QUICK)
+    assert found.calibration.resampling == "parametric"
 
 
 def test_saved_and_read_back(fit, tmp_path):
@@ -238,6 +255,8 @@ def test_priors_by_name_and_settings_about_rows():
         dfd.fit(model, florence(), columns=["a"], **QUICK)
     with pytest.raises(dfd.errors.SettingError, match="formula= is about rows"):
         dfd.fit(model, florence(), formula="~ x", **QUICK)
+    with pytest.raises(dfd.errors.SettingError, match="no setting 'node' for a graph or a map; did you mean 'nodes'"):
+        dfd.fit(model, florence(), node=["a"], **QUICK)
     with pytest.raises(dfd.errors.SettingError, match="leave out size="):
         found.replicate(size=3)
 
@@ -316,9 +335,18 @@ def test_a_degenerate_model_is_named():
             dfd.fit(dfd.models.RandomGraph("edges + triangle"), groups, bootstrap=50, **QUICK)
 
 
-def test_independent_ties_are_never_degenerate():
-    from dfdbayes.simulators import require_sound
+def test_what_to_do_about_a_degenerate_model_is_not_what_it_has_already():
+    for terms, theta, said in [
+        ("edges + gwdegree(0.5)", [3.0, 2.0], "give it a smaller decay or leave it out"),
+        ("edges + triangle + gwesp(0.25)", [0.0, 2.0, 0.1], "leave it out; or explain"),
+    ]:
+        model = dfd.models.RandomGraph(terms).bound(dfd.ObservedGraph.of(florence()))
+        with pytest.raises(dfd.errors.DegeneracyError, match=said) as told:
+            require_sound(dfd.simulate(model, np.array(theta), 50))
+        assert "kstar" not in str(told.value)
 
+
+def test_independent_ties_are_never_degenerate():
     model = dfd.models.RandomGraph("edges").bound(dfd.ObservedGraph.of(florence()))
     require_sound(dfd.simulate(model, {"edges": 4.0}, 50))
 
@@ -357,7 +385,68 @@ def test_an_estimate_that_does_not_reproduce_its_statistics_is_told():
                         prior={"edges": dist.Normal(-5.0, 0.05)})  # fmt: skip
     assert found.checks.graph.away == ("edges",)
     assert any(isinstance(one.message, dfd.errors.MisfitWarning) for one in told)
-    assert any("graphs simulated at the posterior mean" in text for text in found.warnings)
+    assert any(
+        "The estimate is off" in text and "Or the terms do not" in text and "(observed 20)" in text
+        for text in found.warnings
+    )
+    assert "are not like the observed one: on average they have edges" in found.answer
+
+
+def test_graphs_resemble_the_observed_one_in_features_or_not_at_all():
+    """Cliques of four, which a model of the number of ties does not make though it has as many ties."""
+    graph = nx.disjoint_union_all([nx.complete_graph(4)] * 6)
+    model = dfd.models.RandomGraph("edges").bound(dfd.ObservedGraph.of(graph))
+    odds = np.log(36 / 240)
+    found = dfd.graph_goodness(model, {"edges": odds})
+    assert found.away == () and "shared partners" in found.differing and "triads" in found.differing
+    assert "differ from this one in" in found.sentence and "gwesp(0.25)" in found.sentence
+    triangles = dfd.models.RandomGraph("triangle").bound(dfd.ObservedGraph.of(graph))
+    assert "What may be missing: edges." in dfd.graph_goodness(triangles, {"triangle": -1.0}).sentence
+    own = dfd.simulate(model, {"edges": odds}, 1, seed=5).graph(0)
+    alike = dfd.graph_goodness(model.bound(own), {"edges": odds})
+    assert alike.differing == () and min(alike.p_values.values()) > 1 / 101
+    assert (
+        alike.sentence
+        == "Graphs simulated from the model resemble this one in degree, distance, shared partners, triads."
+    )
+
+
+def test_goodness_of_a_fit_is_at_its_posterior_mean(fit):
+    again = dfd.graph_goodness(fit)
+    np.testing.assert_array_equal(again.statistics["observed"], fit.checks.graph.statistics["observed"])
+    np.testing.assert_array_equal(again.statistics["mean"], fit.checks.graph.statistics["mean"])
+    assert again.statistics["p_value"].min() > 0 and repr(fit.checks) == repr(again)
+    assert "edges" in repr(again) and len(repr(again)) < 1200
+    with pytest.raises(dfd.errors.SettingError, match="no random graph"):
+        dfd.graph_goodness(small_fits.poisson())
+
+
+def test_effects_are_odds_ratios(fit):
+    found = fit.effects()
+    draws = fit.entries["triangle"]
+    assert list(found.index) == ["edges", "triangle"]
+    assert found.loc["triangle", "odds_ratio"] == pytest.approx(np.exp(np.median(draws)))
+    assert found.loc["triangle", "above_zero"] == pytest.approx((draws > 0).mean())
+    with pytest.raises(dfd.errors.SettingError, match="ties are no rows"):
+        fit.residuals()
+
+
+def test_simulated_graphs_for_networkx(fit):
+    graphs = dfd.simulate(fit.model, fit.minimum.vector, 10)
+    first = graphs.to_networkx()[0]
+    assert len(list(graphs)) == len(graphs) and (graphs[-1].tie_of_dyad == graphs.ties[-1]).all()
+    assert first.number_of_edges() == graphs.ties[0].sum() and set(first) == set(florence())
+    assert repr(graphs).startswith("Graphs(10 of 16 nodes, from edges + triangle")
+
+
+def test_nodes_beside_edges_given_to_fit():
+    """By the model or by its name, whose other one is ergm; a table may have the names in its index."""
+    nodes = pd.DataFrame({"name": list("abcd"), "side": list("uvuv")}).set_index("name")
+    edges = [("a", "b"), ("b", "c")]
+    terms = "edges + nodematch('side')"
+    for model, options in ((dfd.models.RandomGraph(terms), None), ("ergm", {"terms": terms})):
+        found = small_fits.quietly(model, edges, nodes=nodes, options=options, check=False)
+        assert found.model.graph_observed.names == ("a", "b", "c", "d")
 
 
 def test_the_triad_census_of_directed_graphs():

@@ -12,6 +12,7 @@ import dfdbayes as dfd
 from dfdbayes.data import dataset as data
 from dfdbayes.data import interpreting, reading
 from dfdbayes.data.distinct import BUCKETS, Tallies, bucket_of, condense, merge
+from dfdbayes.data.scales import domain_of
 from dfdbayes.inference.resampling import resample
 from dfdbayes.models import exponential_tables
 
@@ -196,3 +197,57 @@ def test_resampling_in_buckets_is_multinomial(monkeypatch):
     assert (np.abs(shares.mean(axis=0) - n * p) < 5 * np.sqrt(np.diag(wanted) / size)).all()
     error = np.sqrt((np.outer(np.diag(wanted), np.diag(wanted)) + wanted**2) / size)
     assert (np.abs(np.cov(shares.T) - wanted) < 8 * error).all()
+
+
+ANSWERS = pd.DataFrame(np.random.default_rng(3).integers(0, 2, (60, 3)), columns=["tea", "cake", "sun"])
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        ANSWERS.value_counts(),
+        ANSWERS.groupby(["tea", "cake", "sun"]).size(),
+        pd.crosstab(ANSWERS["tea"], [ANSWERS["cake"], ANSWERS["sun"]]),
+    ],
+    ids=["value_counts", "groupby", "crosstab"],
+)
+def test_contingency_tables_are_frequencies(table):
+    read, plain = dfd.Dataset.of(table, dfd.Binary(3)), dfd.Dataset.of(ANSWERS, dfd.Binary(3))
+    assert read.columns == plain.columns and read.n == 60
+    first, second = np.lexsort(read.rows.T), np.lexsort(plain.rows.T)
+    assert_array_equal(read.rows[first], plain.rows[second])
+    assert_array_equal(read.counts[first], plain.counts[second])
+
+
+def test_value_counts_of_one_column_are_frequencies_and_other_series_are_data():
+    visits = pd.Series([3, 3, 3, 1, 1, 7], name="visits")
+    read = dfd.Dataset.of(visits.value_counts())
+    assert read.columns == ("visits",) and read.n == 6 and "frequencies of visits" in read.notes[0]
+    days = pd.Series([5, 2, 7], index=pd.Index([1, 2, 3], name="day"), name="count")
+    weeks = pd.Series([5, 2], index=pd.MultiIndex.from_tuples([(1, 1), (1, 2)], names=["who", "week"]), name="cases")
+    pivoted = pd.crosstab(pd.Series([1, 2, 2], name="day"), pd.Series([5, 5, 6], name="hour"))
+    assert [dfd.Dataset.of(one).n for one in (days, weeks, pivoted)] == [3, 2, 2]
+
+
+def test_words_for_no_and_yes_are_binary(tmp_path):
+    words = ANSWERS.replace({0: "No", 1: "yes"})
+    words.to_csv(tmp_path / "words.csv", index=False)
+    plain = dfd.Dataset.of(ANSWERS, dfd.Binary(3))
+    for source in (words, tmp_path / "words.csv"):
+        read = dfd.Dataset.of(source, dfd.Binary(3))
+        assert_array_equal(read.rows, plain.rows)
+        assert "words in tea, cake, sun were read as no = 0 and yes = 1" in read.notes[0]
+    with pytest.raises(dfd.errors.DataError, match="the text 'yes'"):
+        dfd.Dataset.of(words, dfd.Counts(3))
+    words.loc[0, "tea"] = "maybe"
+    with pytest.raises(dfd.errors.DataError, match="column 'tea' is the text"):
+        dfd.Dataset.of(words, dfd.Binary(3))
+    words.loc[0, "tea"] = None
+    assert dfd.Dataset.of(words, dfd.Binary(3), missing="drop").n == 59
+    scales = domain_of(words.iloc[1:], dict.fromkeys(("columns", "weights", "cluster")) | {"missing": "refuse"})
+    assert scales.coordinate(0).labels == ("No", "yes")
+
+
+def test_something_else_than_data_is_said_by_its_name():
+    with pytest.raises(dfd.errors.DataError, match=r"not one Domain.*wrong order"):
+        dfd.Dataset.of(dfd.Counts(1), np.arange(3))

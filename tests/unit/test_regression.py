@@ -8,7 +8,7 @@ from scipy import special
 
 import dfdbayes as dfd
 from dfdbayes.data.formulas import parse, readable, split_offsets
-from dfdbayes.errors import DataError, DfdbayesWarning, SettingError
+from dfdbayes.errors import DataError, DfdbayesWarning, ModelError, SettingError
 from dfdbayes.inference.calibration import information
 from dfdbayes.inference.minimise import mode
 
@@ -70,6 +70,9 @@ def test_attendance_near_the_geometric_boundary(shared_data):
     np.testing.assert_array_equal(fit.minimum.vector[:5].round(4), [2.7147, -0.2147, -0.0063, -0.4253, -1.2540])
     assert round(float(np.exp(fit.minimum.vector[5])), 3) == 0.020
     assert round(2.0 * fit.minimum.value + 2.0 * 6, 3) == 1739.026
+    assert (
+        "as much as this model allows, or more" in fit.answer and "prog = Vocational rather than General" in fit.answer
+    )
 
 
 def test_a_covariate_on_the_edges_of_a_network(shared_data):
@@ -269,6 +272,19 @@ def test_a_regression_is_saved_loaded_and_repeated(people, tmp_path, call):
         np.testing.assert_array_equal(a, b)
     code, said, _ = call("rerun", out)
     assert code == 0 and "the draws are the same" in said
+    ages.to_csv(tmp_path / "new.csv", index=False)
+    code, said, _ = call("predict", out, tmp_path / "new.csv", "--out", tmp_path / "ahead")
+    assert code == 0 and "mean_low" in said and "clinic" in said
+    written = pd.read_csv(tmp_path / "ahead" / "predictions.csv")
+    np.testing.assert_allclose(written["mean"], fit.predict(ages)["mean"], rtol=1e-9)
+
+
+def test_numbers_that_may_be_codes_of_groups_are_told(people):
+    frame = people.assign(code=people["clinic"].map({"A": 1, "B": 2, "C": 3}))
+    assert "write C(code)" in " ".join(dfd.fit("poisson", frame, formula="visits ~ code", **QUICK).warnings)
+    assert not dfd.fit("poisson", frame, formula="visits ~ C(code)", **QUICK).warnings
+    with pytest.raises(ModelError, match=r"formula='visits ~ age'"):
+        dfd.fit("visits ~ age", frame, **QUICK)
 
 
 def test_parts_of_formulas():

@@ -68,7 +68,10 @@ def test_every_section_is_there(kind):
                 "inversion",
             ),
         ),
-        ("network", ("interaction<sub>ij</sub>", "mood &amp; &lt;b&gt;", "ratio matching", "P(none)", "excludes zero")),
+        (
+            "network",
+            ("interaction<sub>ij</sub>", "mood &amp; &lt;b&gt;", "ratio matching", "Bayes factor", "Inclusion"),
+        ),
         (
             "lattice",
             ("x<sub>i</sub> x<sub>j</sub> / temperature", "3 × 4 sites", "edges with equal ends", "all 12 sites"),
@@ -126,13 +129,13 @@ def test_names_are_escaped_everywhere():
 def test_a_loaded_fit_of_an_own_model_says_what_it_cannot_show(tmp_path):
     model = dfd.Model(
         lambda theta, x: theta["rate"] * x[0] - 2.0 * x[0] ** 2,
-        domain=dfd.Binary(1),
+        domain=dfd.Finite(1, 3),
         parameters={"rate": dfd.models.IsingNetwork(2).space.parameters[0].prior},
         name="mine",
     )
-    fit = small_fits.quietly(model, [0, 1, 1, 0, 1, 0, 0, 1] * 20, loss="ratio")
+    fit = small_fits.quietly(model, [0, 1, 1, 0, 2, 0, 0, 1] * 20, loss="ratio")
     text = render(dfd.load(fit.save(tmp_path / "f.nc")))
-    assert "uncalibrated, β = 1" in text  # kept with the fit
+    assert "uncalibrated, β = 1" in text and "(p &lt; 0.002)" in text  # both are kept with the fit
     assert "a mass function of your own" in text
 
 
@@ -182,6 +185,13 @@ def cited(**changes) -> Methods:
     return Methods(changed, "largest R-hat 1.001")
 
 
+def test_the_result_for_a_paper_has_no_advice():
+    fit = small_fits.ALL["poisson"]()
+    advice = fit.checks.misfits[0].advice
+    told = unescape(str(sections.methods(fit, fit.summary())))
+    assert fit.answer.endswith(advice) and advice not in told and fit.checks.misfits[0].sentence in told
+
+
 def test_method_text_follows_the_settings():
     default = cited()
     assert {"matsubara", "bissiri", "efron"} <= default.cited and "hoffman" not in default.cited
@@ -195,7 +205,7 @@ def test_method_text_follows_the_settings():
     plain = cited(loss="likelihood", method="none", sampler="nuts")
     assert "by Bayesian inference." in plain.text and "matsubara" not in plain.cited
     assert "random-walk Metropolis" in cited(sampler="random-walk").text
-    assert "kruschke" in Methods(small_fits.network()).cited
+    assert "kruschke" not in Methods(small_fits.network()).cited  # edges are judged by Bayes factors
     for written in (default, plain):
         assert written.references == sorted(REFERENCES[key] for key in written.cited)
 

@@ -21,6 +21,7 @@ from .files import alone_in, require_writable, write_atomically
 from .identity import fingerprint
 
 ABOUT = "about.json"
+FITTED = "posterior.nc"  # a fit that has yet to be checked
 _PART = re.compile(r"(bootstrap|block|graphs)-\d+\.npz")
 _LEFT = re.compile(r"\..*\.[0-9a-f]{8}\.part")  # by a process that was killed while it wrote
 MARK = "dfdbayes: finished parts of a run"  # stands in the folders that this module made, and may remove
@@ -120,7 +121,7 @@ def forget(path: Path, itself: bool = True) -> None:
     if path.is_symlink() or _about(path) is None:
         return
     for file in path.iterdir():
-        if _LEFT.fullmatch(file.name) or (_PART.fullmatch(file.name) and _run_of(file)):
+        if file.name == FITTED or _LEFT.fullmatch(file.name) or (_PART.fullmatch(file.name) and _run_of(file)):
             file.unlink(missing_ok=True)
     (path / ABOUT).unlink(missing_ok=True)  # last: until then the folder is known as ours
     if itself and not any(path.iterdir()):
@@ -152,4 +153,4 @@ def _alien(path: Path) -> list[str]:
         json.loads((path / ABOUT).read_text())
     except (OSError, ValueError):  # none, or one that a crash left: ours as far as anybody can tell
         return [name for name in names if name != ABOUT]
-    return [name for name in names if name != ABOUT or _about(path) is None]
+    return [name for name in names if name not in (ABOUT, FITTED) or _about(path) is None]

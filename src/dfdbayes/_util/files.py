@@ -9,16 +9,25 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
-from ..errors import OutputError, SettingError
+from ..errors import OutputError, SettingError, close
 
 try:
     import fcntl
 except ImportError:  # Windows: folders are not locked there
     fcntl = None  # type: ignore[assignment]
 
+MOST_BESIDE = 1000  # files of a folder that a misspelt name is compared with
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+
+
+def misspelt(path: str | os.PathLike[str]) -> str:
+    """A question, "; did you mean 'visits.csv'?", where a file that is not there has nearly the name of another."""
+    with suppress(OSError, ValueError):
+        return close(path, map(str, islice(Path(path).parent.glob("*"), MOST_BESIDE)))
+    return ""
 
 
 def write_atomically(path: str | os.PathLike[str], write: Callable[[Path], object]) -> Path:

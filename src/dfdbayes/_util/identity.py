@@ -50,10 +50,9 @@ def code(function: Callable[..., Any], *arguments: Any) -> str:
 
 def _constants(part: Any) -> list[Any]:
     """What traced code holds apart from its operations: arrays, also those of functions inside, and callbacks."""
-    if isinstance(part, ClosedJaxpr):
-        return [*(np.asarray(constant) for constant in part.consts), *_constants(part.jaxpr)]
-    if isinstance(part, Jaxpr):
-        return [found for line in part.eqns for value in line.params.values() for found in _constants(value)]
+    if isinstance(part, (ClosedJaxpr, Jaxpr)):
+        held = [np.asarray(constant) for constant in getattr(part, "consts", ())]
+        return held + [found for line in part.eqns for value in line.params.values() for found in _constants(value)]
     if isinstance(part, (list, tuple)):
         return [found for value in part for found in _constants(value)]
     own = callable(part) and not isinstance(part, type)

@@ -16,6 +16,7 @@ import typer
 from .arguments import (
     At,
     Bootstrap,
+    Check,
     Cluster,
     Columns,
     Dask,
@@ -46,6 +47,7 @@ from .arguments import (
 from .choosing import choose
 from .compiled import keep_compiled_code
 from .forecasting import forecast_command
+from .predicting import predict
 from .running import (
     cluster_at,
     codes_of,
@@ -151,6 +153,7 @@ def fit_command(
     at: At = None,
     neighbours: Neighbours = None,
     dask: Dask = None,
+    check: Check = True,
     out: Out = None,
     resume: Resume = False,
     force: Force = False,
@@ -163,13 +166,14 @@ def fit_command(
         prior=prior, on_failure=on_failure, bootstrap=bootstrap, resampling=resampling, sampler=sampler, draws=draws,
         warmup=warmup, chains=chains, seed=seed, columns=columns.split(",") if columns else None, weights=weights,
         weighting=weighting, missing=missing, missing_codes=codes_of(missing_codes), decimal=decimal, cluster=cluster,
-        time=time, formula=formula,
+        time=time, formula=formula, **({} if check else {"check": False}),
         options=options_of(graph, states, rates, kinds, levels, terms, nodes, directed, at, neighbours),
         **{name: text for name, text in {"nu": nu, "zeros": zeros, "interaction": interaction}.items() if text},
     )  # fmt: skip
 
 
 app.command("forecast")(forecast_command)
+app.command()(predict)
 
 
 @app.command("describe")
@@ -341,6 +345,7 @@ def rerun(
         str | None, typer.Option("--model", help="path.py:name again, if the run used such a model; it is executed.")
     ] = None,
     out: Out = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Repeat a run from its folder, and say whether the draws are the same."""
@@ -350,7 +355,7 @@ def rerun(
     earlier, settings = rerun_settings(folder, about, model)
     tell(f"the data are those kept in {folder}; {about['data']} is not read again", as_json)
     settings |= again(earlier, settings)
-    result = run_fit(settings.pop("data"), out, False, None, False, False, as_json, **settings)
+    result = run_fit(settings.pop("data"), out, False, None, False, force, as_json, **settings)
     if same_draws(result, earlier):
         tell("the draws are the same as before", as_json)
     else:
@@ -390,6 +395,7 @@ def main() -> None:
     gc.set_threshold(SELDOM)
     atexit.register(gc.freeze)  # what is there at the end goes with the process, and need not be looked through
     keep_compiled_code()
+    from .._util.files import misspelt
     from ..errors import DfdbayesError
 
     if len(sys.argv) == 1:
@@ -398,7 +404,8 @@ def main() -> None:
     if _is_data(first):
         sys.argv.insert(1, "describe")
     elif not first.startswith("-") and (os.sep in first or Path(first).suffix):
-        _refuse(f"there is no file '{first}', and no command of that name. See 'dfdbayes --help'.")
+        hint = misspelt(first)
+        _refuse(f"there is no file '{first}'{hint or ', and no command of that name.'} See 'dfdbayes --help'.")
     try:
         code = app(standalone_mode=False)
     except DfdbayesError as problem:
@@ -410,15 +417,20 @@ def main() -> None:
         if not hasattr(problem, "format_message"):  # Typer's own errors: a wrong option or argument
             raise
         if problem.format_message():
-            _refuse(f"{problem.format_message()} See 'dfdbayes --help'.")
+            where = getattr(getattr(problem, "ctx", None), "info_name", None)
+            command = f"dfdbayes {where}" if where in _commands() else "dfdbayes"
+            _refuse(f"{problem.format_message()} See '{command} --help'.")
         code = 0  # no command was given, and the help was shown
     sys.exit(code)
 
 
 def _is_data(word: str) -> bool:
     """Whether the first word of a command is a file and no command: then the user wants to know what to do with it."""
-    commands = {command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands}
-    return not word.startswith("-") and word not in commands and Path(word).exists()
+    return not word.startswith("-") and word not in _commands() and Path(word).exists()
+
+
+def _commands() -> set[str]:
+    return {str(one.name or getattr(one.callback, "__name__", "")) for one in app.registered_commands}
 
 
 def _refuse(message: str) -> None:

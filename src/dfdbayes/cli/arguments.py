@@ -56,11 +56,19 @@ At = Annotated[
 Neighbours = Annotated[int | None, typer.Option(help="For maps: 4 neighbours of a cell (sides), or 8 (corners too).")]
 Rates = Annotated[str | None, typer.Option(help="Two known rates, such as 5,15, for poisson-mixture.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same draws.")]
-Out = Annotated[Path | None, typer.Option(help="Folder for posterior.nc, summary.csv, summary.json, report.html.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder for posterior.nc, summary.csv, summary.json, report.html; of networks edges.csv, nodes.csv too."
+    ),
+]
 Dask = Annotated[
     str | None, typer.Option(help="A Dask scheduler's address, or local for workers on this machine's cores.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for machines.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from what an interrupted run left in --out.")]
-Force = Annotated[bool, typer.Option("--force", help="Begin anew, and discard what an interrupted run left in --out.")]
+Force = Annotated[bool, typer.Option("--force", help="Begin anew: replace the run in --out, finished or interrupted.")]
+Check = Annotated[
+    bool, typer.Option("--check/--no-check", help="Whether to test by simulation if the model reproduces the data.")
+]
 Timings = Annotated[bool, typer.Option("--timings", help="Print where the time went.")]

@@ -65,7 +65,7 @@ def choose(
         return
     say(f"{found.verdict}.")
     say()
-    say(found.table.to_string(float_format=lambda value: f"{value:.4g}"))
+    say(str(found).partition("\n")[2])
     say()
     for name, told in checks.items():
         say(f"{name}: {told}")

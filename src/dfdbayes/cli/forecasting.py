@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from .arguments import Json, Seed
-from .running import draw, plain_table, require_outputs, say, tell, write_text
+from .running import draw, folder_for, plain_table, say, tell, write_text
 
 FILES = ("forecast.csv", "forecast.png", "report.html")
 
@@ -26,13 +26,9 @@ def forecast_command(
     as_json: Json = False,
 ) -> None:
     """Say what comes next in a series that was fitted: mean, median and interval of each step."""
-    from .._util.files import require_writable
     from ..report.runs import read_fit
 
-    folder = None
-    if out is not None:
-        require_outputs(newdata, out, FILES)
-        folder = require_writable(out)
+    folder = folder_for(newdata, out, FILES)
     fit = read_fit(run)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

@@ -31,6 +31,7 @@ def run_fit(
     """Fit, show, and write what a folder of a run holds."""
     from .._util.files import alone_in, require_writable
     from ..errors import SettingError
+    from ..report.runs import is_finished
 
     if resume and out is None:
         raise SettingError("--resume needs --out, the folder of the run that was interrupted")
@@ -41,6 +42,10 @@ def run_fit(
     if not str(out).strip() or str(out) == ".":
         raise SettingError("--out needs the name of a folder for the run, for example --out runs/visits")
     require_outputs(source, out, OUTPUTS, force)
+    if not (force or resume) and is_finished(out):
+        raise SettingError(
+            f"'{out}' holds a finished run. What to do: choose another folder with --out, or --force to replace it."
+        )
     folder = require_writable(out)
     with alone_in(folder):
         return _fit_and_show(
@@ -48,7 +53,20 @@ def run_fit(
         )
 
 
-OUTPUTS = ("posterior.nc", "summary.csv", "summary.json", "report.html", "run.json")
+OUTPUTS = (
+    "posterior.nc", "summary.csv", "summary.json", "report.html", "run.json", "edges.csv", "nodes.csv",
+    "differences.csv",
+)  # fmt: skip
+
+
+def folder_for(source: Any, out: Path | None, names: Sequence[str]) -> Path | None:
+    """The folder for these files, made where there is none; None where none was asked for."""
+    from .._util.files import require_writable
+
+    if out is None:
+        return None
+    require_outputs(source, out, names)
+    return require_writable(out)
 
 
 def require_outputs(source: Any, folder: Path, names: Sequence[str], force: bool = False) -> None:

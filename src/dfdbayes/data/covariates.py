@@ -15,6 +15,7 @@ from .numerals import doubtful, is_number
 from .problems import Problems
 from .reading import FROM_FILE, Table
 
+CODES = range(3, 7)  # how many groups whole numbers from 1 on may be codes of
 MOSTLY = 0.5  # share of rows from which a column of numbers and texts is one of numbers
 
 
@@ -47,9 +48,23 @@ def require_plain(frame: pd.DataFrame, columns: Sequence[str], rights: Sequence[
     problems.refuse()
 
 
-def notes_of(source: Any, frame: pd.DataFrame, covariates: Sequence[str]) -> tuple[str, ...]:
+def notes_of(source: Any, frame: pd.DataFrame, covariates: Sequence[str], rights: Sequence[str]) -> tuple[str, ...]:
     """What a user should know of how covariates were read."""
-    told = tuple(frame.attrs.get("notes", ()))
+    alone = {part.strip(" `") for right in rights for part in re.split(r"[+*:]", right)}
+    told = tuple(frame.attrs.get("notes", ())) + tuple(_like_codes(frame, [c for c in covariates if c in alone]))
     if isinstance(source, Table) and source.codes.given:
         return told
     return told + note(suspected(frame[list(covariates)]))
+
+
+def _like_codes(frame: pd.DataFrame, covariates: Sequence[str]) -> list[str]:
+    """Numbers that may be names of groups: 1, 2, 3 and no others."""
+    found = []
+    for name in covariates:
+        seen = frame[name].dropna().unique() if pd.api.types.is_numeric_dtype(frame[name]) else ()
+        if len(seen) in CODES and set(seen) == set(range(1, len(seen) + 1)):
+            found.append(
+                f"'{name}' has the values 1 to {len(seen)} and is taken for a number, with one effect per unit. What "
+                f"to do: write C({name}) in the formula if these are codes of groups; nothing if they are numbers."
+            )
+    return found

@@ -108,7 +108,8 @@ class Dataset:
         source
             A NumPy array (1-d, or rows by columns, or records), a pandas or polars frame or series, a mapping
             ``{name: values}`` or ``{value: count}``, the path of a CSV or Parquet file or of a folder of such files, or
-            a `Dataset`. Files and arrays are read in chunks, so they may be larger than memory.
+            a `Dataset`. Files and arrays are read in chunks, so they may be larger than memory. Contingency tables
+            (``frame.value_counts()``, ``groupby(...).size()``, ``pd.crosstab`` of binary columns) are frequencies.
         domain : Domain, optional
             If given, the data are checked against it and labelled categories are read by label. A function is called
             with the number of columns, before any row is read.
@@ -293,7 +294,7 @@ def of_tally(tally: Tally | None, source: str, reading: Reading) -> Dataset:
         rows = rows.astype(np.int64)
     counts = tally.repeats if weights is None else tally.repeats * weights
     repeats = None if weights is None else tally.repeats
-    names, extra, q, notes = reading.columns, tally.extra, len(reading.given), reading.notes
+    names, extra, q, notes = reading.columns, tally.extra, len(reading.given), reading.told
     if reading.missing == "impute" and dropped:
         notes, dropped = (*notes, f"{dropped} row{'s' * (dropped > 1)} without any value left out: nothing is lost"), 0
     return Dataset(

@@ -144,7 +144,8 @@ class Design:
                 f"the new data lack '{names.get(lacking[0], lacking[0])}', which the formula of {self.parameter} "
                 f"needs; their columns are {have}"
             )
-        _require_columns(self.parameter, self.right, " + ".join((terms, *offsets)), frame, names)
+        remedy = "Fill them in, or leave these rows out of the new data."
+        _require_columns(self.parameter, self.right, " + ".join((terms, *offsets)), frame, names, remedy)
         self._require_known_levels(frame, names)
         try:
             found = self.spec.get_model_matrix(frame, CONTEXT, na_action="raise").to_numpy(dtype=float)
@@ -168,6 +169,18 @@ class Design:
                     f"{', '.join(map(str, levels[:8]))}. What to do: use one of these, or fit again with rows of that "
                     "level."
                 )
+
+    def term_of(self, place: int) -> str:
+        """The term that a column of the matrix is of, as it is written in the formula."""
+        term = next(term for term, places in self.spec.term_indices.items() if place in places)
+        return re.sub(r"\w+", lambda word: self.names.get(word.group(), word.group()), str(term))
+
+    def reference(self, label: str) -> str:
+        """The level that a level of a factor, ``clinic=B``, is compared with; empty where it is not one."""
+        name = label.partition("=")[0]
+        levels = {self.names.get(alias, alias): own for alias, own in self.levels.items()}.get(name, [])
+        left = [str(level) for level in levels if f"{name}={level}" not in self.labels]
+        return left[0] if len(left) == 1 and ":" not in label else ""
 
     @property
     def levels(self) -> dict[str, list[Any]]:
@@ -232,6 +245,8 @@ def frame_of(source: Any) -> pd.DataFrame:
     """All rows of what a user has, as a frame."""
     if isinstance(source, pd.DataFrame):
         return source
+    if isinstance(source, Mapping) and source and all(map(pd.api.types.is_scalar, source.values())):
+        return pd.DataFrame([dict(source)])
     if isinstance(source, (str, Path)) or not hasattr(source, "to_pandas"):
         table = table_of(source)
         if not table.named:
@@ -257,6 +272,21 @@ def variables(right: str, frame: pd.DataFrame) -> tuple[str, ...]:
     used = {odd.get(name, name) for name in _needed("formula", right, " + ".join((terms, *offsets)))}
     _require_known("a parameter", used, list(map(str, frame.columns)))
     return tuple(name for name in map(str, frame.columns) if name in used)
+
+
+def alone(right: str, frame: pd.DataFrame) -> tuple[str, ...]:
+    """The columns that a right side has as they are, and never inside a function such as ``C(...)`` or ``log(...)``."""
+    import formulaic
+
+    plain, _, odd = plainly(right, frame.iloc[:0])
+    factors = {factor.expr for term in formulaic.Formula(split_offsets(plain)[0]) for factor in term.factors}
+    bare = [name for name in variables(right, frame) if name not in odd.values() and name in factors]
+    return tuple(name for name in bare if not any(re.search(rf"\b{name}\b", e) for e in factors - {name}))
+
+
+def as_factor(right: str, name: str) -> str:
+    """A right side with ``C(name)`` in place of a column that stands there as it is."""
+    return re.sub(rf"(?<![\w.(`]){name}(?![\w.)`(])", f"C({name})", right)
 
 
 def _said(problem: Exception) -> str:
@@ -288,12 +318,15 @@ def _require_known(parameter: str, needed: set[str], names: list[str]) -> None:
     for name in sorted(needed - set(names)):
         named = "the formula" if parameter in ("formula", "a parameter") else f"the formula of {parameter}"
         raise DataError(
-            f"{named} names '{name}', which is no column{close(name, names) or '.'} The columns are "
+            f"{named} names '{name}', which is not a column{close(name, names) or '.'} The columns are "
             f"{', '.join(names[:12])}."
         )
 
 
-def _require_columns(parameter: str, right: str, plain: str, frame: pd.DataFrame, odd: Mapping[str, str]) -> None:
+def _require_columns(
+    parameter: str, right: str, plain: str, frame: pd.DataFrame, odd: Mapping[str, str],
+    remedy: str = "Pass missing='drop' (on the command line: --missing drop) to leave them out.",
+) -> None:  # fmt: skip
     """Refuse a formula that names no column, or one in which values are missing."""
     needed = _needed(parameter, right, plain)
     _require_known(
@@ -305,7 +338,7 @@ def _require_columns(parameter: str, right: str, plain: str, frame: pd.DataFrame
             row = int(np.argmax(frame[name].isna().to_numpy())) + 1
             raise DataError(
                 f"{lost} of {len(frame)} rows have no '{odd.get(name, name)}' (first: row {row}), which the formula of "
-                f"{parameter} needs. Pass missing='drop' (on the command line: --missing drop) to leave them out."
+                f"{parameter} needs. {remedy}"
             )
 
 

@@ -129,6 +129,8 @@ def _node_table(nodes: Any, id: str | None) -> _Nodes | None:
         return None
     if not isinstance(nodes, (str, Path, Mapping)) and not hasattr(nodes, "columns"):
         nodes = {"name": list(nodes)}
+    if isinstance(nodes, pd.DataFrame) and nodes.index.name is not None and nodes.index.name not in nodes:
+        nodes = nodes.reset_index()  # names of nodes may be there
     frame, name = _frame(nodes)
     if not len(frame.columns):
         raise DataError(f"{name} has no columns: a table of nodes needs one with their names")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..errors import DataError, SettingError
+from ..errors import DataError, SettingError, close
 from .distinct import Tally, condense
 from .domain import Coordinate, Domain
 from .missing import MissingCodes
@@ -18,6 +18,7 @@ from .numerals import both, doubtful
 from .problems import Problems, affected
 from .reading import CHUNK, Memory, Table, unmasked
 from .text import Columns, Ragged
+from .yes_no import read_answers, told_answers
 
 MISSING = np.iinfo(np.int32).min  # stands for a missing entry until rows are distinct
 HANDLED = ("refuse", "drop", "impute")
@@ -49,6 +50,8 @@ class Reading:
     cluster: str | None = None
     numbers: dict[Any, int] = field(default_factory=dict)
     """Of the clusters, in the order in which they were met."""
+    words_read: dict[str, None] = field(default_factory=dict)
+    """Columns of words that were read as no = 0 and yes = 1."""
     weighting: str = "auto"
     codes: MissingCodes = field(default_factory=MissingCodes)
     """Values that the user says stand for missing ones."""
@@ -224,6 +227,9 @@ class Reading:
         if coordinate is not None and coordinate.labels and name in self.labels:
             meanings = self.labels[name]
             column = np.array([meanings.get(value, value) for value in column.tolist()], dtype=object)
+        if coordinate is not None and coordinate.levels == (0, 1) and not coordinate.labels:
+            column, found = read_answers(column)
+            self.words_read.update({name: None} if found else {})
         least = "" if self.whole else "at least "
         absent = np.asarray(pd.isna(column)) if self.missing == "impute" else np.zeros(len(column), bool)
         if not absent.any():
@@ -233,6 +239,11 @@ class Reading:
             column[~absent], name, where[~absent], coordinate, problems, least, self.converted
         )
         return codes if np.ma.is_masked(codes) else codes.data
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Notes for the user, those of the reading itself included."""
+        return self.notes + told_answers(self.words_read)
 
     def _weights_of(self, chunk: Columns, start: int, total: int, problems: Problems) -> np.ndarray | None:
         if self.weights is None:
@@ -404,7 +415,8 @@ def _as_weights(weights: np.ndarray, name: str, start: int, problems: Problems) 
 def match(name: str, table: Sequence[str]) -> str:
     """The name of a column that there is."""
     if name not in table:
-        raise DataError(f"there is no column '{name}'; the columns are {', '.join(map(repr, table))}")
+        hint = close(name, list(map(str, table))) or "."
+        raise DataError(f"there is no column '{name}'{hint} The columns are {', '.join(map(repr, table))}.")
     return name
 
 
@@ -422,4 +434,6 @@ def wrong_width(columns: tuple[str, ...], needed: int) -> str:
     )
     if len(columns) == needed + 1:
         text += f"; if '{columns[-1]}' holds frequencies, say weights='{columns[-1]}' (--weights {columns[-1]})"
+    if needed == 1:
+        text += "; if others are covariates, give a formula='y ~ x' (--formula 'y ~ x')"
     return text + "."

@@ -67,7 +67,7 @@ class MissingCodes:
         for name in self.columns:
             if name not in columns:
                 raise SettingError(
-                    f"missing_codes names '{name}', which is no column; the columns are {', '.join(columns)}"
+                    f"missing_codes names '{name}', which is not a column; the columns are {', '.join(columns)}"
                 )
 
     def of_column(self, name: str) -> tuple[Any, ...]:

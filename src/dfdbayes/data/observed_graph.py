@@ -151,6 +151,11 @@ class ObservedGraph:
         return codes, tuple(label(level) for level in levels)
 
     def _attribute(self, name: str, term: str) -> np.ndarray:
+        if not self.attributes:
+            raise DataError(
+                f"{term}: the nodes have no attributes, so there is no '{name}'. What to do: give a table of nodes, "
+                "ObservedGraph.of(edges, nodes='people.csv'), on the command line --nodes people.csv."
+            )
         require_known(name, self.attributes, f"{term}: there is no node attribute '{name}'", "The attributes are")
         values = self.attributes[name]
         absent = [self.names[i] for i in np.flatnonzero(pd.isna(values))]

@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .._util.files import misspelt
 from ..errors import DataError, SettingError
 from .dialect import sniff
 from .encodings import shown_name
@@ -160,6 +161,8 @@ def table_of(source: Any, decimal: str | None = None, codes: Any = None) -> Tabl
 def _of_object(source: Any) -> Table:
     if isinstance(source, Mapping):
         return _of_mapping(source)
+    if isinstance(source, (pd.DataFrame, pd.Series)) and (crossed := _crossed(source)) is not None:
+        return crossed
     if isinstance(source, pd.DataFrame):
         names = _unique(tuple(map(str, source.columns)))
         table = _in_memory("data frame", {name: source.iloc[:, j].to_numpy() for j, name in enumerate(names)})
@@ -184,11 +187,15 @@ def _of_array(source: Any) -> Table:
         array = np.asarray(source) if isinstance(source, np.matrix) else np.asanyarray(source)
     except ValueError as problem:
         raise DataError(f"the data are not a table: their rows have different lengths ({problem})") from problem
-    if array.ndim == 0 or array.ndim > 2:
-        flat = f" If each of its {array.shape[0]} entries is an observation, give array.reshape({array.shape[0]}, -1)."
+    if array.ndim == 0:
         raise DataError(
-            f"data must be a vector or rows by columns, not an array of shape {array.shape}."
-            + (flat if array.ndim > 2 else "")
+            f"data must be a vector or rows by columns, not one {type(source).__name__}. What to do: give a file, a "
+            "data frame or an array as the data; arguments may be in the wrong order."
+        )
+    if array.ndim > 2:
+        raise DataError(
+            f"data must be a vector or rows by columns, not an array of shape {array.shape}. If each of its "
+            f"{array.shape[0]} entries is an observation, give array.reshape({array.shape[0]}, -1)."
         )
     if array.dtype.names is not None:
         if array.ndim != 1:
@@ -217,6 +224,42 @@ def _of_mapping(source: Mapping[Any, Any]) -> Table:
     if keys.ndim > 1:
         raise DataError("a mapping {value: count} is of one column; give several as rows, with weights=")
     return Table("frequency table", ("value",), (Memory({"value": keys}),), counts, named=False)
+
+
+def _crossed(source: pd.DataFrame | pd.Series) -> Table | None:
+    """A contingency table, the frequencies of what its index (and columns) name; None where it is no such table.
+
+    What pandas makes by `value_counts`, `groupby(...).size()` and `crosstab`. A series with one index is such a table
+    where it is called "count" and falls, a frame where all of its labels are values of binary columns.
+    """
+    if isinstance(source, pd.DataFrame):
+        labels = [*source.index.tolist(), *source.columns.tolist()]
+        flat = [part for label in labels for part in (label if isinstance(label, tuple) else (label,))]
+        named = None not in (*source.index.names, *source.columns.names)
+        if not named or not set(flat) <= {-1, 0, 1} or not source.index.is_unique:
+            return None
+        melted = source.melt(value_name="count", ignore_index=False)
+        source = melted.set_index(list(source.columns.names), append=True)["count"]
+    elif not _is_tally(source):
+        return None
+    names = tuple(str(name) for name in source.index.names if name is not None) or ("value",)
+    values = [source.index.get_level_values(j).to_numpy() for j in range(source.index.nlevels)]
+    columns = dict(zip(_unique(names), values, strict=True))
+    told = (
+        f"the series was read as frequencies of {names[0]}, as value_counts() has them. What to do: nothing; or give "
+        "its to_numpy(), if it is of observations.",
+    ) * (len(names) == 1)
+    return Table("frequency table", names, (Memory(columns),), source.to_numpy(), named=names != ("value",), notes=told)
+
+
+def _is_tally(source: pd.Series) -> bool:
+    """Whether a series is of counts of what its index has."""
+    index, numbers = source.index, source.dtype.kind in "iu"
+    if not numbers or not index.is_unique or isinstance(index, pd.RangeIndex):
+        return False
+    if index.nlevels > 1:
+        return source.name in (None, "count") and None not in index.names
+    return source.name == "count" and bool(source.is_monotonic_decreasing) and index.dtype.kind in "iu"
 
 
 def _ordered(columns: Mapping[str, Any]) -> Scales:
@@ -256,7 +299,7 @@ def _of_path(path: Path, decimal: str | None, codes: MissingCodes) -> Table:
     elif path.is_file():
         files = [path]
     else:
-        raise DataError(f"there is no file '{path}'")
+        raise DataError(f"there is no file '{path}'{misspelt(path)}")
     tables = [_of_file(file, decimal, codes) for file in files]
     first = tables[0]
     for table in tables[1:]:

@@ -20,6 +20,7 @@ from .domain import Domain, Integers, Ordinal
 from .interpreting import Reading, listed
 from .reading import Table, table_of
 from .text import NO_WORDS, Columns
+from .yes_no import two_answers
 
 SOME = 1000  # rows in which texts are looked for before the others are read
 
@@ -37,7 +38,9 @@ def domain_of(source: Any, reading: Mapping[str, Any], levels: Any = None) -> Do
         table = table_of(source)
         names = Reading.of(source, table, None, **reading).columns
         scales = {name: own for name, own in table.scales.items() if name in names} | _by_column(levels, names)
-        _refuse_texts(table, [name for name in names if name not in scales])
+        texts = _texts_of(table, [name for name in names if name not in scales])
+        scales |= {name: answers for name, found in texts.items() if (answers := two_answers(found))}
+        _refuse_texts({name: found for name, found in texts.items() if name not in scales})
     parts = [_scale(name, scales[name]) if name in scales else Integers(1) for name in names]
     found = parts[0]
     for part in parts[1:]:
@@ -59,7 +62,9 @@ def _by_column(levels: Any, names: Sequence[str]) -> dict[str, tuple[Any, ...]]:
         if name not in names:
             close = difflib.get_close_matches(str(name), names, n=1)
             hint = f"; did you mean '{close[0]}'?" if close else "."
-            raise SettingError(f"levels names '{name}', which is no column{hint} The columns are {', '.join(names)}.")
+            raise SettingError(
+                f"levels names '{name}', which is not a column{hint} The columns are {', '.join(names)}."
+            )
         if isinstance(own, str) or not isinstance(own, Sequence):
             raise SettingError(f"the levels of '{name}' are {own!r}; give a list from the lowest to the highest")
     return {str(name): tuple(own) for name, own in levels.items()}
@@ -77,13 +82,15 @@ def _scale(name: str, levels: tuple[Any, ...]) -> Domain:
     return Ordinal(1, [str(level) for level in levels])
 
 
-def _refuse_texts(table: Table, names: Sequence[str]) -> None:
-    """Name all columns of texts at once, with how to declare their order."""
-    if not names:
-        return
-    chunk: Columns = next((chunk for chunk, _ in table.parts[0].chunks(names, SOME, NO_WORDS)), {})
+def _texts_of(table: Table, names: Sequence[str]) -> dict[str, list[str]]:
+    """The distinct texts of columns that hold such."""
+    chunk: Columns = next((chunk for chunk, _ in table.parts[0].chunks(names, SOME, NO_WORDS)), {}) if names else {}
     texts = {name: _texts(values) for name, values in chunk.items()}
-    texts = {name: found for name, found in texts.items() if found}
+    return {name: found for name, found in texts.items() if found}
+
+
+def _refuse_texts(texts: Mapping[str, list[str]]) -> None:
+    """Name all columns of texts at once, with how to declare their order."""
     if not texts:
         return
     first, found = next(iter(texts.items()))

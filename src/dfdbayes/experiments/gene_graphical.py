@@ -1,13 +1,13 @@
 """Ten genes in 878 patients: Poisson and Conway-Maxwell-Poisson graphical models."""
 
-import time
+from functools import partial
 
 import numpy as np
 from matplotlib.figure import Figure
 
 import dfdbayes as dfd
 
-from .base import BLUE, GREY, ORANGE, Finding, Number, Settings, clean, fit, gene_data, without_data
+from .base import BLUE, GREY, ORANGE, Finding, Number, Settings, clean, fit, gene_data, shortest, without_data
 
 PRINTED = {"Poisson": 0.2150, "CMP": 0.9971}
 SECONDS = 1896.0
@@ -27,10 +27,11 @@ def run(settings: Settings) -> Finding:
     panels = figure.subplots(2, 5)
     numbers = []
     for (name, model), colour in zip(models.items(), (ORANGE, BLUE), strict=True):
-        begin = time.perf_counter()
+        repeats = 2 if name == "Poisson" else 1  # its times are the paper's
         objective = dfd.objective(model, data)
-        minimum = dfd.minimise(objective)
-        replicates = dfd.bootstrap(objective, minimum, 100 if settings.quick else 400)
+        minimum, minimising = shortest(partial(dfd.minimise, objective), repeats)
+        many = partial(dfd.bootstrap, objective, minimum, 100 if settings.quick else 400)
+        replicates, resampling = shortest(many, repeats)
         numbers.append(
             Number(
                 f"interactions at exactly 0 at the minimum, {name}",
@@ -59,8 +60,8 @@ def run(settings: Settings) -> Finding:
                 numbers.append(Number(f"beta, {method}, {name}", beta, paper, error, remark))
         # The figure is drawn at the printed weights, so that it can be set beside the paper's.
         length = {"draws": 250, "warmup": 250, "chains": 2} if settings.quick else {"draws": 1000}
-        result = fit(model, data, beta=PRINTED[name], **length)
-        taken = time.perf_counter() - begin
+        result, sampling = shortest(partial(fit, model, data, beta=PRINTED[name], **length), repeats)
+        taken = minimising + resampling + sampling
         predicted = result.replicate(draws=20 if settings.quick else 100, size=data.n)
         gaps = []
         for j, axes in enumerate(panels.flat):

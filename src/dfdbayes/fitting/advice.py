@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ FEW_VALUES = 50  # of a table of frequencies that begins at one, and not at zero
 LARGE = 200  # a mean beyond which whole numbers are hardly counts of something
 _NO_RESPONSES = {"year", "month", "day", "week", "hour", "minute", "time", "age", "stratum", "strata", "round", "wave",
                  "period", "school", "educ", "education", "grade", "rank", "block", "plot", "row", "col"}  # fmt: skip
+_WHO = {"gender", "sex", "female", "male", "group", "condition", "treatment", "treated", "arm"}
 _ENDS = (
     {"from", "to"}, {"source", "target"}, {"sender", "receiver"}, {"ego", "alter"}, {"node1", "node2"},
     {"head", "tail"}, {"i", "j"},
@@ -61,6 +63,10 @@ def suggestions_for(table: About) -> tuple[Suggestion, ...]:
     edges = _edge_list(table)
     if edges is not None:
         return (edges,)
+    of_edges = _beside(table.path, "nodes", "edges") or _beside(table.path, "nodes", "ties")
+    if of_edges is not None:
+        about = f"The rows may be the nodes of the graph whose edges are in {of_edges}:"
+        return (_of_graph(about, of_edges, table.path),)
     counted = _frequencies(table)
     if counted is not None:
         return (counted,)
@@ -71,10 +77,12 @@ def suggestions_for(table: About) -> tuple[Suggestion, ...]:
     if len(discrete) == 1 and not given:
         return (_alone(table, discrete[0]),)
     responses = [own for own in _responses(discrete, table.of("whole")) if _term(own)]
-    network = [_network(table, discrete)] if len(discrete) >= 3 else []
+    groups = _groups(discrete)
+    items = [own for own in discrete if own not in groups]
+    network = [_network(table, items)] if len(items) >= 3 else []
     answers = not any(own.kind == "count" for own in discrete) and len(given) <= 1 + (len(discrete) > 8)
     if network and (not given or answers) and table.cluster is None:
-        return (*network, *_differing(table, discrete, given))
+        return (*network, *_compared(table, items, groups), *_differing(table, items, given))
     if responses:
         return (_regression(table, responses[0], [*discrete, *given], responses[1:]), *network)
     if len(discrete) > 1:
@@ -148,6 +156,22 @@ def _network(table: About, discrete: Sequence[Profile]) -> Suggestion:
     return _call(table, why, "network", discrete, missing="impute")
 
 
+def _groups(discrete: Sequence[Profile]) -> list[Profile]:
+    """Columns of two values beside at least three scales that say who answered, and are no item themselves."""
+    two = [own for own in discrete if own.kind == "binary" and _term(own)]
+    groups = [own for own in two if not own.zero_one or own.name.lower() in _WHO]
+    scales = sum(own.kind == "ordinal" for own in discrete)
+    return groups if scales >= 3 and len(groups) == len(two) <= 2 else []
+
+
+def _compared(table: About, items: Sequence[Profile], groups: Sequence[Profile]) -> list[Suggestion]:
+    """Networks of two groups, for the first column that says who answered."""
+    if not groups:
+        return []
+    why = f"Do the networks of the two groups of '{groups[0].name}' differ?"
+    return [_depending(table, why, items, groups[:1], f"~ C({_term(groups[0])})", edges=True)]
+
+
 def _differing(table: About, discrete: Sequence[Profile], given: Sequence[Profile]) -> list[Suggestion]:
     """A network that depends on covariates."""
     usable = [own for own in given if _term(own)]
@@ -155,11 +179,19 @@ def _differing(table: About, discrete: Sequence[Profile], given: Sequence[Profil
         return []
     formula = f"~ {' + '.join(_term(own) for own in usable)}"
     why = f"The same where each column's own level depends on {_listed([own.name for own in usable])}:"
-    lacking = "drop" if any(own.missing for own in (*discrete, *usable)) else None
-    names = [own.name for own in discrete]
-    return [
-        _call(table, why, "network", discrete, formula=formula, missing=lacking, beside=usable, columns=names),
-    ]
+    return [_depending(table, why, discrete, usable, formula)]
+
+
+def _depending(
+    table: About, why: str, items: Sequence[Profile], given: Sequence[Profile], formula: str, edges: bool = False
+) -> Suggestion:
+    """A network whose nodes, and perhaps edges, depend on covariates; rows that lack one of these are left out."""
+    lacking = "drop" if any(own.missing for own in given) else "impute"
+    names = [own.name for own in items]
+    return _call(
+        table, why, "network", items, formula=formula, missing=lacking, beside=given, columns=names,
+        interaction=formula if edges else None,
+    )  # fmt: skip
 
 
 def _regression(table: About, response: Profile, others: Sequence[Profile], rivals: Sequence[Profile]) -> Suggestion:
@@ -239,15 +271,33 @@ def _edge_list(table: About) -> Suggestion | None:
     if len(table.columns) not in (2, 3) or set(names) not in _ENDS:
         return None
     first, second = (own.name for own in table.columns[:2])
-    data = "data" if table.path is None else _quoted(table.path)
-    return Suggestion(
-        f"'{first}' and '{second}' look like the two ends of the edges of one graph (an edge list): what makes a tie "
-        "likely? A table of nodes with their attributes is nodes=, and directed=True gives edges a direction:",
-        f'dfd.fit(dfd.models.RandomGraph("edges + gwesp(0.25)"), dfd.ObservedGraph.of({data}))',
-        ""
-        if table.path is None
-        else f"dfdbayes fit {shlex.quote(table.path)} --model graph --terms 'edges + gwesp(0.25)'",
+    why = f"'{first}' and '{second}' look like the two ends of the edges of one graph (an edge list): what makes a tie "
+    why += "likely? A table of nodes, one of whose columns has the names that edges use, adds attributes and the nodes "
+    why += (
+        "without ties, which are not known otherwise: --nodes people.csv, in Python nodes='people.csv'. Edges with a "
     )
+    why += "direction: --directed, in Python directed=True:"
+    return _of_graph(why, table.path, _beside(table.path, "edges|ties", "nodes"))
+
+
+def _of_graph(why: str, edges: str | None, nodes: str | None) -> Suggestion:
+    """A call for an edge list, with its table of nodes where that is known."""
+    python = ["data" if edges is None else _quoted(edges), *([f"nodes={_quoted(nodes)}"] if nodes else [])]
+    words = ["dfdbayes", "fit", shlex.quote(edges or ""), "--model", "graph"]
+    words += ["--nodes", shlex.quote(nodes)] if nodes else []
+    return Suggestion(
+        why,
+        f'dfd.fit(dfd.models.RandomGraph("edges + gwesp(0.25)"), dfd.ObservedGraph.of({", ".join(python)}))',
+        "" if edges is None else " ".join([*words, "--terms", "'edges + gwesp(0.25)'"]),
+    )
+
+
+def _beside(path: str | None, word: str, other: str) -> str | None:
+    """The file that is called like another but for one word: law_nodes.csv of law_edges.csv."""
+    if path is None or not re.search(word, Path(path).name):
+        return None
+    found = Path(path).with_name(re.sub(word, other, Path(path).name))
+    return str(found) if found.is_file() else None
 
 
 def _name(name: str) -> str:
@@ -277,7 +327,7 @@ def _quoted(text: str) -> str:
 def _call(
     table: About, why: str, model: str, used: Sequence[Profile], *, formula: str | None = None,
     missing: str | None = None, weights: str | None = None, beside: Sequence[Profile] = (),
-    columns: Sequence[str] | None = None, levels: Sequence[str] = (),
+    columns: Sequence[str] | None = None, levels: Sequence[str] = (), interaction: str | None = None,
 ) -> Suggestion:  # fmt: skip
     """A call of `fit`, in Python and on the command line."""
     names = [own.name for own in used]
@@ -297,6 +347,9 @@ def _call(
     if formula is not None:
         python.append(f"formula={_quoted(formula)}")
         words += ["--formula", shlex.quote(formula)]
+    if interaction is not None:
+        python.append(f"interaction={_quoted(interaction)}")
+        words += ["--interaction", shlex.quote(interaction)]
     if columns is not None:
         python.append(f"columns=[{', '.join(map(_quoted, columns))}]")
         words += ["--columns", shlex.quote(",".join(columns))]

@@ -8,9 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from .. import losses
+from ..data.dataset import Dataset
 from ..errors import CalibrationError, DfdbayesError, EscapedError, MinimiserError, ModelError, SettingError
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
@@ -102,8 +104,29 @@ def _agreements(fits: dict[str, Fit]) -> dict[str, Agreement]:
     return found
 
 
-def compare(fits: Mapping[str, Fit], interval: float = 0.95) -> Comparison:
-    """Put fits of the same data side by side.
+def by_name(candidates: Any) -> dict[str, Any]:
+    """Fits or models with names: those given, or else of their models, numbered where these are equal."""
+    if isinstance(candidates, Fit):
+        raise SettingError("give the fits together: [first, second], or {'first': first, 'second': second}")
+    if isinstance(candidates, Mapping):
+        return dict(candidates)
+    names = [one if isinstance(one, str) else _name(one) for one in candidates]
+    own = [f"{name} {names[: i + 1].count(name)}" if names.count(name) > 1 else name for i, name in enumerate(names)]
+    return dict(zip(own, candidates, strict=True))
+
+
+def _name(one: Any) -> str:
+    return str(one.settings["model"] if isinstance(one, Fit) else getattr(one, "name", one))
+
+
+def _values(data: Dataset) -> tuple[Any, ...]:
+    """What was observed, whatever covariates stand beside it."""
+    rows, where = np.unique(data.rows.astype(np.int64), axis=0, return_inverse=True)
+    return data.columns, rows.tobytes(), np.bincount(where.reshape(-1), weights=data.counts).round(9).tobytes()
+
+
+def compare(fits: Mapping[str, Fit] | Sequence[Fit], interval: float = 0.95) -> Comparison:
+    """Put fits of the same data side by side, by the names given, or else by those of their models.
 
     Examples
     --------
@@ -113,9 +136,10 @@ def compare(fits: Mapping[str, Fit], interval: float = 0.95) -> Comparison:
     >>> dfd.compare(fits).table.index.names
     FrozenList(['parameter', 'fit'])
     """
+    fits = by_name(fits)
     if not fits:
         raise SettingError("nothing to compare: give at least one fit, for example {'dfd': fit}")
-    if len({one.data.digest for one in fits.values()}) > 1:
+    if len({one.data.digest for one in fits.values()}) > 1 and len({_values(one.data) for one in fits.values()}) > 1:
         shown = ", ".join(f"{name}: {one.data.source}, n = {one.data.n}" for name, one in fits.items())
         raise SettingError(f"the fits are of different data ({shown}); compare fits of the same")
     rows = []

@@ -34,6 +34,7 @@ KINDS = {
 }
 USES = {
     "binary": "bernoulli, network, or a covariate",
+    "groups": "a covariate (two groups), or network",
     "ordinal": "network, or a covariate",
     "count": "cmp or poisson, network, or a covariate",
     "whole": "a covariate",
@@ -87,7 +88,7 @@ class Description:
                 "kind": KINDS[own.kind],
                 "values": own.values,
                 "missing": own.missing / max(own.n + own.missing, 1),
-                "for": USES[own.kind] if own.kind != "binary" or own.zero_one else USES["ordinal"],
+                "for": USES["groups" if own.kind == "binary" and not own.zero_one else own.kind],
                 "look at": "; ".join(own.notes),
             }
             for own in self.columns
@@ -197,8 +198,10 @@ def describe(data: Any, *, missing_codes: Any = None, decimal: str | None = None
     told = [str(problem) for problem in problems.found]
     if missing_codes is None:
         told += note({own.name: tuple(c for c in own.codes if not isinstance(c, str)) for own in found})
-    told += _of_columns(found)
     n = int(len(frame) if weights is None else round(float(np.sum(weights))))
+    lacking = [own.name for own in found if own.missing > 0 and own.kind != "empty"]
+    incomplete = frame[lacking].isna().any(axis=1).to_numpy()
+    told += _of_columns(found, n, round(float(incomplete.sum() if weights is None else weights[incomplete].sum())))
     path = str(data) if isinstance(data, (str, Path)) else None
     about = About(found, frame, path, table.named, weights is not None)
     return Description(table.name, table.written, n, found, tuple(told), suggestions_for(about), notes)
@@ -227,8 +230,8 @@ def suggest(data: Any, *, missing_codes: Any = None, decimal: str | None = None)
     return describe(data, missing_codes=missing_codes, decimal=decimal).suggestions
 
 
-def _of_columns(found: tuple[Profile, ...]) -> list[str]:
-    """What is wrong with whole columns."""
+def _of_columns(found: tuple[Profile, ...], n: int, rows: int) -> list[str]:
+    """What is wrong with whole columns; so many of n rows lack a value."""
     told = []
     for kind, one, many in (
         ("empty", "has no value", "have no value"),
@@ -251,8 +254,9 @@ def _of_columns(found: tuple[Profile, ...]) -> list[str]:
         worst = max(lacking, key=lambda own: own.missing)
         told.append(
             f"values are missing in {len(lacking)} column{'s' * (len(lacking) > 1)} (most in '{worst.name}': "
-            f"{share(worst.missing / (worst.n + worst.missing))}). missing='drop' leaves such rows out, which is right "
-            "where values are missing completely at random; missing='impute' weighs what entries of the modelled "
-            "columns may be."
+            f"{share(worst.missing / (worst.n + worst.missing))}), and {rows} of {n} rows lack one or more "
+            f"({share(rows / max(n, 1))}). missing='drop' leaves these rows out, which is right where values are "
+            "missing completely at random; missing='impute' keeps them, and fills each gap with every value that it "
+            "may have, by how likely the model finds it (columns of a formula must be complete)."
         )
     return told

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from .. import losses, models
-from .._util.checkpoint import NOTHING, Checkpoint, keeping
+from .._util.checkpoint import FITTED, NOTHING, Checkpoint, keeping
 from .._util.identity import fingerprint
 from .._util.process import require_unforked
 from .._util.resources import LONG, estimate, require_memory
@@ -27,6 +27,7 @@ from ..inference.calibration import Calibration, calibrate
 from ..inference.clusters import summarised
 from ..inference.diagnostics import bounds_of, require_finite, require_in_basin, warnings_of
 from ..inference.edges import beyond, clipped
+from ..inference.identification import held_by_prior
 from ..inference.imputation import begun, described, settled
 from ..inference.map_imputation import completed, is_incomplete
 from ..inference.minimise import Minimum, Outcome, interior, minimise, require
@@ -97,7 +98,7 @@ def fit(
         Anything `Dataset.of` reads; ``columns``, ``weights``, ``missing``, ``missing_codes`` and ``decimal`` are its.
         ``missing="impute"`` keeps rows with missing values: what they may be is weighed by how likely the model finds
         it (fractional imputation), which is right where values are missing at random.
-        For ``dfd.models.RandomGraph`` a graph: anything `ObservedGraph.of` reads.
+        For ``dfd.models.RandomGraph`` a graph: anything `ObservedGraph.of` reads; ``nodes=`` is its table of nodes.
     formula : str, optional
         A regression: ``"visits ~ age + C(clinic) + offset(log(days))"`` for the mean of counts, the probability of a
         binary column, or the first parameter of another model; ``"~ group"`` for the intercepts of a network, whose
@@ -223,6 +224,8 @@ def fit(
             influential=influential,
         )  # fmt: skip
     if check:
+        if checkpoint is not None:
+            found.save(Path(checkpoint) / FITTED)
         with clock.stage("check"):
             found = _checked(found, objective, plan)
     for warning in told + ([] if found.checks is None else found.checks.warnings):
@@ -281,9 +284,7 @@ def _read(
         raise SettingError(f"prior is {prior!r}; give priors by parameter name, or the word 'paper'")
     named = isinstance(model, str)
     if not named and not isinstance(model, AbstractModel):
-        name = getattr(model, "__name__", "")
-        known = bool(name) and getattr(models, name, None) is model
-        what = f"write dfd.models.{name}()" if known else "give a name such as 'cmp', or dfd.models.Poisson()"
+        what = models.how_to_make(model)
         order = " The model comes first, the data second." if isinstance(data, (str, AbstractModel)) else ""
         raise ModelError(f"the model is {in_words(model)}; {what}.{order}")
     if options is not None and not isinstance(options, Mapping):
@@ -376,6 +377,7 @@ def _checked(fit: Fit, objective: Objective, plan: Plan) -> Fit:
     checks = Checks(problem="the data are with the workers") if objective.elsewhere else check(
         objective.model, fit.joint_draws, objective.data, plan.seed, fit.estimate
     )  # fmt: skip
+    checks = replace(checks, held=held_by_prior(objective, fit.minimum, fit.calibration, fit.joint_draws))
     plain = uncalibrated_intervals(objective, fit.minimum, plan.seed, list(fit.entries))
     told = (*fit.warnings, *map(str, checks.warnings))
     return replace(fit, checks=checks, uncalibrated=plain, warnings=told)

@@ -19,6 +19,7 @@ from ..models import own_options
 from ..models.base import AbstractModel
 from ..results.fit_result import Fit
 from ..results.predictive import evenly
+from .comparison import by_name
 from .fit import fit
 from .held_out import Folds, folds_of, held_out, places, require_comparable, score_of, scored
 
@@ -27,6 +28,7 @@ LEAST = 4.0  # of a sum of log scores, below which errors of differences are not
 DRAWS = 100  # of the posterior, for the widely applicable information criterion
 ROUNDS = 2000  # of stacking weights
 TIED = "these data cannot tell"
+WEIGHT = "weight: the share of each model in the best mixture of their predictions, which is not how sure its lead is"
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class ModelComparison:
     table : pandas.DataFrame
         A line for each model, the best first. ``loss`` is the mean score of an observation left out (smaller is
         better); ``worse_by`` the sum of its differences from the best model's over all observations, with its paired
-        ``standard_error``. ``weight`` says how to mix the models' predictions (stacking); ``parameters`` and, where
+        ``standard_error``. ``weight`` says how to mix the models' predictions (stacking): it is no probability, and may
+        be large where models can hardly be told apart; ``parameters`` and, where
         the score is the likelihood, ``log_likelihood``, ``aic``, ``bic`` (at the largest likelihood) and ``waic`` (of
         the calibrated posterior) are the usual criteria.
     verdict : str
@@ -65,11 +68,12 @@ class ModelComparison:
     failed: dict[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return f"{self.verdict}\n{self.table.to_string(float_format=lambda value: f'{value:.4g}')}"
+        note = f"\n{WEIGHT}" if self.table["weight"].notna().any() else ""
+        return f"{self.verdict}\n{self.table.to_string(float_format=lambda value: f'{value:.4g}')}{note}"
 
 
 def compare_models(
-    candidates: Mapping[str, Fit | AbstractModel | str] | Sequence[AbstractModel | str],
+    candidates: Mapping[str, Fit | AbstractModel | str] | Sequence[Fit | AbstractModel | str],
     data: Any = None,
     *,
     score: str | AbstractLoss = "auto",
@@ -86,9 +90,9 @@ def compare_models(
 
     Parameters
     ----------
-    candidates : mapping of name to Fit, or models
+    candidates : mapping of name to Fit, or sequence
         Fits of the same rows; covariates of one must be among those of another, unless no two rows are equal. With
-        ``data``, models or names of models.
+        ``data``, models or names of models. In a sequence they have the names of models, numbered where equal.
     data, **settings
         As for `fit`, which then fits every model; one that cannot be fitted is in ``failed``.
     score : str or loss
@@ -109,7 +113,8 @@ def compare_models(
     >>> found.best
     ('cmp',)
     """
-    fits, failed = _fitted(candidates, data, seed, settings) if len(candidates) > 1 else ({}, {})
+    named = by_name(candidates)
+    fits, failed = _fitted(named, data, seed, settings) if len(named) > 1 else ({}, {})
     if len(fits) < 2:
         told = "; ".join(f"{name}: {why}" for name, why in failed.items())
         raise SettingError("comparing needs at least two models that can be fitted" + (f" ({told})" if told else ""))
@@ -123,15 +128,15 @@ def compare_models(
     return _compared(fits, failed, dealt, held, judge)
 
 
-def _fitted(candidates: Any, data: Any, seed: int, settings: dict[str, Any]) -> tuple[dict[str, Fit], dict[str, str]]:
-    if not isinstance(candidates, Mapping):
-        candidates = {one if isinstance(one, str) else getattr(one, "name", str(one)): one for one in candidates}
+def _fitted(
+    candidates: dict[str, Any], data: Any, seed: int, settings: dict[str, Any]
+) -> tuple[dict[str, Fit], dict[str, str]]:
     if all(isinstance(one, Fit) for one in candidates.values()):
         if data is not None or settings:
             raise SettingError("fits have their data and settings; give nothing else, or give models and data")
-        return dict(candidates), {}
+        return candidates, {}
     if data is None:
-        raise SettingError("give fits, compare_models({'a': fit_a, 'b': fit_b}), or models and data")
+        raise SettingError("give fits, compare_models([fit_a, fit_b]), or models and data")
     fits: dict[str, Fit] = {}
     failed: dict[str, str] = {}
     with warnings.catch_warnings():

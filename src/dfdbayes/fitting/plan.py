@@ -73,8 +73,16 @@ class Plan:
         """The same with a loss; where the choice was left to the model, with a second one that cannot run away."""
         if data.observed is not None:
             self._require_widths_of_missing()
-        if self.method == "curvature" and not model.independent and self.resampling == resamplings.KINDS[0]:
-            return replace(self, resampling=Parametric.kind).of_data(model, data)  # there are no rows to draw
+        return [plan._simulating(model) for plan in self._with_loss(model, data)]
+
+    def _simulating(self, model: AbstractModel) -> Plan:
+        """The same with simulated data sets where there are no rows to draw, unless a likelihood says how it varies."""
+        known = model.independent and (model.sampled or self.loss.normalised)
+        if known or self.method != "curvature" or self.resampling != resamplings.KINDS[0]:
+            return self
+        return replace(self, resampling=Parametric.kind)
+
+    def _with_loss(self, model: AbstractModel, data: Dataset) -> list[Plan]:
         if isinstance(self.asked_loss, Robust):
             return self._robust(self.asked_loss, model, data)
         if self.asked_loss is not None:

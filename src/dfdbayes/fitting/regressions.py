@@ -14,7 +14,17 @@ from ..backends.local import Backend, Source
 from ..data import scales
 from ..data.covariates import notes_of, require_plain
 from ..data.dataset import Dataset
-from ..data.formulas import Design, counted, frame_of, parse, require_full_rank, variables
+from ..data.formulas import (
+    Design,
+    alone,
+    as_factor,
+    counted,
+    frame_of,
+    parse,
+    require_full_rank,
+    split_offsets,
+    variables,
+)
 from ..data.interpreting import listed
 from ..data.observed import Observed
 from ..data.reading import Table, table_of
@@ -24,7 +34,7 @@ from ..models.base import AbstractModel
 from ..models.families import AbstractFamily, BinaryFamily, CountFamily
 from ..models.regression import Regression, family_of, regression
 
-HURDLE = "zeros"
+HURDLE, EDGES = "zeros", "interaction"
 
 
 def read_regression(
@@ -36,8 +46,9 @@ def read_regression(
     response, right = ((), None) if formula is None else parse(formula)
     right = None if right is None else canonical(right)
     asked = {name: _right(text, name) for name, text in formulas.items()}
-    rights = [*asked.values(), *([] if right is None else [right])]
     frame = frame_of(data)
+    asked, right, grouped = _grouped(frame, asked, right)
+    rights = [*asked.values(), *([] if right is None else [right])]
     timed = _in_time(frame, rights, time, reading)
     frame = frame if timed is None else timed.rows
     covariates = tuple(dict.fromkeys(name for text in rights for name in variables(text, frame)))
@@ -51,7 +62,7 @@ def read_regression(
             f"the formula has no response, and {', '.join(columns[:6])} are left over. What to do: name the one "
             f"that is modelled left of the tilde: '{columns[0]} ~ {right or '1'}'"
         )
-    asked = _complete(family, asked, right)
+    asked, followed = _complete(family, asked, right)
     designs, given = matrices(family, asked, kept)
     if timed is not None:
         given[PLACE] = kept[PLACE].to_numpy()
@@ -70,7 +81,10 @@ def read_regression(
     names += [] if timed is None else [PLACE]
     found = replace(
         found, given_columns=tuple(names), dropped=found.dropped + dropped, source=_name(data, found.source),
-        notes=notes_of(data, frame, covariates) + (() if timed is None else timed.notes) + found.notes,
+        notes=(
+            notes_of(data, frame, covariates, rights) + (() if timed is None else timed.notes) + found.notes + grouped
+            + followed
+        ),
     )  # fmt: skip
     used = (
         Observed(kept, weights) if timed is None else Observed(timed.kept((*columns, *covariates)), None, timed.series)
@@ -123,6 +137,26 @@ def _right(text: Any, name: str) -> str:
     return canonical(right)
 
 
+def _grouped(
+    frame: pd.DataFrame, asked: dict[str, str], right: str | None
+) -> tuple[dict[str, str], str | None, tuple[str, ...]]:
+    """Formulas in which a number with two values that edges depend on is a factor, and what to say of that."""
+    notes = []
+    if EDGES not in asked:
+        return asked, right, ()
+    for name in alone(asked[EDGES], frame):
+        values = frame[name].dropna()
+        if not pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values) or values.nunique() != 2:
+            continue
+        asked = {parameter: as_factor(text, name) for parameter, text in asked.items()}
+        right = None if right is None else as_factor(right, name)
+        notes.append(
+            f"'{name}' has two values, and is taken for two groups, C({name}). What to do: nothing; write I({name}) if "
+            "it is a number."
+        )
+    return asked, right, tuple(notes)
+
+
 def _responses(
     frame: pd.DataFrame, response: tuple[str, ...], covariates: tuple[str, ...], reading: dict[str, Any],
     others: tuple[str, ...],
@@ -137,7 +171,7 @@ def _responses(
         for name in response:
             if name not in names:
                 hint = close(name, names) or "."
-                raise DataError(f"the response '{name}' is no column{hint} The columns are {', '.join(names[:12])}.")
+                raise DataError(f"the response '{name}' is not a column{hint} The columns are {', '.join(names[:12])}.")
         return response
     if reading["columns"] is not None:
         return tuple(map(str, listed(reading["columns"])))
@@ -165,8 +199,14 @@ def _base(
     return models.network_for(Dataset.of(frame, domain, **settings), own, domain)
 
 
-def _complete(family: AbstractFamily, asked: dict[str, str], right: str | None) -> dict[str, str]:
-    """A formula for every parameter that has one; counts and binary columns have constants where none is given."""
+def _complete(
+    family: AbstractFamily, asked: dict[str, str], right: str | None
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """A formula for every parameter that has one, and what to say of those that nobody wrote.
+
+    Counts and binary columns have constants where none is given. What the edges of a network depend on, its nodes do
+    too: where groups differ in their means alone, constant nodes would make that a difference between edges.
+    """
     known = [p.name for p in family.parameters]
     for name in asked:
         if name not in known:
@@ -179,9 +219,17 @@ def _complete(family: AbstractFamily, asked: dict[str, str], right: str | None) 
         if not about:
             raise SettingError(f"formula= is about {family.main}, which has a formula of its own; give one of the two")
         asked = dict.fromkeys(about, right) | asked
+    followed = [name for name in family.mains if name not in asked] if EDGES in asked else []
     if isinstance(family, (CountFamily, BinaryFamily)):
         asked = dict.fromkeys(known, "1") | asked
-    return asked
+    if not followed:
+        return asked, ()
+    own = split_offsets(asked[EDGES])[0]
+    asked |= dict.fromkeys(followed, own)
+    names, verb = " and ".join(followed), "depends" if len(followed) == 1 else "depend"
+    told = f"{names} {verb} on the same as the edges, '~ {own}', as no formula= says otherwise. "
+    told += "What to do: nothing; formula='~ 1' (on the command line: --formula) keeps them constant."
+    return asked, (told,)
 
 
 def _beside(columns: tuple[str, ...], reading: dict[str, Any]) -> tuple[str, ...]:
@@ -206,7 +254,8 @@ def _rows(
     needed = list(dict.fromkeys([*_beside(columns, reading), *covariates, *([PLACE] if rights is None else [])]))
     absent = [name for name in needed if name not in frame.columns]
     if absent:
-        raise DataError(f"there is no column '{absent[0]}'; the columns are {', '.join(frame.columns[:12])}")
+        hint = close(absent[0], list(frame.columns)) or "."
+        raise DataError(f"there is no column '{absent[0]}'{hint} The columns are {', '.join(frame.columns[:12])}.")
     kept, weights, dropped = frame[needed].reset_index(drop=True), reading["weights"], 0
     if reading["missing"] == "drop":
         complete = kept[complete_in].notna().all(axis=1).to_numpy()

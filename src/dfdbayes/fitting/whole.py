@@ -8,10 +8,12 @@ from typing import Any
 from .. import models
 from ..backends.local import InMemory, Source
 from ..data.observed_graph import ObservedGraph
-from ..errors import SettingError
+from ..errors import SettingError, close
 from ..models.base import AbstractModel
+from ..models.random_graph import RandomGraph
 from .regressions import own_priors
 
+ROWS = ("columns", "weights", "weighting", "missing", "cluster", "time", "formula")  # settings about rows
 USUAL = {"missing": "refuse", "weighting": "auto"}  # what settings about rows are, unless a user gives them
 
 
@@ -20,20 +22,28 @@ def read_whole(
     reading: dict[str, Any],
 ) -> tuple[Source, AbstractModel] | None:  # fmt: skip
     """What stands for the data, and the model for it; None where data are rows. ``reading`` is about rows."""
-    if isinstance(model, str) and model in models.WHOLE:
+    nodes = None
+    if isinstance(model, str) and models.known_as(model) in models.WHOLE:
         given = dict(options or {})
         nodes = given.pop("nodes", None)
         model, options = models.by_name(model, 0, given), None
-        if nodes is not None:
-            data = ObservedGraph.of(data, nodes=nodes, directed=given.get("directed"))
     if not isinstance(model, AbstractModel):
         return None
+    if isinstance(model, RandomGraph):
+        nodes = reading.get("nodes", nodes)
+        reading = {name: value for name, value in reading.items() if name != "nodes"}
+        data = data if nodes is None else ObservedGraph.of(data, nodes=nodes, directed=model.directed)
     observe: Callable[..., Any] = model.observe
     seen = observe(data, **{name: reading[name] for name in model.reads})
     if seen is None:
         return None
     told = {name: value for name, value in reading.items() if value is not None and name not in model.reads}
     unusual = [name for name, value in told.items() if not (isinstance(value, str) and value == USUAL.get(name))]
+    unknown = [name for name in unusual if name not in ROWS]
+    if unknown:
+        raise SettingError(
+            f"there is no setting '{unknown[0]}' for a graph or a map{close(unknown[0], ['nodes', *ROWS])}"
+        )
     if unusual or options:
         raise SettingError(
             f"{(unusual or ['options'])[0]}= is about rows, and the data are one observation: a graph, a map. What to "

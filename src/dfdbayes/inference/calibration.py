@@ -1,8 +1,7 @@
 """The weight beta that makes the posterior as wide as the estimator really varies.
 
-The bootstrap shows how the minimiser varies. Theorem 3 of the paper picks the beta whose posterior
-is closest, in the score-matching sense, to the bootstrap minimisers. With gradients and Hessians of
-the full data's loss D_n at the bootstrap minimisers, and a matrix S,
+The bootstrap shows how the minimiser varies. Theorem 3 of the paper picks the beta whose posterior is closest, in the
+score-matching sense, to the bootstrap minimisers. With gradients and Hessians of the full data's loss D_n there, and S,
 
     beta = sum_b [grad D . S grad log pi + tr(S Hess D)] / sum_b grad D . S grad D.
 
@@ -110,12 +109,15 @@ class Calibration:
         """The calibration as a sentence."""
         if self.method == "none":
             return f"beta = {self.beta:g}: the loss was not calibrated"
+        if self.curvature is not None and self.curvature.unchanged:
+            return "beta = 1: the likelihood says itself how sure it is, and needs no calibration"
         if self.curvature is not None:
             least, most = self.curvature.weights.min(), self.curvature.weights.max()
-            found = f", found from {len(self.outcomes)} simulated data sets" if self.simulated else ""
+            made = f"{len(self.outcomes)} data sets simulated at the estimate"
             return (
-                f"the loss has the estimator's information in every direction (curvature adjustment{found}): weights "
-                f"from {least:.3g} to {most:.3g}, the median beta = {self.beta:.4g}; the prior is not part of it"
+                f"intervals are as wide as estimates vary, by {made if self.simulated else 'the spread of the data'} "
+                f"(sandwich information, a curvature adjustment): the loss is weighted by {least:.3g} to {most:.3g}, "
+                f"each direction by its own (median beta = {self.beta:.4g})"
             )
         if self.method == "lyddon":
             return f"beta = {self.beta:.4g} by information matching (Lyddon et al., 2019), without a bootstrap"

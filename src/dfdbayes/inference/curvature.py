@@ -99,6 +99,11 @@ class Curvature:
         """Whether all directions have the same weight, so that nothing is stretched."""
         return bool(np.ptp(self.weights) == 0.0)
 
+    @property
+    def unchanged(self) -> bool:
+        """Whether the loss is as it was: a likelihood whose own information is believed."""
+        return bool(np.allclose(self.weights, 1.0, rtol=0.0, atol=1e-6))
+
     @cached_property
     def covariance(self) -> Float[np.ndarray, "p p"]:
         """Of the posterior's normal approximation."""
@@ -141,6 +146,8 @@ def curvature(
         if simulated is not None:
             size, posterior = float(simulated[2]), hessian - bend
             squares = posterior @ simulated[0] @ posterior
+        elif objective.loss.normalised and not objective.model.sampled:
+            size, squares = float(objective.data.n), hessian
         else:
             size, total, squares = objective.moments(space.from_y(centre))
             about = (squares - np.outer(total, total) / size) * size / max(size - 1.0, 1.0)

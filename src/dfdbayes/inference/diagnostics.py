@@ -22,6 +22,7 @@ from ..errors import (
     EscapedError,
     EstimatedLossWarning,
     IdentificationWarning,
+    ModelWarning,
     NonFiniteError,
     NonFiniteWarning,
     PriorWarning,
@@ -30,6 +31,7 @@ from ..errors import (
 from ..models.parameters import Space
 from .calibration import RESAMPLING, Calibration
 from .edges import NOISE
+from .identification import ridges
 from .minimise import Minimum, Outcome, flat_parameters, flatness
 from .mixing import bulk_size, entries_of, r_hat, stacked, tail_size
 from .objective import Objective
@@ -50,15 +52,15 @@ def warnings_of(
 ) -> list[DfdbayesWarning]:
     """Everything worth a warning, in the order of the road."""
     found: list[DfdbayesWarning] = [DataWarning(note) for note in objective.data.notes]
-    found += _of_columns(objective.data)
+    found += _of_columns(objective.data, objective.space.size)
     if not objective.elsewhere:
         seen = objective.data if objective.incomplete is None else objective.incomplete.observed
         found += [DataWarning(remark) for remark in objective.model.remarks(seen)]
     if objective.data.dropped:
         found.append(
             DroppedRowsWarning(
-                f"{objective.data.dropped} rows with missing values were left out, as asked. What to do: make sure "
-                "that values are missing by chance, and fill them in before the fit if they are not."
+                f"{objective.data.dropped} rows with missing values were left out, as asked. What to do: nothing, "
+                "if values are missing completely at random; otherwise missing='impute' (--missing impute) keeps them."
             )
         )
     if objective.note:
@@ -81,6 +83,9 @@ def warnings_of(
     flat = flat_parameters(objective, minimum)
     if flat:
         found.append(IdentificationWarning(_with_remedy(flatness(flat))))
+    if minimum.usable:
+        found += _of_ridges(ridges(objective, minimum, calibration.beta))
+    found += _of_sums(objective, minimum)
     found += _of_calibration(calibration, objective.loss.bounded)
     found += _of_dependence(objective, calibration)
     if not minimum.usable:
@@ -133,8 +138,8 @@ def _of_contradictions(space: Space, calibration: Calibration) -> list[DfdbayesW
     ]
 
 
-def _of_columns(data: Dataset) -> list[DfdbayesWarning]:
-    """Values far from all others, and columns that do not vary."""
+def _of_columns(data: Dataset, parameters: int) -> list[DfdbayesWarning]:
+    """Values far from all others, and columns that do not vary, where columns have parameters of their own."""
     found: list[DfdbayesWarning] = [
         DataWarning(
             f"row {row}: '{name}' is {value}, and elsewhere at most {others:.0f}. What to do: check that row; one such "
@@ -144,15 +149,43 @@ def _of_columns(data: Dataset) -> list[DfdbayesWarning]:
         if abs(value) > 10**6
     ]
     constant = [name for name, spread in zip(data.columns, np.ptp(data.rows, axis=0), strict=True) if not spread]
-    if constant and data.n > 1:
+    if constant and data.n > 1 and parameters >= data.d:
         found.append(
             IdentificationWarning(
-                f"{_listed(constant)} has the same value in every row, so the data cannot say how it goes with the "
-                "others: what is reported about it comes from the prior or from the limits of the search. What to do: "
+                f"{_listed(constant)} {'has' if len(constant) == 1 else 'have'} the same value in every row, so the "
+                "data cannot say how that goes with the others: what is reported about it comes from the prior or from "
+                "the limits of the search. What to do: "
                 "leave the column out (columns=[...])."
             )
         )
     return found
+
+
+def _of_sums(objective: Objective, minimum: Minimum) -> list[DfdbayesWarning]:
+    """Masses that have no finite sum at the estimate, which losses of ratios do not notice."""
+    along = "" if objective.elsewhere else objective.model.endless(minimum.vector, objective.data)
+    if not along:
+        return []
+    return [
+        ModelWarning(
+            f"at the estimate the mass function of '{objective.model.name}' has no finite sum: it does not fall at "
+            f"large values of {along}, so it is no distribution and its parameters mean nothing. What to do: make sure "
+            "that the function returns the logarithm of the mass, and that it falls, for example by a term "
+            "-gammaln(x[0] + 1)."
+        )
+    ]
+
+
+def _of_ridges(groups: list[list[str]]) -> list[DfdbayesWarning]:
+    """Parameters that only the prior tells apart."""
+    return [
+        IdentificationWarning(
+            f"the data know only a combination of {_listed(names)}, such as their sum or product: the prior alone "
+            "tells them apart, and their intervals are its opinion. What to do: fix one of them, or write the model in "
+            "terms of that combination; in a regression, see whether all rows of a level have the same response."
+        )
+        for names in groups
+    ]
 
 
 def _on_edge(space: Space, posterior: Table) -> set[str]:
@@ -380,8 +413,8 @@ def _of_chains(
     if len(few) and chains * draws >= 2 * FEW:
         found.append(
             ConvergenceWarning(
-                f"{_listed(few)} has few effective draws (smallest {least.min():.0f}; {FEW:.0f} are wanted). "
-                "What to do: use more draws, or a larger step with the random walk."
+                f"{_listed(few)} {'has' if len(few) == 1 else 'have'} few effective draws (smallest {least.min():.0f}; "
+                f"{FEW:.0f} are wanted). What to do: ask for more draws, draws={2 * draws} (--draws {2 * draws})."
             )
         )
     return found

@@ -93,10 +93,7 @@ class Minimum:
         if self.outcome is Outcome.BOUNDARY:
             return f"converged at the boundary of {_listed(self.edges)}"
         if self.outcome is Outcome.ESCAPED:
-            return (
-                f"escaped: {_listed(self.edges)} ran into the limits of the search, so the loss has no "
-                "minimum near its consistent start"
-            )
+            return f"escaped: {_listed(self.edges)} ran into the limits of the search, where the loss still falls"
         return f"no minimum found in {self.iterations} steps (gradient norm {self.gradient_norm:.1e})"
 
 

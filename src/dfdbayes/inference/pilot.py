@@ -28,7 +28,7 @@ from ..simulators.given import tails
 from .minimise import minimise
 from .objective import Objective
 
-LEVELS = (0.1, 0.03, 0.01)  # tails that leave one half: of the weights of the pilot's fits, the last that of the loss
+LEVELS = (0.1, 0.03, 0.01, 0.002)  # tails that leave one half, in the pilot's fits; the last is that of the loss
 TOTAL = 0.001  # the same where the tails are those of totals
 FEWEST = 20  # observations, to tell where the tails are
 QUARTILE = 0.6745  # of the normal distribution

@@ -24,6 +24,7 @@ from .mixed import Network, for_data
 from .mixture import PoissonMixture
 from .network import ConwayMaxwellPoissonGraphical, IsingNetwork, Pairwise, PoissonGraphical
 from .random_graph import RandomGraph
+from .slips import MADE
 
 __all__ = [
     "AbstractModel",
@@ -53,7 +54,7 @@ Options = Mapping[str, Any]
 
 def _needs(options: Options, key: str, example: str) -> Any:
     if options.get(key) is None:
-        raise ModelError(f"this model needs a {key}, for example {example}")
+        raise ModelError(f"this model needs {key if key.endswith('s') else f'a {key}'}, for example {example}")
     return options[key]
 
 
@@ -89,7 +90,8 @@ def _of_levels(d: int, options: Options) -> AbstractModel:
 
 def _random_graph(options: Options) -> AbstractModel:
     """A random graph; one that was bound to a graph where options hold that, as a saved fit has it."""
-    model = RandomGraph(_needs(options, "terms", "--terms 'edges + triangle'"), options.get("directed"))
+    example = "RandomGraph('edges + gwesp(0.25)'), on the command line --terms 'edges + gwesp(0.25)'"
+    model = RandomGraph(_needs(options, "terms", example), options.get("directed"))
     seen = options.get("observed")
     return model if seen is None else model.bound(ObservedGraph.of_plain(seen))
 
@@ -140,17 +142,24 @@ _BY_NAME: dict[str, tuple[Callable[..., AbstractModel], Callable[[int, Options],
 }
 
 
-_SPREAD = ". 'cmp' (Conway-Maxwell-Poisson) is the model for counts that vary more, or less, than Poisson's."
+_SPREAD = (
+    ". 'cmp' (Conway-Maxwell-Poisson) is the model for counts that vary more, or less, than Poisson counts: up to a "
+    "geometric distribution, a negative binomial with size (theta) 1; data with a smaller size vary more than it can."
+)
 _OTHERS = {
     "negative-binomial": _SPREAD, "nb": _SPREAD, "nbinom": _SPREAD, "negbin": _SPREAD, "quasi-poisson": _SPREAD,
     "logistic": ". 'bernoulli' with formula='y ~ x' is logistic regression.",
     "logit": ". 'bernoulli' with formula='y ~ x' is logistic regression.",
     "ordinal": ". 'network' takes ordinal columns.", "ggm": ". 'network' takes binary, ordinal and count columns.",
-    "ergm": ". 'graph' is an exponential random graph (dfd.models.RandomGraph).",
     "zip": ". Too many zeros: 'poisson' or 'cmp' with formula='y ~ x' and zeros='~ 1' (a hurdle).",
     "zero-inflated-poisson": ". Too many zeros: 'poisson' or 'cmp' with formula='y ~ x' and zeros='~ 1' (a hurdle).",
 }  # fmt: skip
 """What people call models by elsewhere, and what serves here."""
+
+
+def known_as(name: str) -> str:
+    """A model's short name, by which else it is known too."""
+    return "graph" if name == "ergm" else name
 
 
 def names() -> dict[str, str]:
@@ -163,6 +172,9 @@ def by_name(name: str, d: int, options: Options | None = None, prior: Any = None
 
     With ``prior="paper"``, in the form that the paper's priors need.
     """
+    if "~" in name:
+        raise ModelError(f"'{name}' is a formula and no model: dfd.fit('poisson', data, formula='{name}')")
+    name = known_as(name)
     if name not in _BY_NAME:
         hint = close(name, _BY_NAME) or _OTHERS.get(str(name).lower().replace(" ", "-").replace("_", "-"), ".")
         raise ModelError(f"there is no model '{name}'{hint} Known models: {', '.join(_BY_NAME)}.")
@@ -171,6 +183,16 @@ def by_name(name: str, d: int, options: Options | None = None, prior: Any = None
         options = dict(options or {}) | {"prior": "squared"}
     _require_options(name, options or {})
     return make(d, options or {})
+
+
+def how_to_make(given: Any) -> str:
+    """What to write where a model was wanted and something else was given."""
+    name = getattr(given, "__name__", "")
+    if given is not Model and name in __all__ and globals()[name] is given:
+        return f"write dfd.models.{name}()"
+    if given is Model or (callable(given) and not isinstance(given, type)):
+        return f"write {MADE}"
+    return "give a name such as 'cmp', or dfd.models.Poisson()"
 
 
 def _require_options(name: str, options: Options) -> None:

@@ -21,7 +21,8 @@ from ..data.sites import Sites
 from ..errors import ModelError
 from .graphs import Graph
 from .parameters import Parameter, Space
-from .slips import in_words, require_entries, told
+from .probes import endless, require_sound
+from .slips import in_words, require_entries, require_order, returned, told
 from .tables import (
     MOST_POINTS,
     FlipConditionals,
@@ -30,11 +31,14 @@ from .tables import (
     ListedLikelihood,
     NeighbourTable,
     Prepared,
+    listing,
 )
 
 LOW = 2.0  # a mean count below which the divergence is not used by default,
 LARGE = 5.0  # and the one from which it is used for counts that vary less than Poisson's too
+MOST_LISTED = 2**21  # values of counts that the pseudo-likelihood lists by default, over all rows
 Row = Float[Array, " d"]
+_sound: set[str] = set()  # what functions compute that have been looked at
 
 
 class AbstractModel(ABC):
@@ -116,10 +120,17 @@ class AbstractModel(ABC):
         """Whether the rows that losses sum over are independent; the dyads of a random graph need not be."""
         return True
 
+    sampled: bool = True
+    """Whether rows are a sample, whose spread says how estimates vary; the dyads of one graph are not."""
+
     @property
     def compresses(self) -> bool:
         """Whether its table of log-ratios stays small however many distinct rows there are."""
         return False
+
+    def endless(self, theta: Float[np.ndarray, " p"], data: Dataset) -> str:
+        """Columns along which the mass has no end at these parameters, in words; none in a distribution."""
+        return ""
 
     def supports(self, what: str) -> bool:
         """Whether the model can do a thing: ``"likelihood"``, ``"blocks"`` or ``"simulation"``."""
@@ -136,13 +147,13 @@ class AbstractModel(ABC):
         if self.domain.d == 1 and self.domain.is_binary:
             return "likelihood", "for one binary column all losses agree, and this one has the steadiest curvature"
         if self.domain.has_categories:
-            return _of_categories(self.domain)
+            return _of_rare_values(self.domain, data)
         extreme = _extreme(data) if self.domain.d == 1 and self.domain.coordinate(0).kind == "above" else ""
         if extreme:
             if self.log_normaliser is not None:
                 return "likelihood", f"{extreme}, and the constant is known"
             return "ratio", f"{extreme}, and ratio matching is steadier there"
-        return "dfd", "the discrete Fisher divergence needs no normalising constant and is sound here"
+        return "dfd", "the discrete Fisher divergence needs no normalising constant"
 
     @property
     def main_parameters(self) -> tuple[str, ...]:
@@ -204,13 +215,14 @@ class Interactions:
     nu: Float[np.ndarray, "*batch d"] | None = None
 
 
-def _of_categories(domain: Domain) -> tuple[str, str]:
-    """A loss that squares no ratio to a rare category."""
-    if domain.d == 1:
-        return "likelihood", "for one column of categories the constant is a short sum"
-    if domain.is_finite:
-        return "pseudo", "each category given the other columns has a finite sum, which serves rare ones best"
-    return "ratio", "ratio matching is bounded, so that rare categories do not decide"
+def _of_rare_values(domain: Domain, data: Dataset) -> tuple[str, str]:
+    """A loss that squares no ratio to a rare value."""
+    if domain.d == 1 and domain.is_finite:
+        return "likelihood", "for one column of few values the constant is a short sum"
+    kinds = {coordinate.kind for coordinate, _ in domain.runs}
+    if domain.is_finite or ("integers" not in kinds and listing(data.rows) <= MOST_LISTED):
+        return "pseudo", "each column given the others has a constant that is a short sum; rare values do not decide"
+    return "ratio", "ratio matching is bounded, so that rare values do not decide"
 
 
 def _extreme(data: Dataset) -> str:
@@ -236,6 +248,11 @@ def space_of(parameters: Mapping[str, Any] | Sequence[Parameter] | Space) -> Spa
         ]
     if not parameters:
         raise ModelError("a model needs at least one parameter")
+    if not all(isinstance(p, Parameter) for p in parameters):
+        raise ModelError(
+            f"parameters are {in_words(parameters)}; give each a prior by name, as in "
+            "parameters={'rate': dist.Normal(0, 1)}"
+        )
     names = [p.name for p in parameters]
     if len(set(names)) < len(names):
         raise ModelError(f"two parameters share a name: {', '.join(names)}")
@@ -249,8 +266,8 @@ class Model(AbstractModel):
     Parameters
     ----------
     log_mass : callable
-        ``log_mass(theta, x)`` of a dict of named parameters and one row ``x`` (a vector of floats),
-        up to a constant that does not depend on ``x``.
+        ``log_mass(theta, x)`` of a dict of named parameters and one row ``x`` (a vector of floats, the first column is
+        ``x[0]``), up to a constant that does not depend on ``x``. Written with jax.numpy and jax.scipy.special.
     domain : Domain
     parameters : mapping of name to prior, or sequence of Parameter
         NumPyro distributions; an array-valued prior makes an array parameter.
@@ -310,14 +327,33 @@ class Model(AbstractModel):
     """What the functions compute. Models are equal, and share compiled code, where they compute the same."""
 
     def __post_init__(self) -> None:
+        require_order(self.log_mass, self.domain, self.parameters)
         object.__setattr__(self, "space", space_of(self.parameters))
         require_scalar(self, self.log_mass)
         object.__setattr__(self, "traced", fingerprint([code(self.log_mass, *arguments_of(self)), of_constant(self)]))
-        if not is_own(self.log_mass):
-            require_entries(self.name, self.traced, self.log_mass, arguments_of(self)[0], self.domain)
+        if not is_own(self.log_mass) and self.traced not in _sound:
+            require_entries(self.name, self.log_mass, arguments_of(self)[0], self.domain)
+            require_sound(self.name, self.log_mass, self.space, self.domain)
+            _sound.add(self.traced)
+
+    def __repr__(self) -> str:
+        return f"Model '{self.name}' on {self.domain!r} with the parameters {', '.join(self.space.names[:8])}"
 
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
         return jnp.asarray(self.log_mass(theta, x))
+
+    def advise(self, data: Dataset) -> tuple[str, str]:
+        if self.domain.d > 1 or (self.domain.is_finite and self.supports("likelihood")):
+            return _of_rare_values(self.domain, data)
+        return super().advise(data)
+
+    def endless(self, theta: Float[np.ndarray, " p"], data: Dataset) -> str:
+        """Of a function of the user's own: along which columns its mass does not fall, and so has no finite sum."""
+        if is_own(self.log_mass):
+            return ""
+        named = self.space.unflatten(jnp.asarray(theta))
+        found = endless(lambda rows: jax.vmap(lambda x: self.log_mass_at(named, x))(rows), self.domain, data.rows)
+        return "" if found is None else ", ".join(f"x[{j}] ({data.columns[j]})" for j in found)
 
     def with_space(self, space: Space) -> Model:
         return with_space(self, space)
@@ -368,9 +404,6 @@ def require_scalar(model: AbstractModel, log_mass: Callable[..., Any]) -> None:
     try:
         value = jax.eval_shape(lambda theta, x: log_mass(theta, x), *arguments)
     except Exception as problem:
-        raise ModelError(told(model.name, log_mass, problem, declared, model.domain.d)) from problem
+        raise ModelError(told(model.name, log_mass, problem, declared, model.domain.d)) from None
     if getattr(value, "shape", None) != ():
-        raise ModelError(
-            f"the mass function of '{model.name}' must return one number for one row, "
-            f"not an array of shape {getattr(value, 'shape', None)}"
-        )
+        raise ModelError(returned(model.name, value, model.domain.d))

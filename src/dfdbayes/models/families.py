@@ -219,7 +219,7 @@ class BinaryFamily(AbstractFamily):
 
     @property
     def meanings(self) -> Mapping[str, str]:
-        return {"probability": "log odds of a 1 (Intercept), and what one more of a covariate adds to them"}
+        return {"probability": "log odds of a 1 (Intercept), and what one unit more of a covariate adds to them"}
 
     @property
     def supports_likelihood(self) -> bool:
@@ -320,13 +320,14 @@ class CountFamily(AbstractFamily):
 
     @property
     def meanings(self) -> Mapping[str, str]:
-        shape = "below 1 counts vary more than Poisson's with the same covariates, at 1 alike, above 1 less"
+        shape = "below 1 counts vary more than Poisson counts with the same covariates, at 1 alike, above 1 less"
         return {
-            "mean": "log of the expected count (Intercept), and what one more of a covariate adds to it",
+            "mean": "log of the expected count (Intercept), and what one unit more of a covariate adds to it",
             "location": "log of the location, which is about the expected count, and what a covariate adds to it",
             "nu": f"log of the shape nu ({shape}), and what a covariate adds to it",
             "nu_value": f"the shape nu: {shape}",
-            "zeros": "log of how many times as often zeros occur as they would alone, and what a covariate adds",
+            "zeros": "log of what multiplies the odds of a zero that the counts would have without this part, and what "
+            "a covariate adds to it",
         }
 
     @property

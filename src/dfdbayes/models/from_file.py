@@ -13,8 +13,10 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+from .._util.files import misspelt
 from ..errors import ModelError
 from .base import AbstractModel, Model
+from .slips import MADE, takes
 
 
 def is_code(name: str) -> bool:
@@ -41,10 +43,13 @@ def model_of(name: str) -> AbstractModel | str:
     if name.endswith(".py"):
         raise ModelError(f"'{name}' is a file: write {name}:NAME, the name of a model in it")
     if not is_code(name):
+        path, _, attribute = name.rpartition(":")
+        if path and Path(f"{path}.py").is_file():
+            raise ModelError(f"'{name}' is no model; for one in a file, write {path}.py:{attribute}")
         return name
     path, _, attribute = name.rpartition(":")
     if not Path(path).is_file():
-        raise ModelError(f"there is no file '{path}'")
+        raise ModelError(f"there is no file '{path}'{misspelt(path)}")
     spec = spec_from_file_location(Path(path).stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -53,12 +58,17 @@ def model_of(name: str) -> AbstractModel | str:
     try:
         with _importing(spec.name, module, folder):
             spec.loader.exec_module(module)
-        found = getattr(module, attribute, None)
-        made = found if isinstance(found, AbstractModel) or not callable(found) else found()
+        found: Any = getattr(module, attribute, None)
+        ready = isinstance(found, AbstractModel) or not callable(found) or not takes(found, 0)
+        made = found if ready else found()
     except (Exception, SystemExit) as problem:
         raise ModelError(f"{path} ended with {type(problem).__name__}: {problem}") from problem
     if not isinstance(made, AbstractModel):
         known = [key for key, value in vars(module).items() if isinstance(value, AbstractModel)]
-        hint = f"; its models: {', '.join(known)}" if known else ""
-        raise ModelError(f"'{attribute}' in {path} is not a model, nor a function that makes one{hint}")
+        hint = (
+            f"; its models: {', '.join(known)}" if known else f"; write NAME = {MADE} there" if callable(made) else ""
+        )
+        raise ModelError(
+            f"'{attribute}' in {path} is not a model, nor a function without arguments that makes one{hint}"
+        )
     return replace(made, name=attribute) if isinstance(made, Model) and made.name == "custom" else made

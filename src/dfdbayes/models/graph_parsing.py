@@ -4,12 +4,47 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
 from dataclasses import fields
 from typing import Any
 
 from ..errors import ModelError
 from .graph_terms import TERMS, AbstractTerm
 
+ELSEWHERE = {
+    "absdiffcat",
+    "asymmetric",
+    "balance",
+    "concurrent",
+    "cycle",
+    "degree",
+    "density",
+    "dgwdsp",
+    "dgwesp",
+    "dsp",
+    "esp",
+    "gwdsp",
+    "gwnsp",
+    "idegree",
+    "isolates",
+    "mm",
+    "nodeicov",
+    "nodeifactor",
+    "nodemix",
+    "nodeocov",
+    "nodeofactor",
+    "nsp",
+    "odegree",
+    "receiver",
+    "sender",
+    "sociality",
+    "threetrail",
+    "transitiveties",
+    "tripercent",
+    "twopath",
+}  # terms of ergm that are not here, for which no other is meant
+GIVEN = {"decay": "0.25", "attribute": "'group'", "matrix": "'distance'", "k": "2"}  # by field, an example
+TRUTH = {"TRUE": True, "T": True, "FALSE": False, "F": False}  # as R writes them
 EXAMPLE = "\"edges + gwesp(0.25) + nodematch('grade')\""
 
 
@@ -24,7 +59,7 @@ def parse(text: Any) -> tuple[AbstractTerm, ...]:
     if not isinstance(text, str) or not text.strip():
         raise ModelError(f"the terms of a random graph are a text such as {EXAMPLE}, not {text!r}")
     try:
-        tree = ast.parse(text.strip().replace("\n", " "), mode="eval").body
+        tree = ast.parse(re.sub(r"^[\w.]*\s*~", "", text.strip()).strip().replace("\n", " "), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
         raise ModelError(f"the terms {text!r} cannot be read; write them as {EXAMPLE}") from problem
     found = tuple(_term(node) for node in _summands(tree))
@@ -48,18 +83,21 @@ def _term(node: ast.expr) -> AbstractTerm:
     if not isinstance(called, ast.Name):
         raise ModelError(f"'{ast.unparse(node)}' is not a term; write terms with + between them, as in {EXAMPLE}")
     if called.id not in TERMS:
-        close = difflib.get_close_matches(called.id, TERMS, n=1)
+        close = [] if called.id in ELSEWHERE else difflib.get_close_matches(called.id, TERMS, n=1)
         hint = f"; did you mean '{close[0]}'?" if close else "."
+        hint = " here, though ergm has it." if called.id in ELSEWHERE else hint
         raise ModelError(f"there is no term '{called.id}'{hint} Known terms: {', '.join(TERMS)}.")
     kind = TERMS[called.id]
     given = [_value(part, kind) for part in node.args] if isinstance(node, ast.Call) else []
     named = {str(k.arg): _value(k.value, kind) for k in node.keywords} if isinstance(node, ast.Call) else {}
     takes = [f.name for f in fields(kind)]  # type: ignore[arg-type]
+    if "decay" in takes and named.pop("fixed", True) is not True:
+        raise ModelError(f"'{ast.unparse(node)}': decays are fixed; leave fixed out, {kind.name}(0.25)")
     try:
         return kind(*given, **named)
     except TypeError:
-        needs = f"takes {', '.join(takes)}" if takes else "takes nothing in brackets"
-        raise ModelError(f"'{ast.unparse(node)}': {called.id} {needs}") from None
+        needs = f"{kind.name}({GIVEN[takes[0]]})" if takes else f"{kind.name}, with nothing in brackets"
+        raise ModelError(f"'{ast.unparse(node)}' cannot be read; write {needs}") from None
 
 
 def _value(node: ast.expr, kind: type[AbstractTerm]) -> Any:
@@ -69,6 +107,8 @@ def _value(node: ast.expr, kind: type[AbstractTerm]) -> Any:
         return -value if isinstance(value, (int, float)) else value
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str)):
         return node.value
+    if isinstance(node, ast.Name) and node.id in TRUTH:
+        return TRUTH[node.id]
     if isinstance(node, ast.Name):
         raise ModelError(f"{kind.name}({node.id}): put names in quotes, {kind.name}('{node.id}')")
     raise ModelError(f"{kind.name}: '{ast.unparse(node)}' is neither a number nor a name in quotes")

@@ -55,6 +55,7 @@ class AbstractTerm(ABC):
     def told(self) -> str:
         """`when` with what the term was given."""
         given = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        given |= {"label": self.label, "further": f"{1.0 - np.exp(-given.get('decay', 0.0)):.2g} of the one before"}
         return self.when.format(**given) if self.when else f"per unit of {self.label}"
 
     @property
@@ -75,6 +76,10 @@ class AbstractTerm(ABC):
 
     def levels(self, graph: ObservedGraph) -> tuple[str, ...]:
         """Names of its coefficients where it has several; none where it has one."""
+        return ()
+
+    def left_out(self, graph: ObservedGraph) -> tuple[str, ...]:
+        """Levels that get no coefficient, as no pair of nodes has them."""
         return ()
 
     @property
@@ -194,12 +199,25 @@ class NodeMatch(_OfAttribute):
             raise ModelError(f"nodematch: diff is True or False, not {self.diff!r}")
 
     def levels(self, graph: ObservedGraph) -> tuple[str, ...]:
-        return graph.levels(self.attribute, self.label)[1] if self.diff else ()
+        code, found = graph.levels(self.attribute, self.label)
+        if not self.diff:
+            return ()
+        if not len(self._paired(code)):
+            raise ModelError(f"{self.label}: no two nodes have the same {self.attribute}. What to do: leave it out.")
+        return tuple(found[k] for k in self._paired(code))
+
+    def left_out(self, graph: ObservedGraph) -> tuple[str, ...]:
+        code, found = graph.levels(self.attribute, self.label)
+        return tuple(level for k, level in enumerate(found) if self.diff and k not in self._paired(code))
+
+    def _paired(self, code: np.ndarray) -> np.ndarray:
+        """The levels that at least two nodes have."""
+        return np.flatnonzero(np.bincount(code) > 1)
 
     def values(self, graph: ObservedGraph) -> Float[np.ndarray, "n n k"]:
         code = graph.levels(self.attribute, self.label)[0]
         same = (code[:, None] == code)[..., None]
-        return (same & (code[:, None] == np.arange(code.max() + 1)) if self.diff else same).astype(float)
+        return (same & (code[:, None, None] == self._paired(code)) if self.diff else same).astype(float)
 
 
 @term
@@ -375,6 +393,7 @@ class Degrees(_OfNodes):
     """Geometrically weighted degrees."""
 
     name: ClassVar[str] = "gwdegree"
+    when: ClassVar[str] = "per unit of {label} (a node's first tie counts 1, and each further one {further})"
     directed: ClassVar[bool | None] = False
     instead: ClassVar[str] = "use gwodegree (ties sent) or gwidegree (ties received)"
     decay: float
@@ -411,6 +430,9 @@ class SharedPartners(Structure):
     """Geometrically weighted edgewise shared partners, of a directed graph those on two-paths i to k to j."""
 
     name: ClassVar[str] = "gwesp"
+    when: ClassVar[str] = (
+        "per unit of {label} (the first partner that two tied nodes share counts 1, each other {further})"
+    )
     closure: ClassVar[bool] = True
     decay: float
 

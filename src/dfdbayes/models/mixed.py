@@ -143,7 +143,7 @@ def _words(kinds: Any, columns: Sequence[str]) -> dict[int, str]:
     found = {}
     for name, word in kinds.items():
         if name not in columns:
-            raise ModelError(f"kinds names '{name}', which is no column; the columns are {', '.join(columns)}")
+            raise ModelError(f"kinds names '{name}', which is not a column; the columns are {', '.join(columns)}")
         if word not in NAMES:
             raise ModelError(f"the kind of '{name}' is '{word}'; known: {', '.join(NAMES)}")
         found[list(columns).index(name)] = word

@@ -256,7 +256,8 @@ class Pairwise(AbstractModel):
         return remarks.told(self.kinds, columns, self.origin) if self.name == "network" else ""
 
     def remarks(self, data: Dataset) -> Sequence[str]:
-        return remarks.about_levels(self.kinds, data, self.origin)
+        levels = remarks.about_levels(self.kinds, data, self.origin)
+        return [*remarks.about_counts(self.kinds, data, self.origin), *levels]
 
     def labelled(self, columns: Sequence[str]) -> Pairwise:
         named = list(zip(columns, self.kinds, strict=True))
@@ -279,6 +280,8 @@ def _meanings(model: Pairwise) -> dict[str, str]:
         edge = "how much one more of a column lowers the log rate of the other"
     elif not model.domain.is_binary:
         edge = "a log odds ratio per step of each of the two"
+        if any(kind.root for kind in model.kinds):
+            edge += " (of a count, per step of its square root)"
     else:
         edge = "a log odds ratio" if model.two_values[1] == 1.0 else "a quarter of a log odds ratio"
     lowest = "where its neighbours are at their lowest values"

@@ -31,6 +31,7 @@ from jaxtyping import Array, Float
 from .._util.process import require_unforked
 from ..errors import ModelError
 from .priors import Mirrored, Ordered, quantiles
+from .slips import in_words
 
 Theta = Float[Array, " p"]
 Named = dict[str, Any]
@@ -74,8 +75,6 @@ class Parameter:
 
     def __post_init__(self) -> None:
         require_name(self.name, "parameter")
-        if isinstance(self.prior, type):
-            raise ModelError(f"the prior of '{self.name}' is the class {self.prior.__name__}: give its arguments")
         if _is_improper(self.prior):
             raise ModelError(
                 f"the prior of '{self.name}' is improper: it has no density with a total probability of 1. Give a "
@@ -83,7 +82,7 @@ class Parameter:
             )
         if not isinstance(self.prior, dist.Distribution):
             raise ModelError(
-                f"the prior of '{self.name}' is {self.prior!r}; give a NumPyro distribution, "
+                f"the prior of '{self.name}' is {in_words(self.prior)}; give a NumPyro distribution, "
                 "for example numpyro.distributions.Normal(0, 1)"
             )
         if self.prior.is_discrete:

@@ -65,6 +65,7 @@ class RandomGraph(AbstractModel):
     domain = Binary(1)
     name = "graph"
     answers = "graph"
+    sampled = False
     title = "an exponential random graph model"
     formula = "p(y) ∝ exp( Σ<sub>k</sub> θ<sub>k</sub> s<sub>k</sub>(y) ), &nbsp; s<sub>k</sub> statistics of the graph"
     derived = None
@@ -180,8 +181,25 @@ class RandomGraph(AbstractModel):
         kind = "a directed graph" if graph.directed else "a graph"
         return f"{kind} of {graph.n} nodes with {graph.ties} of {len(graph.dyads[0])} possible ties"
 
+    def remarks(self, data: Dataset) -> tuple[str, ...]:
+        """Levels without a coefficient; and that nothing in the model says how many ties there are, where it is so."""
+        told = [
+            f"{term.label}: no two nodes have {' or '.join(found)}, so there is no coefficient of it."
+            for term in self.parts if (found := term.left_out(self.graph_observed))
+        ]  # fmt: skip
+        known, ones = self.statistics.covariates, np.ones(len(self.graph_observed.dyads[0]))
+        part = np.linalg.lstsq(known, ones, rcond=None)[0]
+        if not np.allclose(known @ part, ones, atol=1e-6):
+            told.append(
+                "there is no edges term: the other terms have to say how many ties there are, and their signs may turn "
+                f'round. What to do: add it, "{Edges.name} + {self.terms}".'
+            )
+        return tuple(told)
+
     def advise(self, data: Dataset) -> tuple[str, str]:
-        return "pseudo", "it needs no sum over all graphs, and is the likelihood where ties do not depend on each other"
+        if self.independent:
+            return "likelihood", "ties do not depend on each other"
+        return "pseudo", "it needs no sum over all graphs"
 
 
 def _space(statistics: GraphStatistics) -> Space:

@@ -100,7 +100,15 @@ class Regression(AbstractModel):
 
     @property
     def meanings(self) -> Mapping[str, str]:  # type: ignore[override]
-        return self.family.meanings
+        return {name: text + self._against(name) for name, text in self.family.meanings.items()}
+
+    def _against(self, name: str) -> str:
+        """The levels that those of factors are compared with."""
+        if name not in self.varying:
+            return ""
+        design = self.design(name)
+        known = {label.partition("=")[0]: level for label in design.labels if (level := design.reference(label))}
+        return f"; levels are against {', '.join(f'{one}={level}' for one, level in known.items())}" * bool(known)
 
     @property
     def formulas(self) -> dict[str, str]:
@@ -129,6 +137,13 @@ class Regression(AbstractModel):
     def design(self, name: str) -> Design:
         """The formula of a parameter that has one."""
         return next(design for design in self.designs if design.parameter == name)
+
+    def covariate(self, column: int) -> tuple[str, str]:
+        """The name of a column of the covariates, ``clinic=B``, and its term, ``clinic``, which offsets do not have."""
+        for term, design in zip(self.terms, self.designs, strict=True):
+            if term.first <= column < term.first + term.terms:
+                return design.labels[column - term.first], design.term_of(column - term.first)
+        return "the offset", ""
 
     @property
     def is_linear(self) -> bool:

@@ -36,6 +36,21 @@ def _listed(names: Sequence[str], most: int = MOST) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
+def about_counts(kinds: Sequence[Kind], data: Dataset, origin: Sequence[str]) -> list[str]:
+    """Columns that were guessed to be counts among short scales, and are never zero, as an age is."""
+    alone = [j for j, source in enumerate(origin) if source == KIND and kinds[j].counts and data.rows[:, j].min() > 0]
+    if not alone or 4 * len(alone) > len(kinds) or sum(kind.counts for kind in kinds) > len(alone):
+        return []
+    names = [data.columns[j] for j in alone]
+    several = len(names) > 1
+    looks = "look like covariates, not items" if several else "looks like a covariate, not an item"
+    return [
+        f"{_listed(names)} {looks}: whole numbers above zero among short scales, taken for counts. What to do: leave "
+        f"{'them' if several else 'it'} out (columns=, on the command line --columns) or give "
+        f"formula='~ {' + '.join(names)}' (--formula); nothing, where something is counted."
+    ]
+
+
 def about_levels(kinds: Sequence[Kind], data: Dataset, origin: Sequence[str]) -> list[str]:
     """Levels that are left out because nobody chose them, that the prior holds, and that few chose."""
     absent, held, rare = [], [], []

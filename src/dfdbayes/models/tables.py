@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .base import AbstractModel
 
 MOST_POINTS = 2**20  # of a domain that is listed
+BEYOND = 4  # times the largest count seen, up to which counts are listed
 Function = Callable[[Array], Array]
 SecondOrder = tuple[Array, Array, Array]
 T = TypeVar("T")
@@ -253,6 +254,11 @@ class ListedConditionals(AbstractConditionals):
         return jnp.dot(weights, jax.lax.map(of_row, self.rows, batch_size=256))
 
 
+def listing(rows: np.ndarray) -> float:
+    """How many values of counts `ListedConditionals` lists at most, over all rows and columns."""
+    return rows.size * (BEYOND * float(np.abs(rows).max()) + 100.0)
+
+
 def candidates(domain: Domain, rows: np.ndarray) -> tuple[Float[np.ndarray, "d s"], Bool[np.ndarray, "d s"]]:
     """The values that each coordinate may have; counts are listed up to four times the largest seen and 100 more."""
     columns = []
@@ -263,7 +269,7 @@ def candidates(domain: Domain, rows: np.ndarray) -> tuple[Float[np.ndarray, "d s
         elif coordinate.kind == "integers":
             raise ModelError("the pseudo-likelihood of a model on all integers is not available; use loss='dfd'")
         else:
-            reach = 4 * np.abs(rows[:, j] - (coordinate.end or 0)).max() + 100
+            reach = BEYOND * np.abs(rows[:, j] - (coordinate.end or 0)).max() + 100
             step = 1 if coordinate.kind == "above" else -1
             columns.append((coordinate.end or 0) + step * np.arange(reach + 1.0))
     longest = max(map(len, columns))
@@ -369,8 +375,9 @@ class LikelihoodConditionals(AbstractConditionals):
 def all_points(model: AbstractModel) -> np.ndarray:
     """Every point of a model's domain, for its constant."""
     if model.domain.size > MOST_POINTS:
+        points = f"{model.domain.size:.3g}" if model.domain.is_finite else "infinitely many"
         raise ModelError(
-            f"the likelihood of '{model.name}' needs a sum over {model.domain.size:.3g} points of {model.domain!r}; "
+            f"the likelihood of '{model.name}' needs a sum over {points} points of {model.domain!r}; "
             f"at most {MOST_POINTS} can be listed. Use loss='dfd', 'ratio' or 'pseudo', which need no such sum."
         )
     return model.domain.points()

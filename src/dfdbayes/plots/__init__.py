@@ -10,7 +10,7 @@ from .influence import influence
 from .maps import sites
 from .observed import correlations, data, lattice, predictive
 from .random_graphs import graph_goodness
-from .regression import coefficients, residuals
+from .regression import coefficients, ratios, residuals
 from .series import forecast
 from .structure import MOST_EDGES, MOST_NODES, centrality, group_networks, network, temporal
 from .studies import comparison, coverage
@@ -38,6 +38,7 @@ __all__ = [
     "pairs",
     "posterior",
     "predictive",
+    "ratios",
     "residuals",
     "sites",
     "temporal",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from ..data import glance
 from ..data.dataset import Dataset
@@ -108,6 +109,8 @@ def predictive(checked: Fit | Predictive | Checks, most: int = MOST) -> Figure:
         axes.set_ylim(bottom=0)
         if len(table) <= 3:
             axes.set_xticks(table.index)
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         clean(axes)
     figure.axes[0].legend(frameon=False, fontsize=8)
     return figure

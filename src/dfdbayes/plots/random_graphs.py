@@ -26,7 +26,7 @@ MOST_VALUES = 24
 def graph_goodness(fit: Fit | GraphGoodness) -> Figure:
     """The observed graph's degrees, distances, shared partners and triads, over those of simulated graphs.
 
-    Bands hold 95 % of the simulated graphs, the line inside is their median, and points are the observed graph, orange
+    Bands hold 95 % of the simulated graphs, the line inside is their median, and points are the observed graph, red
     where they lie outside.
 
     Parameters
@@ -55,9 +55,9 @@ def _panel(axes: Any, name: str, table: pd.DataFrame) -> None:
     outside = ((shown["observed"] < shown["low"]) | (shown["observed"] > shown["high"])).to_numpy()
     axes.bar(places, shown["high"] - shown["low"], bottom=shown["low"], color=GREY, alpha=0.45, width=0.8, lw=0,
              label="95 % of simulated graphs")  # fmt: skip
-    axes.hlines(shown["median"], places - 0.4, places + 0.4, color=BLUE, lw=1.5, label="their median")
-    axes.plot(places, shown["observed"], color=INK, lw=0.8, zorder=3)
-    axes.scatter(places, shown["observed"], c=np.where(outside, ORANGE, INK), s=14, zorder=4, label="observed")
+    axes.hlines(shown["median"], places - 0.4, places + 0.4, color=BLUE, lw=1.5, label="median of simulated graphs")
+    axes.plot(places, shown["observed"], color=INK, lw=0.8, zorder=3, label="observed, red where outside")
+    axes.scatter(places, shown["observed"], c=np.where(outside, ORANGE, INK), s=14, zorder=4)
     words = name == "triads" and len(shown) > 4
     step = 1 if words else max(1, -(-len(shown) // 12))
     axes.set_xticks(places[::step], list(shown.index[::step]), fontsize=7 if words else 8, rotation=60 if words else 0)

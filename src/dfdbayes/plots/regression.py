@@ -1,12 +1,15 @@
-"""Pictures of regressions: coefficients and residuals."""
+"""Pictures of regressions: coefficients, ratios and residuals."""
 
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator, NullLocator
 from scipy import special
 
+from ..data.formulas import INTERCEPT
 from ..errors import SettingError
 from ..models.regression import Regression
+from ..results import ratios as results
 from ..results.fit_result import Fit
 from ..results.intervals import intervals
 from .base import BLUE, GREY, INK, ORANGE, Figure, clean, fitted, thinned
@@ -53,6 +56,63 @@ def coefficients(fit: Fit, most: int = 60) -> Figure:
     figure.legend(frameon=False, fontsize=8, loc="outside upper center", ncols=3)
     clean(axes)
     return figure
+
+
+def ratios(fit: Fit, most: int = 60) -> Figure:
+    """What covariates multiply the mean or the odds by, with 95 % intervals; of a number, one standard deviation of it.
+
+    Coefficients as they are where these add.
+
+    Parameters
+    ----------
+    fit : Fit
+        Of a regression.
+    most : int
+        Terms that are drawn, the first ones.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd, pandas as pd
+    >>> frame = pd.DataFrame({"visits": [0, 1, 2, 1, 3, 4, 3, 6] * 5, "age": [20, 25, 30, 35, 40, 45, 50, 55] * 5})
+    >>> fit = dfd.fit("poisson", frame, formula="visits ~ age", sampler="laplace", check=False, progress=False)
+    >>> figure = dfd.plots.ratios(fit)
+    """
+    found = results.ratios(fit)
+    if found is None or not isinstance(fit.model, Regression):
+        return coefficients(fit, most)
+    shown, per = found.iloc[:most], _steps(fit, fit.model)[:most]
+    labels = [
+        f"{name} (per {step:.3g})" if step != 1.0 else name for name, step in zip(shown["term"], per, strict=True)
+    ]
+    middle, low, high = (shown[column].to_numpy() ** per for column in ("ratio", "eti95_lb", "eti95_ub"))
+    figure = Figure(figsize=(6.4, 1.1 + 0.27 * len(shown)), layout="constrained")
+    axes, at = figure.subplots(), np.arange(len(shown))
+    axes.axvline(1.0, color=GREY, lw=0.8, ls=":")
+    axes.hlines(at, low, high, color=BLUE, lw=2.2)
+    axes.plot(middle, at, "o", color=INK, ms=4)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_yticks(at, [fitted(label, 48) for label in labels], fontsize=8)
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    more = len(found) - len(shown)
+    told = f"{results.heading(fit.model)} with 95 % interval; numbers per standard deviation" * bool((per != 1.0).any())
+    told = told or f"{results.heading(fit.model)} with 95 % interval"
+    axes.set_xlabel(told + (f" ({more} more are in fit.effects())" if more else ""), fontsize=9)
+    clean(axes)
+    return figure
+
+
+def _steps(fit: Fit, model: Regression) -> np.ndarray:
+    """The standard deviation of each term of the main parameter but the intercept; 1 for terms that are 0 or 1."""
+    main = model.family.main
+    term, labels = next(one for one in model.terms if one.parameter == main), model.design(main).labels
+    assert fit.data.given is not None
+    columns = fit.data.given[:, [term.first + k for k, label in enumerate(labels) if label != INTERCEPT]]
+    weights = fit.data.counts / fit.data.counts.sum()
+    sd = np.sqrt(weights @ (columns - weights @ columns) ** 2)
+    return np.where(np.isin(columns, (0.0, 1.0)).all(axis=0), 1.0, sd)
 
 
 def residuals(fit: Fit, seed: int = 0) -> Figure:

@@ -40,7 +40,7 @@ def network(fit: Fit, table: pd.DataFrame | None = None) -> Figure:
     Parameters
     ----------
     fit : Fit
-        Of `IsingNetwork`, `PoissonGraphical` or `ConwayMaxwellPoissonGraphical`.
+        Of `Network`, `IsingNetwork`, `PoissonGraphical` or `ConwayMaxwellPoissonGraphical`.
     table : DataFrame, optional
         What ``evidence.edges(fit)`` gave, if it was computed before.
     """

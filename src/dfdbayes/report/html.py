@@ -14,7 +14,10 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from ..models.regression import Regression
 from ..plots.base import png
+from ..results.fit_result import Fit
+from ..results.ratios import heading, ratios
 
 LINE = Markup("\n")
 
@@ -101,6 +104,15 @@ def cell(value: Any) -> str:
 def between(low: Any, high: Any) -> list[str]:
     """Intervals as text."""
     return [f"[{a:.4g}, {b:.4g}]" for a, b in zip(low, high, strict=True)]
+
+
+def with_ratios(table: pd.DataFrame, fit: Fit) -> pd.DataFrame:
+    """A table of estimates, and beside coefficients what their exponentials multiply, where they multiply something."""
+    found = ratios(fit)
+    if found is None or not isinstance(fit.model, Regression):
+        return table
+    texts = found["ratio"].map("{:.3g}".format) + " " + between(found["eti95_lb"], found["eti95_ub"])
+    return table.assign(**{heading(fit.model): texts.reindex(table.index, fill_value="")})
 
 
 def figure(picture: Any, caption: str, large: bool = False) -> Markup:

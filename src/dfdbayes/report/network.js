@@ -56,7 +56,7 @@
   svg.addEventListener("focusout", unlight);
   slider.addEventListener("input", cut);
 
-  const NUMBER = /^\[?\s*([+-]?\d[\d.]*(?:e[+-]?\d+)?)/;
+  const NUMBER = /^[[<>]?\s*([+-]?\d[\d.]*(?:e[+-]?\d+)?)/;
   const words = new Intl.Collator(undefined, { numeric: true });
 
   function sort(head, column) {

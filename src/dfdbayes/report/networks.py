@@ -7,66 +7,62 @@ import pandas as pd
 from markupsafe import Markup
 
 from .. import plots
-from ..results import evidence, selection
+from ..results import evidence
 from ..results.fit_result import Fit
 from . import html, interactive
 
-MOST_CHOSEN = 120  # edges up to which graphs are drawn for a page; with more it takes a while
 CHOSEN = "Probability that the edge is there (inclusion, all graphs considered)"
-MANY = " There are many edges here; fit.evidence() has their Bayes factors and inclusion probabilities."
+LIKELY = evidence.STRONG / (1.0 + evidence.STRONG)  # where the Bayes factor is strong, at even prior odds
 OUTSIDE = "Posterior probability that the interaction does not count as none"
 
 
 def network(fit: Fit) -> Markup:
     """The network with its edges judged, and what its nodes amount to."""
-    known = selection.chooses(fit)
-    chosen = known and len(evidence.network_of(fit).graph.pairs) <= MOST_CHOSEN
-    table = fit.evidence() if chosen else evidence.edges(fit)
+    chosen, table = evidence.chooses(fit), evidence.edges(fit)
     nodes = fit.nodes()
     weakens = bool((table["sign"] < 0).all())
     way = "In this model all interactions are negative: much of one goes with little of the other. " if weakens else ""
     few = f" Only the {plots.MOST_EDGES} strongest edges are drawn." if len(table) > plots.MOST_EDGES else ""
     looks = "Width: strength. Colour: sign. Full line: present; dashed: inconclusive; dotted grey: absent."
-    shown = _edges(table)
+    shown = _edges(table, chosen)
     facts = [dict(zip(shown.columns, map(html.cell, row), strict=True)) for row in shown.to_numpy(dtype=object)]
     chance = (table["inclusion"] if chosen else 1.0 - table["inside"]).to_numpy()
-    slider = (0.5, CHOSEN) if chosen else (evidence.LEVEL, OUTSIDE)
+    slider = (LIKELY, CHOSEN) if chosen else (evidence.LEVEL, OUTSIDE)
     answers = interactive.network(fit.data.columns, table, chance, *slider, facts, _facts(nodes))
     listed = html.table(shown, "wide sortable", plots.MOST_EDGES, "in dfdbayes.evidence.edges(fit)", "edge", "Edges")
     still = html.figure(plots.network(fit, table), looks + few)
     return (
         answers
         + html.macros("network.html").still(still)
-        + html.paragraph(way + evidence.rule(fit) + (_chosen(table) if chosen else MANY if known else ""), "quiet")
+        + html.paragraph(way + evidence.rule(fit) + (_chosen(table) if chosen else ""), "quiet")
         + listed
         + html.meanings({"interaction": fit.meanings["interaction"]})
         + _nodes(fit, nodes)
     )
 
 
-def _edges(table: pd.DataFrame) -> pd.DataFrame:
-    """The edges as a page shows them."""
+def _edges(table: pd.DataFrame, chosen: bool) -> pd.DataFrame:
+    """The edges as a page shows them, with what their verdicts rest on."""
     shown = {"interaction": table["mean"].to_numpy(), "95 % interval": html.between(table["low"], table["high"])}
-    if "inclusion" in table:
-        shown["Bayes factor"] = [f"{factor:.3g}" for factor in table["bayes_factor"]]
+    if chosen:
+        shown["Bayes factor"] = [evidence.as_text(factor) for factor in table["bayes_factor"]]
         shown["inclusion"] = [f"{p:.1%}" for p in table["inclusion"]]
-    shown |= {
-        "evidence": table["evidence"].to_numpy(),
-        "none up to": table["region"].to_numpy(),
-        "P(none)": [f"{p:.1%}" for p in table["inside"]],
-        "prior P(none)": ["unknown" if np.isnan(p) else f"{p:.1%}" for p in table["prior_inside"]],
-    }
+    else:
+        shown["none up to"] = table["region"].to_numpy()
+        shown["P(none)"] = [f"{p:.1%}" for p in table["inside"]]
+        shown["prior P(none)"] = ["unknown" if np.isnan(p) else f"{p:.1%}" for p in table["prior_inside"]]
+    shown["evidence"] = table["evidence"].to_numpy()
     return pd.DataFrame(shown, index=[f"{a} – {b}" for a, b in zip(table["from"], table["to"], strict=True)])
 
 
 def _chosen(table: pd.DataFrame) -> str:
-    """What Bayes factors and inclusion are."""
-    false = table.attrs["expected_false_edges"]
+    """What inclusion is, and how many verdicts are expected to be wrong."""
+    there = int((table["evidence"] == evidence.PRESENT).sum())
+    false = evidence.expected(there, table.attrs["expected_false_edges"])
     return (
-        " The Bayes factor says how much the data raise the odds that an edge is there, all others being there; "
-        "inclusion is the probability that it is there, all graphs considered together, each edge as likely there as "
-        f"not beforehand. Of the edges called present, {f'{false:.1f}' if false >= 0.05 else 'fewer than 0.1'} are "
-        "expected not to be there."
+        " Inclusion is the probability that the edge is there, as likely as not beforehand; the inclusion Bayes factor "
+        "is its odds over those of the prior, which are 1."
+        + (f" {there} {'is' if there == 1 else 'are'} present{false}." if there else "")
     )
 
 
@@ -94,6 +90,6 @@ def _nodes(fit: Fit, nodes: pd.DataFrame) -> Markup:
         "Strength is the sum of a node's absolute interactions; expected influence that of the interactions with their "
         f"signs; predictability the share of the column's variance that the other columns{covariates} explain "
         "(Bayesian R-squared). Strength and predictability are never negative, so that an interval above zero is no "
-        "evidence of an edge: compare with what chance alone would show. All are in fit.nodes()."
+        f"evidence of an edge{': compare with what chance alone would show' * chance}. All are in fit.nodes()."
     )
     return html.figure(plots.centrality(fit, nodes), caption, large=True) + html.paragraph(text, "quiet")

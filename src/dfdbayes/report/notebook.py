@@ -15,7 +15,7 @@ from ..fitting.coverage import Coverage
 from ..inference.calibration import Calibration
 from ..plots.base import png, wide
 from ..results.answers import family_of
-from ..results.evidence import Evidence
+from ..results.evidence import Evidence, edges_first
 from ..results.fit_result import Fit
 from ..results.telling import lines_of
 from . import html
@@ -51,10 +51,12 @@ def _cells(table: pd.DataFrame) -> dict[str, Any]:
 
 def of_fit(fit: Fit) -> str:
     """The answer, the estimates, and the picture that shows them."""
-    summary = fit.summary()
-    table = summary[["mean", "sd", "eti95_lb", "eti95_ub"]].copy()
+    summary = edges_first(fit, fit.summary())
+    judged = [name for name in ("Bayes factor", "evidence") if name in summary]
+    table = summary[["mean", "sd", "eti95_lb", "eti95_ub", *judged]].copy()
     if table["mean"].isna().any():
         table.insert(0, "median", summary["median"])
+    table = html.with_ratios(table, fit)
     known = fit.meanings
     if known:
         table["what it is"] = _once([known.get(str(name).partition("[")[0], "") for name in table.index])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from .._util.checkpoint import ABOUT
 from .._util.files import write_together
@@ -19,13 +20,15 @@ from ..models.from_file import is_code
 from ..models.kinds import family
 from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
+from ..results import evidence
 from ..results.fit_result import Fit
+from ..results.groups import factors, group_differences
 from ..results.loading import load
-from ..results.saving import versions
+from ..results.saving import POSTERIOR, UNFINISHED, versions
 from . import render
 
-POSTERIOR, RUN, CHECKPOINT = "posterior.nc", "run.json", "checkpoint"
-UNFINISHED = "UNFINISHED"
+RUN, CHECKPOINT = "run.json", "checkpoint"
+EDGES, NODES, DIFFERENCES = "edges.csv", "nodes.csv", "differences.csv"  # of networks
 KNOWN = ("data", "settings", "versions")
 
 
@@ -40,10 +43,21 @@ def write_run(folder: Path, fit: Fit, about: Mapping[str, Any]) -> tuple[str, ..
         "summary.csv": fit.summary().to_csv(index_label="parameter").encode(),
         "summary.json": json.dumps(fit.describe(), indent=2, allow_nan=False).encode(),
         "report.html": render(fit, "summary.json").encode(),
+        **_of_network(fit),
         RUN: json.dumps(dict(about) | {"command": "fit", "versions": versions()}, indent=2).encode(),
     }
     write_together(folder, files, UNFINISHED)
     return tuple(files)
+
+
+def _of_network(fit: Fit) -> dict[str, bytes]:
+    """Tables of the edges and nodes of a network, and of how groups differ."""
+    if not evidence.is_network(fit):
+        return {}
+    tables = {EDGES: fit.evidence(), NODES: fit.nodes().rename_axis("node").reset_index()}
+    apart = [group_differences(fit, factor).table.assign(factor=factor) for factor in factors(fit)]
+    tables |= {DIFFERENCES: pd.concat(apart)} if apart else {}
+    return {name: table.to_csv(index=False).encode() for name, table in tables.items()}
 
 
 def read_fit(path: Path) -> Fit:
@@ -74,6 +88,12 @@ def is_run(folder: Path) -> bool:
         return (folder / UNFINISHED).exists() or bool(read_about(folder))
     except DataError:
         return (folder / CHECKPOINT).is_dir() and (folder / CHECKPOINT / ABOUT).exists()
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether a folder holds a whole run, and no other was begun there since."""
+    whole = all((folder / name).exists() for name in (RUN, POSTERIOR))
+    return whole and not (folder / UNFINISHED).exists() and not (folder / CHECKPOINT / ABOUT).exists()
 
 
 def _require_finished(folder: Path) -> None:

@@ -18,7 +18,7 @@ from ..results.checks import Checks
 from ..results.fit_result import Fit
 from ..results.forecasts import Forecast
 from ..results.graph_goodness import GraphGoodness
-from ..results.predictive import MOST_CORRELATIONS
+from ..results.predictive import HOW, MOST_CORRELATIONS
 from ..results.uncalibrated import is_calibrated, outweighed, side_by_side
 from . import html, wording
 
@@ -162,7 +162,7 @@ def estimates(fit: Fit, summary: pd.DataFrame) -> Markup:
     if not all(kept):
         notes.insert(0, "Edges are in the section Network, above.")
     known = {name: text for name, text in fit.meanings.items() if name != "interaction" or all(kept)}
-    table = html.table(shown, label="Estimates") if len(shown) else Markup("")
+    table = html.table(html.with_ratios(shown, fit), label="Estimates") if len(shown) else Markup("")
     return table + html.meanings(known) + html.paragraph(" ".join(notes), "quiet")
 
 
@@ -223,8 +223,7 @@ def _of_factor(fit: Fit, factor: str) -> Markup:
             "estimates": [f"{a:.3g}, {b:.3g}" for a, b in zip(table["in_group"], table["in_reference"], strict=True)],
             "difference": table["difference"].to_numpy(),
             "95 % interval": html.between(table["low"], table["high"]),
-            "P(alike)": [f"{p:.1%}" for p in table["inside"]],
-            "Bayes factor": ["unknown" if np.isnan(b) else f"{b:.2g}" for b in table["bayes_factor"]],
+            "Bayes factor": [evidence.as_text(b) for b in table["bayes_factor"]],
             "verdict": table["verdict"].to_numpy(),
         },
         index=pd.Index([f"{a} – {b}" for a, b in zip(table["from"], table["to"], strict=True)], name="edge"),
@@ -336,8 +335,9 @@ def predictive(fit: Fit) -> Markup:
     if checked is None or checked.goodness is None:
         why = "it was not asked for (check=False)" if checked is None else checked.problem
         return html.paragraph(f"There is no predictive check: {why}")
-    told = f"{checked.sets} data sets of {checked.size} observations each were simulated from the posterior "
-    told += f"({checked.method})."
+    few = f" ({checked.size} of the {fit.data.n}, to save time)" if checked.size < fit.data.n else ""
+    told = f"{checked.sets} data sets of {checked.size} observations{few} were simulated from the posterior, "
+    told += f"{HOW.get(checked.method, checked.method)}; the p-value is of a test at the estimate."
     if not checked.mixed:
         told += " The simulated chains may not have mixed: treat this check with care."
     if fit.imputation is not None:
@@ -346,7 +346,7 @@ def predictive(fit: Fit) -> Markup:
             "less than it would in complete data."
         )
     if np.isfinite(checked.p_value):
-        told += f" In all, {checked.sentence.rstrip('.')}."
+        told += f" {checked.sentence.rstrip('.')}."
     tails = (
         "A tail is the share of simulated data sets whose statistic is at least the observed one: near 0 or 1 is bad."
     )
@@ -374,7 +374,7 @@ def _graph_goodness(found: GraphGoodness) -> Markup:
         told += " The simulated chains may not have mixed: treat this check with care."
     caption = (
         "Degrees, geodesic distances, edgewise shared partners and triads (Hunter, Goodreau and Handcock, 2008): bands "
-        "hold 95 % of the simulated graphs, points are the observed graph, orange where they lie outside."
+        "hold 95 % of the simulated graphs, points are the observed graph, red where they lie outside."
     )
     table = found.statistics.rename(columns={"p_value": "p-value"})
     return html.paragraph(told) + html.figure(plots.graph_goodness(found), caption, large=True) + html.table(table)
@@ -405,7 +405,11 @@ def _predicted_pictures(fit: Fit, checked: Checks) -> list[Markup]:
         few = f" of the first {plots.MOST} columns" if d > plots.MOST else ""
         caption = f"Share of each value{few}: data as bars, the model as points with one standard deviation."
         parts.append(html.figure(plots.predictive(checked), caption, large=d > 2))
-    if checked.pairs is not None:
+    if checked.pairs is not None and len(checked.pairs) == 1:
+        row = checked.pairs.iloc[0].to_dict()
+        said = f"The correlation of the two columns is {row['observed']:.2f}; the model predicts {row['predicted']:.2f}"
+        parts.append(html.paragraph(f"{said}, with a standard deviation of {row['sd']:.2f} between data sets."))
+    elif checked.pairs is not None:
         few = f", the first {MOST_CORRELATIONS}" if d * (d - 1) > 2 * MOST_CORRELATIONS else ""
         caption = f"Correlations of pairs of columns{few}: on the line, the model reproduces them."
         parts.append(html.figure(plots.correlations(checked), caption))
@@ -428,7 +432,9 @@ def reproduce(fit: Fit) -> Markup:
         "seed": str(fit.settings["seed"]),
         "versions": ", ".join(f"{name} {number}" for name, number in fit.versions.items()),
         "seconds": ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in fit.timings["seconds"].items()),
-        "units resampled": str(fit.settings["units"]) if fit.settings["bootstrap"] else "",
+        "units resampled": str(fit.settings["units"])
+        if fit.settings["bootstrap"] and not fit.calibration.simulated
+        else "",
     }
     return html.facts(rows) + html.paragraph("The same data, settings, seed and versions give the same draws.", "quiet")
 
@@ -436,4 +442,5 @@ def reproduce(fit: Fit) -> Markup:
 def methods(fit: Fit, summary: pd.DataFrame) -> Markup:
     """What to report in a paper: the result, the method with its references, and the software."""
     written = wording.Methods(fit, diagnostics(fit, summary), None if fit.checks is None else fit.checks.goodness)
-    return html.paper(fit.answer, written.text, written.references, wording.citation(fit))
+    tried = "" if fit.checks is None or not fit.checks.misfits else f" {fit.checks.misfits[0].advice}"
+    return html.paper(fit.answer.removesuffix(tried), written.text, written.references, wording.citation(fit))

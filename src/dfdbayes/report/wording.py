@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from markupsafe import Markup, escape
 
 from ..models.base import AbstractModel
@@ -75,7 +77,9 @@ def priors(fit: Fit) -> str:
     """The priors, as one writes them; of a square, the prior is its root's."""
     squares = {p.name for p in fit.model.space.parameters if p.square} if fit.model is not None else set()
     known = fit.settings["priors"].items()
-    return "; ".join(f"{'√' if name in squares else ''}{name} ~ {prior}" for name, prior in known)
+    told = "; ".join(f"{'√' if name in squares else ''}{name} ~ {prior}" for name, prior in known)
+    told = re.sub(r", #[0-9a-f]{8}(?=\])", "", told)  # the fingerprints of long arrays are for machines
+    return re.sub(r"\d+\.\d{4,}", lambda number: f"{float(number.group()):.3g}", told)
 
 
 def loss(fit: Fit) -> str:
@@ -114,7 +118,9 @@ class Methods:
 
     @property
     def _standard(self) -> bool:
-        return self._fit.loss is not None and self._fit.loss.normalised and self._settings["calibration"] == "none"
+        shape = self._fit.calibration.curvature
+        plain = self._settings["calibration"] == "none" or (shape is not None and shape.unchanged)
+        return self._fit.loss is not None and self._fit.loss.normalised and plain
 
     def _model(self) -> str:
         fit, name = self._fit, self._settings["model"]
@@ -207,8 +213,11 @@ class Methods:
     def _network(self) -> str:
         if not evidence.is_network(self._fit):
             return ""
-        self._cite("gelman", "kruschke")
-        judged = f"Edges were judged by a region of practical equivalence (Kruschke, 2018). {evidence.rule(self._fit)}"
+        chosen = evidence.chooses(self._fit)
+        self._cite("gelman", *([] if chosen else ["kruschke"]))
+        way = "inclusion Bayes factors" if chosen else "a region of practical equivalence (Kruschke, 2018)"
+        even = " Each edge was as likely there as not beforehand." if chosen else ""
+        judged = f"Edges were judged by {way}. {evidence.rule(self._fit)}{even}"
         return f"{judged} Predictability of nodes is the Bayesian R-squared (Gelman et al., 2019)."
 
     def _check(self, goodness: GoodnessOfFit | None) -> str:
@@ -224,7 +233,8 @@ class Methods:
     def _software(self) -> str:
         v, seed = self._fit.versions, self._settings["seed"]
         known = ", ".join(f"{name} {v[name]}" for name in ("jax", "numpyro", "blackjax", "arviz-stats") if name in v)
+        edge = ", one-sided where a parameter may lie at the end of its range" if self._fit.edges else ""
         return (
-            "Intervals are equal-tailed 95 % intervals, one-sided next to an edge. Computations used the Python "
+            f"Intervals are equal-tailed 95 % intervals{edge}. Computations used the Python "
             f"package dfdbayes {v.get('dfdbayes', '')} with {known} (seed {seed})."
         )

@@ -31,6 +31,8 @@ MOST_COLUMNS = 40  # whose statistics are kept one by one
 MOST_MARGINALS = 12
 MOST_RESIDUALS = 2000
 FAR = 4.0  # standard deviations of simulated maps
+FEW = 10  # rows, fewer than which no test would notice a wrong model
+TAIL = 0.01  # share of simulated data sets beyond which a mean is not reproduced
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,9 @@ class Checks:
         and the ``finding``. None where the data look like the model's.
     sites : pandas.DataFrame or None
         Of a map: the probability of each category but the first at every site, whatever its neighbours are.
+    held : bool
+        Whether the prior holds the posterior at parameters that the data contradict. The test of fit is at the loss's
+        minimiser, and says whether there are any that reproduce the data.
     """
 
     goodness: GoodnessOfFit | None = None
@@ -83,14 +88,13 @@ class Checks:
     graph: GraphGoodness | None = None
     misfits: tuple[Misfit, ...] = ()
     sites: pd.DataFrame | None = None
+    held: bool = False
 
     @property
     def sentence(self) -> str:
         """Whether the model reproduces the data, in a sentence; what differs and what to try, where it does not."""
         if self.graph is not None:
-            away = ", ".join(self.graph.away)
-            told = f"The model does not reproduce the graph: simulated ones differ from it in {away}." if away else ""
-            return told or "Graphs simulated from the model resemble this one."
+            return self.graph.sentence
         if self.sites is not None and self.equal is not None:
             row = self.equal.loc[LIKE].to_dict()
             like = f"{row['observed']:.0%} of neighbouring pairs are alike, {row['predicted']:.0%} in simulated maps"
@@ -101,15 +105,40 @@ class Checks:
             )
         shown = "p < 0.002" if self.p_value < 0.002 else f"p = {self.p_value:.2g}"
         if self.p_value >= LEVEL:
-            return f"The model reproduces the data ({shown})."
+            return self._reproduced(shown)
         if not self.misfits:
             return f"The model does not reproduce the data ({shown})."
         first = self.misfits[0]
-        remedy = f"{first.remedy[0].upper()}{first.remedy[1:]}"
-        return f"The model does not reproduce the data ({shown}): {first.sentence}. {remedy}."
+        return f"The model does not reproduce the data ({shown}): {first.sentence}. {first.advice}"
+
+    def _reproduced(self, shown: str) -> str:
+        """The sentence where the test found nothing, which is no praise of few rows or of a posterior elsewhere."""
+        if self.held:
+            return (
+                f"The model can reproduce the data ({shown}), but at the parameters of this posterior it does not: the "
+                f"prior holds them elsewhere{self._there()}. Make sure that you mean that prior."
+            )
+        if self.size < FEW and self.equal is None:
+            return f"So few rows ({self.size}) cannot tell whether the model reproduces the data ({shown})."
+        return f"The model reproduces the data ({shown})."
+
+    def _there(self) -> str:
+        """What a posterior elsewhere predicts, of the column that is furthest from it in its mean, else its spread."""
+        for name, words in (("mean", "mean"), ("dispersion_index", "variance over mean")):
+            if self.table is None:
+                break
+            own, made, tail = (self.table[part] for part in (name, f"predicted_{name}", f"{name}_tail"))
+            away = np.where((tail < TAIL) | (tail > 1.0 - TAIL), (own - made).abs(), 0.0)
+            worst = int(np.argmax(away))
+            if away[worst] > 0:
+                numbers = f"{made.iloc[worst]:.3g}; the data have {own.iloc[worst]:.3g}"
+                return f" (predicted {words} of {self.table.index[worst]}: {numbers})"
+        return ""
 
     def __repr__(self) -> str:
-        told = self.problem or (f"{self.goodness}" if self.goodness is not None else "of a graph")
+        if self.graph is not None:
+            return f"{self.graph}"
+        told = self.problem or (self.sentence if self.goodness is None else f"{self.goodness}")
         return f"Checks: {told}; {self.sets} simulated data sets of {self.size} observations"
 
     @property
@@ -122,17 +151,7 @@ class Checks:
         """What of the checks is worth a warning."""
         if self.sites is not None and self.equal is not None:
             return _of_like(self.equal.loc[LIKE].to_dict())
-        away = () if self.graph is None else self.graph.away
-        if not away:
-            return []
-        return [
-            MisfitWarning(
-                f"graphs simulated at the posterior mean differ from the observed one in {', '.join(away)}, by more "
-                "than chance: the estimate does not reproduce what the model is about (that of a pseudo-likelihood "
-                "need not, where ties depend on each other strongly). What to do: look at "
-                "dfd.plots.graph_goodness(fit), and add or change terms."
-            )
-        ]
+        return [] if self.graph is None or not self.graph.away else [MisfitWarning(self.graph.problem)]
 
     def marginal(self, column: int) -> pd.DataFrame:
         return self.marginals[column]
@@ -149,7 +168,7 @@ class Checks:
             "means": None if self.means is None else self.means.tolist(), "columns": list(self.columns),
             "sets": self.sets, "size": self.size, "method": self.method, "mixed": self.mixed, "problem": self.problem,
             "graph": None if self.graph is None else self.graph.plain(), "sites": _text(self.sites),
-            "misfits": [[one.sentence, one.remedy, one.finding.kind] for one in self.misfits],
+            "held": self.held, "misfits": [[one.sentence, one.remedy, one.finding.kind] for one in self.misfits],
         }  # fmt: skip
 
     @classmethod
@@ -165,6 +184,7 @@ class Checks:
             columns=tuple(about["columns"]),
             graph=None if about.get("graph") is None else GraphGoodness.of_plain(about["graph"]),
             sites=_table(about.get("sites")),
+            held=about.get("held", False),
             **tables, **{name: about[name] for name in ("sets", "size", "method", "mixed", "problem")},
         )  # fmt: skip
 
@@ -174,6 +194,8 @@ def check(
     at: Float[np.ndarray, " p"] | None = None,
 ) -> Checks:  # fmt: skip
     """Simulate from the posterior on a small budget, and compare with the data; the test of fit is at ``at``."""
+    if at is not None and model.endless(at, data):
+        return Checks(problem="the mass function has no finite sum, so no data can be drawn")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column that is constant in a replicate, say

@@ -1,26 +1,31 @@
 """Which edges of a network are there: present, absent, or not to be told from these data.
 
-The verdicts come from the calibrated posterior. They need a *region of practical equivalence*: how small an interaction
-must be to count as none.
-
-For binary variables an interaction is (a multiple of) a log odds ratio, and the region is a log odds ratio within
-+-0.18: odds that differ by less than a fifth, which is Cohen's d of 0.1 (Kruschke, 2018). For ordinal columns and
-counts the same holds of the odds between values two standard deviations apart, which is what the two values of an even
-binary column are. The paper's counts have interactions that are not negative, and one is too small to matter if a
-standard deviation more of either column lowers the other's rate by less than 5 %.
+Where edges may have either sign and the calibration is by curvature (the default), the verdict is by the inclusion
+Bayes factor, which says how much the data raise the odds that the edge is there, all graphs considered together (see
+`dfdbayes.results.selection`):
 
 present
-    the 95 % interval excludes zero; for counts, at least 95 % of the posterior lies outside the region;
+    the Bayes factor is above 10;
+absent
+    it is below 1/10;
+inconclusive
+    neither: the data cannot tell.
+
+Elsewhere (counts whose interactions only lower rates; other calibrations) there is no such Bayes factor, and the
+verdicts are by a region of practical equivalence, how small an interaction must be to count as none (see
+`dfdbayes.results.regions`):
+
+present
+    the 95 % interval excludes zero, and the edge is not absent; for counts, at least 95 % of the posterior lies outside
+    the region;
 absent
     at least 95 % of the posterior lies inside the region, and the data raised the odds of that at least threefold over
     the prior's (a prior that is narrow enough would say "absent" by itself);
 inconclusive
     neither.
 
-An edge that is certainly not zero and certainly too small to matter is absent.
-
 Edges that depend on covariates (``interaction="~ group"``) are shown at the average of the formula's terms over the
-data; `dfdbayes.group_differences` tells the groups of a factor apart.
+data; `dfdbayes.group_differences` tells the groups of a factor apart, by the same rule.
 """
 
 from __future__ import annotations
@@ -31,80 +36,29 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from ..data import glance
-from ..errors import ModelError
-from ..models.base import AbstractModel
 from ..models.network import Pairwise
-from ..models.parameters import Parameter, Space
-from ..models.regression import Regression
+from ..models.parameters import Space
+from .regions import (
+    LOWERED,
+    ODDS,
+    interaction_of,
+    is_network,
+    network_of,
+    of_edges,
+    regions,
+    varies,
+)
+from .selection import MOST_EDGES, chooses, select
 
 if TYPE_CHECKING:
     from .fit_result import Fit
 
+__all__ = ["Evidence", "chooses", "edges", "is_network", "network_of", "regions", "rule", "varies"]
+
 LEVEL = 0.95
-ODDS = 0.18  # log odds ratio
-LOWERED = 0.05  # share by which a rate falls
-RAISED = 3.0  # times the prior's odds, a Bayes factor
+RAISED = 3.0  # times the prior's odds
+STRONG = 10.0  # a Bayes factor for an edge; its inverse speaks as strongly against it
 PRESENT, ABSENT, INCONCLUSIVE = "present", "absent", "inconclusive"
-
-
-def is_network(fit: Fit) -> bool:
-    """Whether the fit's model has a parameter for every edge of a graph."""
-    base = _base(fit)
-    return base is not None and bool(base.graph.pairs)
-
-
-def varies(fit: Fit) -> bool:
-    """Whether the edges of a network depend on covariates."""
-    return is_network(fit) and isinstance(fit.model, Regression) and "interaction" in fit.model.varying
-
-
-def _base(fit: Fit) -> Pairwise | None:
-    found = fit.model.base if isinstance(fit.model, Regression) else fit.model
-    return found if isinstance(found, Pairwise) else None
-
-
-def network_of(fit: Fit) -> Pairwise:
-    """The fit's model, or the one whose parameters depend on covariates, if it has a parameter for every edge."""
-    base = _base(fit)
-    if base is None or not base.graph.pairs:
-        raise ModelError(
-            f"'{fit.settings['model']}' has no parameter for each edge; networks are Network, IsingNetwork, "
-            "PoissonGraphical and ConwayMaxwellPoissonGraphical"
-        )
-    return base
-
-
-def _interaction(model: AbstractModel) -> Parameter:
-    return next(p for p in model.space.parameters if p.name == "interaction")
-
-
-def _of_edges(fit: Fit, drawn: Float[np.ndarray, "s k"]) -> Float[np.ndarray, "s e"]:
-    """Interactions from draws of the parameter; where they depend on covariates, at the average of the terms."""
-    if not isinstance(fit.model, Regression):
-        return drawn
-    return fit.model.at("interaction", drawn, *fit.model.average("interaction", fit.data))
-
-
-def regions(fit: Fit) -> Float[np.ndarray, " e"]:
-    """For every edge, how large an interaction may be and still count as none."""
-    model = network_of(fit)
-    if not model.lowers:
-        reach = _reaches(fit, model)
-        i, j = model.graph.edges.T
-        return ODDS / (reach[i] * reach[j])
-    spread = np.sqrt(glance.columns(fit.data)["variance"].to_numpy())
-    i, j = model.graph.edges.T
-    return -np.log1p(-LOWERED) / np.maximum(np.maximum(spread[i], spread[j]), 1e-12)
-
-
-def _reaches(fit: Fit, model: Pairwise) -> Float[np.ndarray, " d"]:
-    """How far a column goes: from one value of a binary one to the other, elsewhere two standard deviations."""
-    scores = model.scores(fit.data.rows)
-    mean = np.average(scores, axis=1, weights=fit.data.counts)
-    spread = np.sqrt(np.average((scores - mean[:, None]) ** 2, axis=1, weights=fit.data.counts))
-    ranges = [np.ptp(kind.levels) if kind.name == "binary" else np.nan for kind in model.kinds]
-    return np.where(np.isnan(ranges), np.maximum(2.0 * spread, 1e-6), ranges)
 
 
 class Evidence(pd.DataFrame):
@@ -125,26 +79,39 @@ class Evidence(pd.DataFrame):
         return of_evidence(self)
 
 
-def edges(fit: Fit) -> pd.DataFrame:
+def judged(factor: Float[np.ndarray, " e"], there: str = PRESENT, gone: str = ABSENT) -> np.ndarray:
+    """The verdicts that Bayes factors give."""
+    return np.where(factor > STRONG, there, np.where(factor < 1.0 / STRONG, gone, INCONCLUSIVE))
+
+
+def edges(fit: Fit, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
     """A row for every edge of a network: estimate, interval, evidence, and what it rests on.
 
     Columns: ``from`` and ``to`` (names of columns), ``mean``, ``low`` and ``high`` (95 % interval) of the interaction,
-    ``sign`` (of the association: +1, or -1 where large values of one go with small values of the other), ``region``
-    (values up to it count as none), ``inside`` (posterior probability of the region), ``prior_inside`` (the prior's,
-    NaN where the priors are not known) and ``evidence``. Strongest edges first. Edges that depend on covariates are
-    those at the average of the formula's terms over the data.
+    ``sign`` (of the association: +1, or -1 where large values of one go with small values of the other),
+    ``bayes_factor`` (the inclusion Bayes factor: how much the data raise the odds that the edge is there),
+    ``inclusion`` (the probability that it is there, all graphs considered, each edge having the prior ``odds``; both
+    NaN where graphs cannot be drawn), ``evidence`` (the verdict), ``region`` (values up to it are too small to matter),
+    ``inside`` (posterior probability of that) and ``prior_inside`` (the prior's, NaN where the priors are not known).
+    Strongest edges first. Edges that depend on covariates are those at the average of the formula's terms over the
+    data. In ``attrs``, ``expected_false_edges`` is how many of the edges called present are expected not to be there.
     """
     model = network_of(fit)
     assert fit.model is not None
-    draws = _of_edges(fit, fit.groups["posterior"].arrays["interaction"].reshape(-1, _interaction(fit.model).size))
+    draws = of_edges(fit, fit.groups["posterior"].arrays["interaction"].reshape(-1, interaction_of(fit.model).size))
     region = regions(fit)
     low, high = np.quantile(draws, [0.5 * (1 - LEVEL), 0.5 * (1 + LEVEL)], axis=0)
     inside = (np.abs(draws) <= region).mean(axis=0)
     known = "prior of interaction" not in fit.missing
     before = _prior_inside(fit, region) if known else np.full(len(region), np.nan)
-    there = inside <= 1 - LEVEL if model.lowers else (low > 0) | (high < 0)
-    gone = (inside >= LEVEL) & raised(inside, before) & ~_beyond(fit, model)
-    undecided = np.where(there & (inside < LEVEL), PRESENT, INCONCLUSIVE)
+    if chooses(fit):
+        chosen = select(fit, odds, seed)
+        factor, inclusion, verdict = chosen.bayes_factor, chosen.inclusion, judged(chosen.bayes_factor)
+    else:
+        factor = inclusion = np.full(len(region), np.nan)
+        there = inside <= 1 - LEVEL if model.lowers else (low > 0) | (high < 0)
+        gone = (inside >= LEVEL) & raised(inside, before) & ~_beyond(fit, model)
+        verdict = np.where(gone, ABSENT, np.where(there & (inside < LEVEL), PRESENT, INCONCLUSIVE))
     i, j = model.graph.edges.T
     names = np.array(fit.data.columns, dtype=object)
     mean = draws.mean(axis=0)
@@ -156,13 +123,50 @@ def edges(fit: Fit) -> pd.DataFrame:
             "low": low,
             "high": high,
             "sign": np.sign(model.sign * mean).astype(int),
+            "bayes_factor": factor,
+            "inclusion": inclusion,
+            "evidence": verdict,
             "region": region,
             "inside": inside,
             "prior_inside": before,
-            "evidence": np.where(gone, ABSENT, undecided),
         }
     )
-    return Evidence.made(table.iloc[np.argsort(-np.abs(mean), kind="stable")].reset_index(drop=True), fit)
+    table = table.iloc[np.argsort(-np.abs(mean), kind="stable")].reset_index(drop=True)
+    table.attrs = {"prior_odds": odds, "expected_false_edges": float((1.0 - inclusion)[verdict == PRESENT].sum())}
+    return Evidence.made(table, fit)
+
+
+def as_text(factor: float) -> str:
+    """A Bayes factor as people read it: beyond a thousand its size means nothing more."""
+    if np.isnan(factor):
+        return "unknown"
+    return "> 1000" if factor > 1000.0 else "< 0.001" if factor < 0.001 else f"{factor:.3g}"
+
+
+def edges_first(fit: Fit, summary: pd.DataFrame) -> pd.DataFrame:
+    """A summary for people: of a network the edges come first, the strongest on top, with what is said of them."""
+    if not is_network(fit):
+        return summary
+    assert fit.model is not None
+    own = [f"interaction[{label}]" for label in interaction_of(fit.model).labels]
+    own = summary["mean"].reindex(own).abs().sort_values(ascending=False, kind="stable").index.tolist()
+    found = summary.loc[[*own, *(name for name in summary.index if name not in set(own))]]
+    if varies(fit):
+        return found
+    verdicts = edges(fit)
+    names = [f"interaction[{a},{b}]" for a, b in zip(verdicts["from"], verdicts["to"], strict=True)]
+    told = pd.DataFrame({"evidence": verdicts["evidence"].to_numpy()}, index=names)
+    if chooses(fit):
+        told.insert(0, "Bayes factor", [as_text(factor) for factor in verdicts["bayes_factor"]])
+    return found.join(told).fillna(dict.fromkeys(told.columns, ""))
+
+
+def expected(number: int, false: float) -> str:
+    """How many of those found are expected to be wrong, to go on after their number; nothing where it is not known."""
+    if not number or np.isnan(false):
+        return ""
+    how = f"{false:.1f}" if false >= 0.05 else "fewer than 0.1"
+    return f"; {how} of these {'are' if number > 1 else 'is'} expected to be wrong"
 
 
 def _beyond(fit: Fit, model: Pairwise) -> np.ndarray:
@@ -179,7 +183,7 @@ def _beyond(fit: Fit, model: Pairwise) -> np.ndarray:
 
 def _prior_inside(fit: Fit, region: np.ndarray) -> Float[np.ndarray, " e"]:
     assert fit.model is not None
-    draws = _of_edges(fit, Space((_interaction(fit.model),)).draw_priors(4001, 0))
+    draws = of_edges(fit, Space((interaction_of(fit.model),)).draw_priors(4001, 0))
     return (np.abs(draws) <= region).mean(axis=0)
 
 
@@ -191,10 +195,33 @@ def raised(inside: np.ndarray, before: np.ndarray) -> np.ndarray:
 
 def rule(fit: Fit) -> str:
     """The definition of the verdicts for this network, in plain English."""
-    model = network_of(fit)
-    region = regions(fit)
+    where = ""
+    if varies(fit):
+        where = "Edges depend on covariates here; they are shown at the average of the formula's terms over the data. "
+    return where + (_by_factor(fit) if chooses(fit) else _by_region(fit))
+
+
+def _by_factor(fit: Fit) -> str:
+    many = len(network_of(fit).graph.pairs) > MOST_EDGES
+    among = "each edge taken alone, all others being there" if many else "all graphs considered together"
+    return (
+        f"Present: the inclusion Bayes factor is above {STRONG:.0f}, that is, the data raise the odds that "
+        f"the edge is there more than {STRONG:.0f}-fold ({among}). Absent: it is below "
+        f"1/{STRONG:.0f}. Inconclusive: between; the data cannot tell. "
+        f"{slab(fit, 'an edge is there, its')}"
+    )
+
+
+def slab(fit: Fit, where: str) -> str:
+    """What is assumed beforehand of an interaction, or of a difference, where there is one."""
+    far = "" if network_of(fit).domain.is_binary else " between values two standard deviations apart in both columns"
+    return f"Where {where} log odds ratio{far} is standard normal beforehand."
+
+
+def _by_region(fit: Fit) -> str:
+    model, region = network_of(fit), regions(fit)
+    size = f"{region.min():.3g}" if np.ptp(region) < 1e-12 else f"{region.min():.3g} to {region.max():.3g}"
     if model.lowers:
-        size = f"{region.min():.3g}" if np.ptp(region) < 1e-12 else f"{region.min():.3g} to {region.max():.3g}"
         none = (
             f"An interaction counts as none if a standard deviation more of either column lowers the other's rate by "
             f"less than {LOWERED:.0%} (interactions up to {size}, by the columns' spread)."
@@ -205,17 +232,12 @@ def rule(fit: Fit) -> str:
         )
         there = f"at least {LEVEL:.0%} of the calibrated posterior lies above that"
     else:
-        size = f"±{region[0]:.3g}" if np.ptp(region) < 1e-12 else f"±{region.min():.3g} to ±{region.max():.3g}"
         far = "" if model.domain.is_binary else " between values two standard deviations apart in both columns"
         none = (
             f"An interaction counts as none if its log odds ratio{far} lies within ±{ODDS} (interactions within "
-            f"{size}), which is odds that differ by less than a fifth."
+            f"±{size}), which is odds that differ by less than a fifth."
         )
         there = f"the calibrated {LEVEL:.0%} interval excludes zero, and the edge is not absent"
-    where = ""
-    if varies(fit):
-        where = "Edges depend on covariates here; they are shown at the average of the formula's terms over the data. "
-    none = f"{where}{none}"
     return (
         f"{none} Present: {there}. Absent: at least {LEVEL:.0%} of the calibrated posterior counts as none, and the "
         f"data raised the odds of that at least {RAISED:.0f}-fold over the prior's. Inconclusive: neither; the data "

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from ..data.domain import Domain
 from ..models.graphs import Graph
@@ -19,21 +19,27 @@ from ..simulators.given import Tails
 
 LEAST_EXPECTED = 5.0  # observations in a cell of a distribution
 BINS, GROUPS = 10, 5  # of quantile residuals, and of the expected values of their rows, at most
+LEAST_ROWS = 10  # of a group that covariates make, and of the others
 MOST_POINTS = 4096  # of a finite domain whose points are compared one by one
 MOST_PAIRS = 780  # of columns: all of 40
 
 MEAN, VARIANCE, SKEWNESS, ZEROS, DISTRIBUTION = "mean", "variance", "skewness", "zeros", "distribution"
+SPREAD_BY = "spread by covariate"
 BEND, PAIRS, EQUAL, TOTAL, COMBINATIONS = "bend", "pairs", "equal pairs", "total", "combinations"
 WRAPPED, DIAGONAL, TWO_APART, BALANCE = "wrapped", "diagonal", "two apart", "balance"
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Observations, each with a weight; of a regression also where each lies in the distribution of its row."""
+    """Observations, each with a weight; of a regression also where each lies in the distribution of its row.
+
+    ``above`` says of every covariate whether it is above its average there: of a level of a factor, whether it is that.
+    """
 
     x: Int[np.ndarray, "m d"]
     weights: Float[np.ndarray, " m"]
     tails: Tails | None = None
+    above: Bool[np.ndarray, "m q"] | None = None
 
     def average(self, values: np.ndarray) -> np.ndarray:
         """The weighted mean of values, one for each observation."""
@@ -67,7 +73,7 @@ class Family:
 def families(domain: Domain, graph: Graph | None, pool: Rows, n: int) -> list[Family]:
     """What to look at, from observations that the model makes; the plainest first."""
     if pool.tails is not None:
-        return _of_regression(pool.tails, domain, n)
+        return _of_regression(pool, pool.tails, domain, n)
     if graph is not None and graph.shape is not None and domain.d > 1:
         return [*_of_lattice(graph), *([] if domain.has_categories else [_balance(pool), _total(pool, n)])]
     if domain.has_categories:
@@ -270,7 +276,7 @@ def _residual(rows: Rows) -> np.ndarray:
     return (rows.x[:, 0] - own.mean) / np.sqrt(np.maximum(own.variance, 1e-12))
 
 
-def _of_regression(pool: Tails, domain: Domain, n: int) -> list[Family]:
+def _of_regression(rows: Rows, pool: Tails, domain: Domain, n: int) -> list[Family]:
     level = np.log(np.maximum(pool.mean - _lowest(domain, 0), 0.0) + 0.1)
     centre, scale = level.mean(), max(float(level.std()), 1e-12)
 
@@ -279,12 +285,13 @@ def _of_regression(pool: Tails, domain: Domain, n: int) -> list[Family]:
         at = (np.log(np.maximum(own.mean - _lowest(domain, 0), 0.0) + 0.1) - centre) / scale
         return (_residual(rows) * (np.minimum(at**2, 9.0) - 1.0))[:, None]
 
-    def squared(rows: Rows, k: int) -> float:
-        return float(rows.average((rows.x[:, 0] - _tails(rows).mean) ** 2))
+    def power(kind: str, k: int) -> Family:
+        """The mean of a power of standardised residuals."""
+        return Family(
+            kind, ((0,),), lambda rows: _residual(rows)[:, None] ** k, lambda r, _: float(r.average(_residual(r) ** k))
+        )
 
-    found = []
-    if not domain.is_binary:
-        found.append(Family(VARIANCE, ((0,),), lambda rows: _residual(rows)[:, None] ** 2, squared))
+    found = [] if domain.is_binary else [power(VARIANCE, 2), *_spread_by(rows, n)]
     if domain.coordinate(0).kind == "above":
         least = _lowest(domain, 0)
         zero = Family(
@@ -296,16 +303,37 @@ def _of_regression(pool: Tails, domain: Domain, n: int) -> list[Family]:
         found.append(zero)
     if float(level.std()) > 1e-6:
         found.append(Family(BEND, ((0,),), bend, lambda rows, k: float(rows.average(bend(rows)[:, 0]))))
-    found.append(Family(MEAN, ((0,),), lambda rows: _residual(rows)[:, None], lambda r, k: float(r.average(r.x[:, 0]))))
-    if not domain.is_binary:
-        third = Family(
-            SKEWNESS,
-            ((0,),),
-            lambda rows: _residual(rows)[:, None] ** 3,
-            lambda rows, k: float(rows.average(_residual(rows) ** 3)),
+    found.append(power(MEAN, 1))
+    return found if domain.is_binary else [*found, power(SKEWNESS, 3), _quantiles(pool, n)]
+
+
+def _spread_by(pool: Rows, n: int) -> list[Family]:
+    """Squared residuals where a covariate is above its average beside those where it is not."""
+    assert pool.above is not None
+    share = pool.average(pool.above)
+    kept = np.flatnonzero(np.minimum(share, 1.0 - share) * n >= LEAST_ROWS)
+    _, first = np.unique(pool.above[:, kept], axis=1, return_index=True)
+    at = kept[np.sort(first)]
+    if not len(at):
+        return []
+
+    def inside(rows: Rows) -> np.ndarray:
+        assert rows.above is not None
+        return rows.above[:, at]
+
+    def measured(rows: Rows, k: int) -> float:
+        own, squares = inside(rows)[:, k], _residual(rows) ** 2
+        there, elsewhere = (rows.average(squares * part) / rows.average(part) for part in (own, ~own))
+        return float(there / max(elsewhere, 1e-300))
+
+    return [
+        Family(
+            SPREAD_BY,
+            tuple((int(column),) for column in at),
+            lambda rows: _residual(rows)[:, None] ** 2 * (inside(rows) / share[at] - ~inside(rows) / (1 - share[at])),
+            measured,
         )
-        found += [third, _quantiles(pool, n)]
-    return found
+    ]
 
 
 def _quantiles(pool: Tails, n: int) -> Family:

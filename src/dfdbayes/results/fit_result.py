@@ -25,14 +25,14 @@ from ..models.base import AbstractModel
 from ..models.random_graph import RandomGraph
 from .agreement import second_opinion
 from .checks import Checks
+from .evidence import edges
 from .for_arviz import more_groups
 from .forecasts import Forecast, forecast
 from .influence import influences
 from .maps import site_probabilities
 from .nodes import node_table
 from .predictive import parameters_of, replicate, replicate_graph
-from .regression import effects, predictions, residuals
-from .selection import evidence_table
+from .regression import effects, odds_ratios, predictions, residuals
 from .shown import Shown
 from .summary import summarised
 from .temporal import effects_over_time
@@ -40,6 +40,8 @@ from .tree import LINE, tree_of
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from .selection import Selection
 
 
 @dataclass(frozen=True, repr=False)
@@ -199,21 +201,25 @@ class Fit(Shown):
         """
         model = self.model
         if model is not None and model.current() != model:
-            raise ModelError(
-                "the model's functions have changed since this fit (a global or an attribute that they use); fit again"
-            )
+            raise ModelError("the model's functions have changed since this fit (or a global that they use); fit again")
         if isinstance(model, RandomGraph):
             return replicate_graph(model, self.joint_draws, draws, size, method, seed)
         return replicate(model, self.joint_draws, self.data, draws, size, method, seed, self.estimate)
 
     def evidence(self, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
-        """What the data say about every edge of a network: `dfdbayes.evidence.edges`, and two columns more.
+        """What the data say about every edge of a network; see `dfdbayes.evidence.edges`, which this is.
 
-        ``bayes_factor``: how much the data raise the odds that the edge is there, all others being there.
-        ``inclusion``: the probability that it is there, all graphs considered, each edge having prior ``odds``. In
-        ``attrs``, ``expected_false_edges`` is how many of the edges called present are expected not to be there.
+        ``bayes_factor`` says how much the data raise the odds that the edge is there, and ``inclusion`` is the
+        probability that it is, all graphs considered, each edge having prior ``odds``; ``evidence`` is present where
+        the Bayes factor is above 10, absent below 1/10, and inconclusive between. In ``attrs``,
+        ``expected_false_edges`` is how many of the edges called present are expected not to be there.
         """
-        return evidence_table(self, odds, seed)
+        return edges(self, odds, seed)
+
+    @cached_property
+    def selections(self) -> dict[Any, Selection]:
+        """Graphs of a network that were drawn before, by what was asked; see `dfdbayes.results.selection`."""
+        return {}
 
     def temporal(self) -> pd.DataFrame:
         """What earlier values do to later ones, for a network whose intercepts depend on them; see `dfdbayes.lagged`.
@@ -355,12 +361,14 @@ class Fit(Shown):
         Returns
         -------
         pandas.DataFrame
-            One line for each term but the intercept: ``coefficient``; ``ratio``, its exponential, where the link is a
-            logarithm (``odds_ratio`` where it is logistic); and ``effect``, the average marginal effect on the
-            expected value over the rows of the data, through this parameter alone. ``change`` says of what: of a 0/1
-            term or a level of a factor against the reference level ("0 to 1"), or the derivative ("per unit"). A
+            One line for each term but the intercept: ``coefficient``; ``ratio``, the median of its exponential, where
+            the link is a logarithm (of counts the rate ratio, IRR; ``odds_ratio`` where it is logistic); and
+            ``effect``, the average marginal effect on the expected value over the rows of the data, through this
+            parameter alone. ``change`` says of what: of a level of a factor against the reference level ("A to B"), of
+            a 0/1 term ("0 to 1"), or the derivative ("per unit"). A
             variable that is in several terms (interactions, powers, splines) has no effect by term: compare
-            ``fit.predict(newdata)`` at values of interest.
+            ``fit.predict(newdata)`` at values of interest. Of a random graph, each term's ``odds_ratio`` of a tie given
+            all others (the median), and the probability that its coefficient is ``above_zero``.
 
         Examples
         --------
@@ -370,6 +378,8 @@ class Fit(Shown):
         >>> bool(1.03 < fit.effects()["ratio"]["age"] < 1.07)
         True
         """
+        if isinstance(self.model, RandomGraph):
+            return odds_ratios(self, interval)
         return effects(self, interval)
 
     def second_opinion(self, loss: Any = "ratio") -> pd.DataFrame:

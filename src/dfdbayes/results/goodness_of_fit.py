@@ -22,7 +22,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from ..data.dataset import Dataset
 from ..models.base import AbstractModel
@@ -39,11 +39,14 @@ REPLICATES = 1000
 MOST_LISTED = 2**16  # values of a count
 MOST_OBSERVATIONS = 20_000  # that are compared
 MOST_GIVEN = 4000  # the same where each has covariates, and
-PER_ROW = 20  # so many simulated values
+PER_ROW = 20  # so many simulated values; for networks, which take longer,
+PER_NETWORK, NETWORK_VALUES, LEAST_GIVEN = 5, 160_000, 500  # fewer, so many values in all, of no fewer observations
 MOST_RESIDUALS = 100_000  # observations of a regression
 POOL, LEAST_POOL, MOST_POOL = 60_000, 400, 4000  # simulated values in all, and simulated observations
 LEFT = 1e-6  # of a statistic's variance, below which the parameters fit it by themselves
 AT_ONCE = 100  # simulated data sets
+NEAR = 2.0  # standard errors from the edge of a parameter's range
+TOP = 10  # simulated data sets that are beyond the bulk
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,8 @@ class Finding:
         In the statistic's own terms: a variance, a share, a correlation.
     p_value : float
         Adjusted for all statistics that were looked at.
+    errors : float
+        How many standard errors the two are apart, once what estimation takes away is taken away.
     """
 
     kind: str
@@ -70,6 +75,7 @@ class Finding:
     observed: float
     predicted: float
     p_value: float
+    errors: float = float("nan")
 
 
 @dataclass(frozen=True)
@@ -167,16 +173,19 @@ def goodness_of_fit(model: AbstractModel, theta: Float[np.ndarray, " p"], data: 
     if (data.n < 2 and (graph is None or graph.shape is None)) or not model.supports("simulation"):
         return NO_TEST
     rng = _rng(data, 4)
-    seen = some(data, MOST_GIVEN if isinstance(model, Regression) else MOST_OBSERVATIONS, weighted=False)
+    seen = some(data, _most_observations(model), weighted=False)
     observed, given, cluster, n = _observed(model, theta, seen)
     pool = _pool(model, theta, given, rng)
     looked = families(model.domain, model.graph, pool.rows, n)
     sizes = [len(family.places) for family in looked]
     values = _joined(looked, pool.rows), _joined(looked, observed)
-    scores = _scores(model, theta, pool.rows.x, pool.given), _scores(model, theta, observed.x, given)
+    beside = None if given is None or pool.given is None else np.concatenate([pool.given, given])
+    both = _scores(model, theta, np.concatenate([pool.rows.x, observed.x]), beside)
+    scores = both[: len(pool.rows.x)], both[len(pool.rows.x) :]
     if not all(np.isfinite(part).all() for part in (*values, *scores)):
         return NO_TEST
-    left, mine, spread = _corrected(pool, values, scores)
+    free = _free(model, theta, pool.centred(scores[0])[0], pool.rows.weights, n)
+    left, mine, spread = _corrected(pool, values, (scores[0][:, free], scores[1][:, free]))
     if cluster is not None:
         left = left * _design_effects(mine, observed.weights, cluster)
     own = observed.average(mine) * np.sqrt(n)
@@ -187,6 +196,16 @@ def goodness_of_fit(model: AbstractModel, theta: Float[np.ndarray, " p"], data: 
     if not kept:
         return NO_TEST
     return _judged(kept, observed, pool.rows)
+
+
+def _most_observations(model: AbstractModel) -> int:
+    if not isinstance(model, Regression):
+        return MOST_OBSERVATIONS
+    return int(np.clip(NETWORK_VALUES // (_per_row(model) * model.domain.d), LEAST_GIVEN, MOST_GIVEN))
+
+
+def _per_row(model: Regression) -> int:
+    return PER_ROW if model.domain.d == 1 else PER_NETWORK
 
 
 def some(data: Dataset, most: int, weighted: bool = True) -> Dataset:
@@ -228,19 +247,25 @@ def _observed(
     often = np.repeat(np.arange(len(data.rows)), np.round(data.observations).astype(int))
     x, given, weights = data.rows[often].astype(np.int64), data.given[often], (data.counts / data.observations)[often]
     cluster = None if data.cluster is None else data.cluster[often]
-    return Rows(x, weights, _tails(model, theta, given, x)), given, cluster, n
+    return _placed(model, theta, x, weights, given, given.mean(axis=0)), given, cluster, n
 
 
-def _tails(model: Regression, theta: np.ndarray, given: np.ndarray, x: np.ndarray) -> Any:
-    return tails(model, theta, given, x[:, 0]) if x.shape[1] == 1 else None
+def _placed(
+    model: Regression, theta: np.ndarray, x: np.ndarray, weights: np.ndarray, given: np.ndarray, middle: np.ndarray
+) -> Rows:
+    """Observations of a regression, and where they lie in the distributions of their rows."""
+    if x.shape[1] > 1:
+        return Rows(x, weights)
+    return Rows(x, weights, tails(model, theta, given, x[:, 0]), given > middle)
 
 
 def _pool(model: AbstractModel, theta: np.ndarray, given: np.ndarray | None, rng: np.random.Generator) -> Pool:
     if isinstance(model, Regression):
         assert given is not None
-        own = np.repeat(given, PER_ROW, axis=0)
+        per = _per_row(model)
+        own = np.repeat(given, per, axis=0)
         x = draw_given(model, theta[None], own, rng)[0][0].astype(np.int64)
-        return Pool(Rows(x, np.ones(len(x)), _tails(model, theta, own, x)), own, PER_ROW)
+        return Pool(_placed(model, theta, x, np.ones(len(x)), own, given.mean(axis=0)), own, per)
     one_count = model.domain.d == 1 and model.domain.coordinate(0).kind in ("above", "below")
     if one_count or (model.domain.is_finite and model.domain.size <= MOST_POINTS):
         points, chances = listed(model, theta[None])
@@ -278,6 +303,22 @@ def _scores(model: AbstractModel, theta: np.ndarray, x: np.ndarray, given: np.nd
 
 
 # -- the test ----------------------------------------------------------------------------------
+
+
+def _free(
+    model: AbstractModel, theta: np.ndarray, score: np.ndarray, weights: np.ndarray, n: int
+) -> Bool[np.ndarray, " p"]:
+    """Parameters that may move either way: not those within two standard errors of an edge of their range.
+
+    An estimate at an edge has gone as far as it can; what it leaves of a statistic is a misfit, and is not taken away.
+    Coefficients of a logarithm have the edge at minus infinity: two errors from it is an error of one half.
+    """
+    errors = 1.0 / np.sqrt(np.maximum(n * (weights @ score**2) / weights.sum(), 1e-300))
+    if isinstance(model, Regression):
+        shape = np.array([name.startswith("nu[") for name in model.space.names])
+        return ~shape | (errors < 1.0 / NEAR)
+    away = np.minimum(theta - model.space.lower, model.space.upper - theta)
+    return away > NEAR * errors
 
 
 def _corrected(
@@ -322,31 +363,37 @@ def _design_effects(mine: np.ndarray, weights: np.ndarray, cluster: np.ndarray) 
 def _strength(
     family: Family, own: np.ndarray, drawn: np.ndarray, spread: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The family's one number, of the data and of simulated data sets, and the size of each of its statistics."""
+    """The family's one number, of the data and of simulated data sets; the size of each statistic, and in errors."""
     scale = np.where(spread > 0, spread, 1.0)
     each, many = np.where(spread > 0, own / scale, 0.0), np.where(spread > 0, drawn / scale, 0.0)
+    sizes = np.abs(np.stack([each, each / np.maximum(many.std(axis=0), 1e-300)]))
     if family.summed:
-        return np.sum(own**2), np.sum(drawn**2, axis=1), np.abs(each)
-    return np.max(np.abs(each)), np.max(np.abs(many), axis=1), np.abs(each)
+        return np.sum(own**2), np.sum(drawn**2, axis=1), sizes
+    return np.max(sizes[0]), np.max(np.abs(many), axis=1), sizes
 
 
 def _judged(kept: list[tuple[Family, Any, Any, Any]], observed: Rows, predicted: Rows) -> GoodnessOfFit:
-    """P-values of families by rank, and those adjusted by the smallest of them."""
+    """P-values of families by rank, and those adjusted by the smallest of them.
+
+    The data's own and the simulated ones are treated alike. Of those with the same rank in different families the one
+    that is further beyond the bulk comes first: else as many as there are families would share the first place.
+    """
     strengths = np.stack([np.concatenate([[own], drawn]) for _, own, drawn, _ in kept], axis=1)
     ordered = np.sort(strengths, axis=0)
     at = [np.searchsorted(ordered[:, k], strengths[:, k] * (1 - 1e-12), side="left") for k in range(len(kept))]
-    ranks = (len(strengths) - np.stack(at, axis=1)) / len(strengths)
+    beyond = np.maximum(0.0, 1.0 - ordered[-TOP] / np.maximum(strengths, 1e-300))
+    ranks = (len(strengths) - np.stack(at, axis=1) - 0.5 * beyond) / len(strengths)
     smallest = ranks.min(axis=1)
     adjusted = np.array([np.mean(smallest <= value + 1e-12) for value in ranks[0]])
     p_value = float(adjusted.min())
     findings = []
     for k in np.argsort(adjusted, kind="stable"):
         if adjusted[k] < LEVEL:
-            family, _, _, each = kept[k]
+            family, _, _, (each, errors) = kept[k]
             place = int(np.argmax(each))
             columns = columns_of(family, family.places[place])
             values = tuple(family.places[place][len(columns) :])
             seen, made = family.measured(observed, place), family.measured(predicted, place)
-            findings.append(Finding(family.kind, columns, values, seen, made, float(adjusted[k])))
+            findings.append(Finding(family.kind, columns, values, seen, made, float(adjusted[k]), float(errors[place])))
     error = float(np.sqrt(p_value * (1 - p_value) / REPLICATES))
     return GoodnessOfFit(MOMENTS, float(ranks[0].min()), p_value, error, tuple(findings))

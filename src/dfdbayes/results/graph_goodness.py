@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from math import comb
 from typing import Any
@@ -18,6 +18,7 @@ import pandas as pd
 from jaxtyping import Bool, Float
 from scipy.sparse import csgraph, csr_array
 
+from ..data.graph_reading import listed
 from ..errors import SettingError
 from ..models.graph_counts import Whole
 from ..models.random_graph import RandomGraph
@@ -26,12 +27,21 @@ from ..simulators import Graphs, require_sound, simulate_graphs
 LEVEL = 0.95  # of simulated graphs inside the envelope
 MOST_SOURCES = 200  # nodes from which distances are measured
 FAR = 3.0  # standard deviations of simulated graphs
+MOST = 6  # features of a graph
+LEAST = 0.01  # p-value of a feature up to which simulated graphs differ in it
+REMEDIES = {
+    "degree": ("gwdegree", "gwdegree(0.5), or nodecov and nodefactor of what makes nodes have more ties"),
+    "sent": ("gwodegree", "gwodegree(0.5), or nodecov and nodefactor of what makes nodes have more ties"),
+    "received": ("gwidegree", "gwidegree(0.5), or nodecov and nodefactor of what makes nodes have more ties"),
+    "shared partners": ("gwesp", "gwesp(0.25)"),
+    "triads": ("gwesp", "gwesp(0.25)"),
+}  # by feature: the term that is about it, and what to try where the model has no such term
 UNREACHABLE = "none"
 
 Feature = Callable[[Bool[np.ndarray, "n n"]], Float[np.ndarray, " k"]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GraphGoodness:
     """Features of the observed graph beside those of graphs simulated at an estimate.
 
@@ -41,13 +51,16 @@ class GraphGoodness:
         ``degree`` (of directed graphs ``sent`` and ``received``), ``distance`` (of pairs of nodes; "none" where there
         is no path), ``shared partners`` (of ties) and ``triads``. One row for each value: the share of nodes, pairs,
         ties or triples that have it, ``observed`` and simulated (``median``, and between ``low`` and ``high`` in 95 %
-        of graphs), and ``p_value``, two-sided, from the simulated graphs.
+        of graphs), and ``p_value``, two-sided, from the simulated graphs and the observed one.
     statistics : DataFrame
         The same of the model's own statistics, with their simulated ``mean`` and ``sd``.
     size : int
         How many graphs were simulated, by ``method``.
     mixed : bool
         Whether their chains have mixed.
+    p_values : dict of float
+        By feature, of all its values together: the share of graphs, the observed one among them, that lie as far from
+        the mean of all as the observed one. Distances are those of cumulative shares, in standard deviations.
 
     Examples
     --------
@@ -63,19 +76,70 @@ class GraphGoodness:
     size: int
     method: str
     mixed: bool
+    p_values: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def away(self) -> tuple[str, ...]:
         """Statistics of the model that no simulated graph reaches, and that are three standard deviations away."""
         own = self.statistics
-        far = (own["p_value"] == 0.0) & ((own["observed"] - own["mean"]).abs() > FAR * own["sd"])
-        return tuple(map(str, own.index[far]))
+        unreached = own["p_value"] < 3.0 / (self.size + 1)
+        return tuple(map(str, own.index[unreached & ((own["observed"] - own["mean"]).abs() > FAR * own["sd"])]))
+
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """Features in which simulated graphs differ from the observed one by more than chance."""
+        return tuple(name for name, p in self.p_values.items() if p <= LEAST)
+
+    @property
+    def sentence(self) -> str:
+        """Whether simulated graphs resemble the observed one, and where they do not, what to try."""
+        if self.away:
+            return f"Graphs simulated from this fit are not like the observed one: {self._numbers}."
+        if not self.differing:
+            return f"Graphs simulated from the model resemble this one in {listed(list(self.features), MOST)}."
+        names = {str(name).partition("(")[0] for name in self.statistics.index}
+        asked = [REMEDIES[name] for name in self.differing if name in REMEDIES]
+        asked = asked if "edges" in names else [("edges", "edges")]
+        new = dict.fromkeys(remedy for term, remedy in asked if term not in names)
+        old = dict.fromkeys(term for term, _ in asked if term in names)
+        tried = [*new, *(f"another decay of {term}" for term in old)] or ["terms about who is tied to whom"]
+        return (
+            f"Graphs simulated from the model differ from this one in {listed(self.differing, MOST)} "
+            f"(p < {LEAST:g}). What may be missing: {'; '.join(tried)}."
+        )
+
+    @property
+    def _numbers(self) -> str:
+        """Statistics that are away, simulated and observed."""
+        rows = self.statistics.loc[list(self.away)]
+        told = [f"{name} {row['mean']:.0f} (observed {row['observed']:.0f})" for name, row in rows.iterrows()]
+        return f"on average they have {listed(told, 3)}"
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the estimate where its graphs do not have the model's own statistics."""
+        return (
+            f"graphs simulated at the posterior mean are not like the observed one: {self._numbers}. Two causes are "
+            "possible. The estimate is off (that of a pseudo-likelihood may be, where ties depend on each other "
+            "strongly, and that of a narrow prior), though the same terms with other coefficients make such graphs. Or "
+            "the terms do not. What to do: take the coefficients for rough ones, and fit the same terms by maximum "
+            "likelihood (R's ergm), which reproduces these numbers where any coefficients do; or change the terms: "
+            "another decay, covariates of the nodes (dfd.plots.graph_goodness(fit) shows what is off)."
+        )
+
+    def __repr__(self) -> str:
+        together = ", ".join(f"{name} {p:.2g}" for name, p in self.p_values.items())
+        return (
+            f"{self.sentence}\n{self.size} simulated graphs; p-values of features: {together}\n"
+            f"{self.statistics.round(3).to_string()}\nfeatures[name] has the table of each feature"
+        )
 
     def plain(self) -> dict[str, Any]:
         """The same in values JSON can hold."""
         tables = {name: table.to_json(orient="split", double_precision=15) for name, table in self.features.items()}
         own = self.statistics.to_json(orient="split", double_precision=15)
-        return {"features": tables, "statistics": own, "size": self.size, "method": self.method, "mixed": self.mixed}
+        about = {"size": self.size, "method": self.method, "mixed": self.mixed, "p_values": dict(self.p_values)}
+        return {"features": tables, "statistics": own, **about}
 
     @classmethod
     def of_plain(cls, about: Mapping[str, Any]) -> GraphGoodness:
@@ -86,18 +150,20 @@ class GraphGoodness:
             return found.astype(float).set_axis(found.index.astype(str), axis=0)
 
         tables = {name: table(text) for name, text in about["features"].items()}
-        return cls(tables, table(about["statistics"]), about["size"], about["method"], about["mixed"])
+        own = table(about["statistics"])
+        return cls(tables, own, about["size"], about["method"], about["mixed"], about.get("p_values", {}))
 
 
-def graph_goodness(model: RandomGraph | Graphs, theta: Any = None, size: int = 100, seed: int = 0) -> GraphGoodness:
+def graph_goodness(model: Any, theta: Any = None, size: int = 100, seed: int = 0) -> GraphGoodness:
     """Compare the observed graph with graphs simulated at coefficients.
 
     Parameters
     ----------
-    model : RandomGraph or Graphs
-        That of a fit, or ``model.bound(graph)``; or graphs that were simulated already, such as those of
-        ``fit.replicate()``.
+    model : Fit, RandomGraph or Graphs
+        A fit of a random graph, its model, or ``model.bound(graph)``; or graphs that were simulated already, such as
+        those of ``fit.replicate()``.
     theta : dict or vector
+        Of a fit, by default the posterior mean.
     size : int
         How many graphs to simulate.
     seed : int
@@ -109,39 +175,52 @@ def graph_goodness(model: RandomGraph | Graphs, theta: Any = None, size: int = 1
     """
     if isinstance(model, Graphs):
         return _compared(model)
+    fitted = getattr(model, "model", model)
+    if not isinstance(fitted, RandomGraph):
+        raise SettingError(f"{type(model).__name__} is no random graph; give a fit of dfd.models.RandomGraph")
+    if fitted is not model and theta is None:
+        theta = model.joint_draws.mean(axis=0)
     if theta is None:
         raise SettingError("give the coefficients at which to simulate: graph_goodness(fit.model, fit.minimum.theta)")
-    graphs = simulate_graphs(model, theta, size, seed=seed)
+    graphs = simulate_graphs(fitted, theta, size, seed=seed)
     require_sound(graphs)
     return _compared(graphs)
 
 
 def _compared(graphs: Graphs) -> GraphGoodness:
     observed = graphs.model.graph_observed
-    simulated = list(graphs.adjacency)
-    features = {
-        name: _table(feature(observed.adjacency), [feature(one) for one in simulated], labels)
-        for name, (feature, labels) in _features(observed.n, observed.directed).items()
-    }
+    all_graphs = [observed.adjacency, *graphs.adjacency]
+    features, p_values = {}, {}
+    for name, (feature, labels) in _features(observed.n, observed.directed).items():
+        shares = np.stack([feature(one) for one in all_graphs])
+        features[name], p_values[name] = _table(shares[0], shares[1:], labels), _p_value(shares)
     mixed = graphs.mixing is None or graphs.mixing.good
-    return GraphGoodness(features, _statistics(graphs), len(graphs), graphs.method, mixed)
+    return GraphGoodness(features, _statistics(graphs), len(graphs), graphs.method, mixed, p_values)
+
+
+def _p_value(shares: Float[np.ndarray, "1+size k"]) -> float:
+    """Of a whole feature: how many graphs are as far from the mean of all as the first, the observed one."""
+    reached = shares.cumsum(axis=1)[:, :-1]
+    spread = reached.std(axis=0)
+    varies = spread > 1e-12
+    far = (((reached - reached.mean(axis=0))[:, varies] / spread[varies]) ** 2).sum(axis=1)
+    return float(np.mean(far >= far[0]))
 
 
 def _statistics(graphs: Graphs) -> pd.DataFrame:
-    table = _table(graphs.observed, list(graphs.statistics), list(graphs.model.statistics.names), whole=True)
+    table = _table(graphs.observed, graphs.statistics, list(graphs.model.statistics.names), whole=True)
     table.insert(1, "mean", graphs.statistics.mean(axis=0))
     table.insert(2, "sd", graphs.statistics.std(axis=0))
     return table
 
 
 def _table(
-    observed: np.ndarray, simulated: list[np.ndarray], labels: list[str] | None, whole: bool = False
+    observed: np.ndarray, draws: Float[np.ndarray, "size k"], labels: list[str] | None, whole: bool = False
 ) -> pd.DataFrame:
     """A feature, observed and simulated; values that hardly occur are left out at the end."""
-    draws = np.stack(simulated)
     low, median, high = np.quantile(draws, [0.5 * (1 - LEVEL), 0.5, 0.5 * (1 + LEVEL)], axis=0)
-    above, below = (draws >= observed).mean(axis=0), (draws <= observed).mean(axis=0)
-    tail = np.minimum(1.0, 2.0 * np.minimum(above, below))
+    above, below = (draws >= observed).sum(axis=0), (draws <= observed).sum(axis=0)
+    tail = np.minimum(1.0, 2.0 * (1.0 + np.minimum(above, below)) / (1.0 + len(draws)))
     names = list(map(str, range(len(observed)))) if labels is None else labels
     table = pd.DataFrame(
         {"observed": observed, "low": low, "median": median, "high": high, "p_value": tail},

@@ -1,26 +1,28 @@
 """Differences between groups: edges of a network that depend on a factor, compared level by level.
 
-The verdicts are of the same kind as those on edges (see `evidence`), and use the same region of practical equivalence:
+The verdicts are of the same kind as those on edges (see `evidence`):
 
 different
-    the calibrated 95 % interval of the difference excludes zero, and the edges are not alike;
+    the Bayes factor of a difference is above 10;
 alike
-    at least 95 % of the posterior of the difference lies inside the region, and the data raised the odds of that at
-    least threefold over the prior's;
+    it is below 1/10;
 inconclusive
     neither.
 
-A Bayes factor (by Savage and Dickey's density ratio) is the prior's density of no difference over the posterior's, the
-latter of the calibrated normal approximation: above 1 it speaks for a difference, below 1 against one. Where the
-interactions have a link (counts, whose interactions are not negative) both densities are those of the difference on the
-link's scale, which is zero where the difference is.
+The Bayes factor says how much the data raise the odds that the edge differs between the two levels, all edges
+considered together, a difference having the slab that an interaction has (see `selection`). Where there is none (counts
+whose interactions are not negative; other calibrations than by curvature) the verdicts are by the region of practical
+equivalence: different where the 95 % interval of the difference excludes zero and the edges are not alike, and alike
+where at least 95 % of the posterior lies inside the region and the data raised the odds of that at least threefold. The
+Bayes factor is then Savage and Dickey's: the prior's density of no difference over the posterior's, of the normal
+approximation on the scale of the interactions' link.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -32,7 +34,10 @@ from ..errors import ModelError
 from ..models.parameters import Parameter, Space
 from ..models.regression import Regression
 from . import evidence
-from .fit_result import Fit
+from .selection import select
+
+if TYPE_CHECKING:
+    from .fit_result import Fit
 
 DIFFERENT, ALIKE, INCONCLUSIVE = "different", "alike", evidence.INCONCLUSIVE
 
@@ -53,8 +58,9 @@ class GroupDifferences:
         A row for every edge and pair of levels: ``from``, ``to``, ``group`` and ``reference`` (levels),
         ``in_group`` and ``in_reference`` (posterior means of the interaction), ``difference``, ``low`` and ``high``
         (calibrated 95 % interval), ``region`` (differences up to it count as none), ``inside`` (posterior probability
-        of that) and ``prior_inside``, ``bayes_factor`` (of a difference against none; NaN where the prior is not known)
-        and ``verdict``. The largest differences first.
+        of that) and ``prior_inside``, ``bayes_factor`` (of a difference against none), ``probability`` (of a
+        difference, as likely as not beforehand; both NaN where they are not known) and ``verdict``. The largest
+        differences first.
     statistic, freedom, p_value : float, int, float
         A Wald test that no edge differs between any levels, with the calibrated covariance: chi-squared, its degrees
         of freedom, and how probable a larger one is if none differs (NaN if a group is smaller than its network).
@@ -77,10 +83,17 @@ class GroupDifferences:
             f"on {self.freedom} degrees of freedom, {said}"
         )
 
+    @property
+    def expected_false(self) -> float:
+        """How many of the edges called different are expected not to be."""
+        return float((1.0 - self.table["probability"])[self.table["verdict"] == DIFFERENT].sum())
+
     def __str__(self) -> str:
         count = self.table["verdict"].value_counts()
-        told = ", ".join(f"{count.get(kind, 0)} {kind}" for kind in (DIFFERENT, ALIKE, INCONCLUSIVE))
-        return f"Of {len(self.table)} comparisons of edges, {told}. {self.test}."
+        told = ", ".join(f"{count[kind]} {kind}" for kind in (ALIKE, INCONCLUSIVE) if kind in count)
+        found = int(count.get(DIFFERENT, 0))
+        first = f"{found or 'none is'} {DIFFERENT}{evidence.expected(found, self.expected_false)}"
+        return f"Of {len(self.table)} comparisons of edges, {first}{'; ' * bool(told)}{told}. {self.test}."
 
 
 def factors(fit: Fit) -> tuple[str, ...]:
@@ -107,8 +120,8 @@ def group_differences(fit: Fit, factor: str) -> GroupDifferences:
 
     Notes
     -----
-    Estimates, intervals and verdicts come from the draws, Bayes factors from the calibrated normal approximation. The
-    overall test uses the estimator's own covariance, without the prior, times n / (n - p) for the n rows of the
+    Estimates and intervals come from the draws, Bayes factors from the calibrated normal approximation. The overall
+    test uses the estimator's own covariance, without the prior, times n / (n - p) for the n rows of the
     smallest group and p parameters a group (as HC1 does): otherwise it would reject too often. For calibrations with
     one weight it uses mean and covariance of the draws, which a prior about zero makes conservative.
 
@@ -192,8 +205,13 @@ class _Compared:
         known = "prior of interaction" not in self.fit.missing
         before = (np.abs(self.before[:, b] - self.before[:, a]) <= region).mean(axis=0)
         before = before if known else np.full(len(region), np.nan)
-        alike = (inside >= evidence.LEVEL) & evidence.raised(inside, before)
-        apart = np.where((low > 0) | (high < 0), DIFFERENT, INCONCLUSIVE)
+        if evidence.chooses(self.fit):
+            chosen = select(self.fit, terms=self.terms[b] - self.terms[a])
+            factor, verdict = chosen.bayes_factor, evidence.judged(chosen.bayes_factor, DIFFERENT, ALIKE)
+        else:
+            factor = self.bayes_factor(a, b) if known else np.full(len(region), np.nan)
+            alike = (inside >= evidence.LEVEL) & evidence.raised(inside, before)
+            verdict = np.where(alike, ALIKE, np.where((low > 0) | (high < 0), DIFFERENT, INCONCLUSIVE))
         return {
             "group": self.levels[b],
             "reference": self.levels[a],
@@ -205,8 +223,9 @@ class _Compared:
             "region": region,
             "inside": inside,
             "prior_inside": before,
-            "bayes_factor": self.bayes_factor(a, b) if known else np.nan,
-            "verdict": np.where(alike, ALIKE, apart),
+            "bayes_factor": factor,
+            "probability": special.expit(np.log(factor)),
+            "verdict": verdict,
         }
 
     def bayes_factor(self, a: int, b: int) -> Float[np.ndarray, " e"]:
@@ -268,6 +287,13 @@ def _normal(fit: Fit, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def rule(fit: Fit) -> str:
     """The definition of the verdicts in plain English."""
+    if evidence.chooses(fit):
+        told = (
+            f"Different: the Bayes factor of a difference is above {evidence.STRONG:.0f}, that is, the data raise the "
+            f"odds that the edge differs more than {evidence.STRONG:.0f}-fold (all edges considered together). "
+            f"Alike: it is below 1/{evidence.STRONG:.0f}. Inconclusive: between; the data cannot tell. "
+        )
+        return told + evidence.slab(fit, "an edge differs, the difference's")
     region = evidence.regions(fit)
     size = f"{region.min():.3g}" if np.ptp(region) < 1e-12 else f"{region.min():.3g} to {region.max():.3g}"
     return (

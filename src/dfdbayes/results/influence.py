@@ -13,6 +13,7 @@ from ..inference.calibration import Calibration
 from ..inference.influence import is_quick, shifts
 from ..inference.minimise import Minimum
 from ..inference.objective import Objective
+from ..models.remarks import RARE
 
 if TYPE_CHECKING:
     from .fit_result import Fit
@@ -70,20 +71,32 @@ def of_rows(
     data, (_, found) = objective.data, shifts(objective, minimum, calibration)
     order, table = _ordered(data, calibration.names, found, KEPT)
     table = table.iloc[:, : 3 + COLUMNS]
-    largest = np.abs(found).max(axis=1)
-    number = int(data.observations[largest > MOVED].sum())
+    told = np.abs(found).max(axis=1) * ~_with_rare_levels(objective)
+    number = int(data.observations[told > MOVED].sum())
     if not number:
         return table, []
-    name, size = table["parameter"].iloc[0], abs(float(table["shift"].iloc[0]))
+    first = int(np.argmax(told[order]))
+    name, size = table["parameter"].iloc[first], abs(float(table["shift"].iloc[first]))
     moves = "decides" if size > DECIDED else "moves"
     others = "" if number == 1 else f"; {number} rows move an estimate by more than one"
     return table, [
         InfluenceWarning(
-            f"row {table.index[0] + 1} ({_shown(data, int(order[0]))}) alone {moves} {name}: by {size:.1f} standard "
-            f"errors{others}. What to do: look at fit.influence() and check such rows; loss='robust' gives rows far "
-            "from all others less weight."
+            f"row {table.index[first] + 1} ({_shown(data, int(order[first]))}) alone {moves} {name}: by {size:.1f} "
+            f"standard errors{others}. What to do: look at fit.influence() and check such rows; loss='robust' gives "
+            "rows far from all others less weight."
         )
     ]
+
+
+def _with_rare_levels(objective: Objective) -> np.ndarray:
+    """Rows with a level that hardly any has: they decide what belongs to it, and the model says so by itself."""
+    data, domain = objective.data, objective.model.domain
+    found = np.zeros(len(data.rows), bool)
+    for j in range(domain.d):
+        if domain.coordinate(j).levels:
+            _, place = np.unique(data.rows[:, j], return_inverse=True)
+            found |= np.bincount(place, data.observations)[place] < RARE
+    return found
 
 
 def _shown(data: Dataset, row: int) -> str:

@@ -29,14 +29,14 @@ from ..models.base import AbstractModel
 from ..models.regression import family_of, regression
 from .checks import Checks
 from .fit_result import Fit
-from .saving import FORMAT, structure_of
+from .saving import FORMAT, POSTERIOR, UNFINISHED, structure_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
 def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
-    """Read a fit written by `Fit.save`. Nothing in the file is executed.
+    """Read a fit written by `Fit.save`, or the folder of a run on the command line. Nothing in it is executed.
 
     ``model`` is needed only where a model of one's own should be used further (to predict, say).
     """
@@ -45,6 +45,10 @@ def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
 
     h5netcdf.File._writable = False  # its files lack this while they are opened, and say so again if that fails
     path = Path(path)
+    if path.is_dir() and (path / POSTERIOR).is_file():
+        if (path / UNFINISHED).exists():
+            raise DataError(f"'{path}' was left while its files were written; run the command again with --force")
+        path = path / POSTERIOR
     if not path.is_file():
         raise DataError(f"there is no file '{path}'")
     try:

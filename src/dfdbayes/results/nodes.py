@@ -35,7 +35,8 @@ from ..models.base import AbstractModel
 from ..models.network import Pairwise
 from ..models.normaliser import listing
 from ..models.regression import Regression
-from .evidence import LEVEL, _interaction, _of_edges, network_of
+from .evidence import LEVEL
+from .regions import interaction_of, network_of, of_edges
 
 if TYPE_CHECKING:
     from .fit_result import Fit
@@ -53,7 +54,7 @@ def node_table(fit: Fit) -> pd.DataFrame:
     model, drawn = network_of(fit), fit.joint_draws
     assert fit.model is not None
     first = fit.model.space.first["interaction"]
-    edges = _of_edges(fit, drawn[:, first : first + _interaction(fit.model).size])
+    edges = of_edges(fit, drawn[:, first : first + interaction_of(fit.model).size])
     ends = np.zeros((len(model.graph.pairs), model.graph.size))
     ends[np.arange(len(ends))[:, None], model.graph.edges] = 1.0
     few = drawn[np.linspace(0, len(drawn) - 1, min(DRAWS, len(drawn))).astype(int)]

@@ -23,6 +23,14 @@ from ..simulators.exact import MOST_POINTS
 from ..simulators.given import is_listable, width
 from .goodness_of_fit import GoodnessOfFit, goodness_of_fit, some
 
+HOW = {
+    "enumeration": "exactly (all values were listed)",
+    "inversion": "exactly (by inversion of the distribution function)",
+    "perfect": "exactly (coupling from the past)",
+    "gibbs": "by Gibbs sampling",
+    "swendsen-wang": "by clusters of equal neighbours (Swendsen and Wang)",
+    "metropolis": "by Metropolis steps",
+}
 MOST_CORRELATIONS = 200
 MOST_CELLS = 2e7  # values simulated in all, unless a size is asked for
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,13 +17,15 @@ from scipy import special
 from .._util.process import require_seed
 from ..data.dataset import Dataset
 from ..data.formulas import INTERCEPT, Design, frame_of
-from ..errors import ModelError, SettingError
+from ..errors import DataWarning, ModelError, SettingError
 from ..models.families import over_rows
+from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
 from ..models.tables import filled, padded_size
 from ..simulators.given import CELLS, distributions, tails, width
 from .goodness_of_fit import MOST_RESIDUALS, some
 from .predictive import evenly
+from .ratios import ODDS, VALUE, multiplies
 
 if TYPE_CHECKING:
     from .fit_result import Fit
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 DRAWS = 1000  # of the posterior, for expected values
 MIXED, LEAST_MIXED, MOST_MASSES = 200, 50, 2e8  # of these, for the distribution of a new observation; masses in all
 LEAST_DRAWS, MOST_VALUES = 200, 1e7  # of effects, where rows are many: draws, and expected values in all
+FAR = 0.5  # of the range of a covariate, outside of which new values are told
 LEAST_CHANCE = 1e-16  # of a tail, so that residuals are finite
 
 
@@ -37,6 +41,11 @@ def require_regression(fit: Fit, what: str) -> Regression:
     """The model of a fit, if it is a regression of one column."""
     if fit.model is None:
         raise ModelError("this fit was loaded without its model; give it: dfd.load(path, model=...)")
+    if isinstance(fit.model, RandomGraph):
+        raise SettingError(
+            f"there are no {what} of one graph: its ties are no rows. fit.effects() has odds ratios, fit.replicate() "
+            "graphs from the posterior, and dfd.graph_goodness(fit) compares them with the observed one."
+        )
     if not isinstance(fit.model, Regression):
         raise SettingError(
             f"there are no {what}: this fit has no covariates. Fit a formula, as in formula='y ~ x'; fit.replicate() "
@@ -123,6 +132,7 @@ def predictions(fit: Fit, newdata: Any, interval: float) -> pd.DataFrame:
     else:
         frame = frame_of(newdata)
         given, table = covariates(model, frame), pd.DataFrame(index=frame.index)
+        _warn_of_far(model, frame)
     distinct, where = np.unique(given, axis=0, return_inverse=True)
     thetas = evenly(fit.joint_draws, DRAWS)
     values = np.empty((5, len(distinct)))
@@ -142,6 +152,24 @@ def predictions(fit: Fit, newdata: Any, interval: float) -> pd.DataFrame:
     table = table.assign(mean=mean, mean_low=low, mean_high=high)
     table = table.assign(new_low=new_low.astype(np.int64), new_high=new_high.astype(np.int64))
     return table.sort_index(kind="stable") if newdata is None else table
+
+
+def _warn_of_far(model: Regression, new: pd.DataFrame) -> None:
+    """Warn of numbers in terms that are further outside what the fit has seen than half of its range."""
+    terms = [(design, names) for design in model.designs for names in design.spec.term_variables.values()]
+    used = {design.names.get(name, name) for design, names in terms for name in _of_data(names)}
+    seen = model.observed.rows
+    for name in [c for c in seen.columns if c in used and c in new and pd.api.types.is_numeric_dtype(seen[c])]:
+        low, high = float(seen[name].min()), float(seen[name].max())
+        values = pd.to_numeric(new[name], errors="coerce")
+        far = values[(values < low - FAR * (high - low)) | (values > high + FAR * (high - low))]
+        if len(far):
+            warnings.warn(
+                f"'{name}' is {far.iloc[0]:g} in the new data, and the fit has seen {low:g} to {high:g}: so far out "
+                "predictions rest on the form of the formula alone. What to do: make sure that the number is right.",
+                DataWarning,
+                stacklevel=4,
+            )
 
 
 def _is_rising(points: np.ndarray) -> bool:
@@ -200,7 +228,7 @@ def effects(fit: Fit, interval: float) -> pd.DataFrame:
     thetas = evenly(draws, int(max(MOST_VALUES / len(given), LEAST_DRAWS)))
     before = [p.name for p in model.space.parameters].index(design.parameter)
     at = sum(p.size for p in model.space.parameters[:before])
-    link = _ratio_name(model)
+    link = {ODDS: "odds_ratio", VALUE: "ratio"}.get(multiplies(model), "")
     lines = []
     for place, label in enumerate(design.labels):
         if label == INTERCEPT:
@@ -208,10 +236,21 @@ def effects(fit: Fit, interval: float) -> pd.DataFrame:
         coefficient = draws[:, at + place]
         line: dict[str, Any] = {"term": label} | _interval("coefficient", coefficient, ends)
         if link:
-            line |= _interval(link, np.exp(coefficient), ends)
+            line |= _interval(link, np.exp(coefficient), ends) | {link: float(np.exp(np.median(coefficient)))}
         change, found = _effect(model, design, first, place, given, weights, thetas)
         lines.append(line | {"change": change} | _interval("effect", found, ends))
     return pd.DataFrame(lines).set_index("term") if lines else pd.DataFrame(index=pd.Index([], name="term"))
+
+
+def odds_ratios(fit: Fit, interval: float) -> pd.DataFrame:
+    """What each term of a random graph does to the odds of a tie, given all others; see `Fit.effects`."""
+    ends, lines = require_level(interval), []
+    for name, draws in fit.entries.items():
+        low, middle, high = np.exp(np.quantile(draws, [ends[0], 0.5, ends[1]]))
+        line: dict[str, Any] = {"term": name} | _interval("coefficient", draws, ends)
+        line |= {"odds_ratio": middle, "odds_ratio_low": low, "odds_ratio_high": high}
+        lines.append(line | {"above_zero": float(np.mean(draws > 0.0))})
+    return pd.DataFrame(lines).set_index("term")
 
 
 def _main_design(model: Regression) -> tuple[Design, int]:
@@ -227,15 +266,6 @@ def _weighted(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
     assert data.given is not None
     distinct, where = np.unique(data.given, axis=0, return_inverse=True)
     return distinct, np.bincount(where.reshape(-1), weights=data.counts) / data.counts.sum()
-
-
-def _ratio_name(model: Regression) -> str:
-    """What the exponential of a coefficient is, by the main parameter's link."""
-    parameter = next(p for p in model.family.parameters if p.name == model.family.main)
-    low, high = (np.asarray(end) for end in parameter.support)
-    if np.isfinite(low).all() and np.isfinite(high).all():
-        return "odds_ratio"
-    return "ratio" if np.isfinite(low).all() else ""
 
 
 def _interval(name: str, draws: np.ndarray | None, ends: tuple[float, float]) -> dict[str, float]:
@@ -268,7 +298,8 @@ def _effect(
     on[:, first + place] = 1.0
     points = _points(model, thetas, off, on)
     change = _in_blocks(_means, model, thetas, on, points) - _in_blocks(_means, model, thetas, off, points)
-    return "0 to 1", change @ weights
+    against = design.reference(label := design.labels[place])
+    return f"{against} to {label.partition('=')[2]}" if against else "0 to 1", change @ weights
 
 
 def _alone(design: Design, place: int) -> Sequence[int] | None:

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from scipy.special import gammaln, xlogy
 
 from ..data.dataset import Dataset
+from ..data.formulas import INTERCEPT
 from ..models.base import AbstractModel
 from ..models.graphs import Graph
 from ..models.regression import Regression
@@ -20,6 +21,7 @@ SPREAD, GROUPS, ZEROS = "spread", "groups", "zeros"
 ROUNDS = 200  # of the EM algorithm
 SIZES = 141  # of a negative binomial that are tried: neighbours differ by 10 %
 _HURDLE = "(a hurdle)"
+UNRELATED = 0.05  # correlation, below which two columns are hardly related
 ALIKE = 3.0  # of AIC, by which one explanation must be better than plain spread
 
 
@@ -41,12 +43,23 @@ class Misfit:
     remedy: str
     finding: Finding
 
+    @property
+    def advice(self) -> str:
+        """The remedy as a sentence."""
+        return f"{self.remedy[0].upper()}{self.remedy[1:]}."
+
 
 def misfits(model: AbstractModel, data: Dataset, findings: Sequence[Finding]) -> tuple[Misfit, ...]:
     """Findings of the test of fit as sentences, each with a model that has the missing piece."""
-    found = [Misfit(said(one, model, data), _remedy(one, model, data), one) for one in findings]
+    found = [Misfit(said(one, model, data), _remedy(one, model, data, findings), one) for one in findings]
     plain = [one for one in found if _is_plain(one.finding)] or found
-    return tuple(sorted(plain, key=lambda one: _HURDLE in one.remedy and one.finding.kind != features.ZEROS))
+    return tuple(sorted(plain, key=lambda one: _later(one, model)))
+
+
+def _later(misfit: Misfit, model: AbstractModel) -> bool:
+    """Whether another finding says more: of zeros, or of where counts vary otherwise than their common shape has it."""
+    kind, shaped = misfit.finding.kind, isinstance(model, Regression) and "nu" in model.varying
+    return (_HURDLE in misfit.remedy and kind != features.ZEROS) or (shaped and kind != features.SPREAD_BY)
 
 
 def _is_plain(finding: Finding) -> bool:
@@ -59,10 +72,11 @@ def said(finding: Finding, model: AbstractModel, data: Dataset) -> str:
     observed, predicted = finding.observed, finding.predicted
     names = [f"'{data.columns[j]}'" for j in finding.columns]
     of = f" of {names[0]}" if names and data.d > 1 else ""
-    kind, one = finding.kind, isinstance(model, Regression) and data.d == 1
+    kind = finding.kind
+    if isinstance(model, Regression) and data.d == 1 and kind != features.ZEROS:
+        return _of_residuals(finding, model, data)
     if kind == features.VARIANCE:
-        about = " about its expected values" if one else ""
-        return f"the model predicts a variance{of} of {predicted:.3g}{about}, the data have {observed:.3g}"
+        return f"the model predicts a variance{of} of {predicted:.3g}, the data have {observed:.3g}"
     if kind == features.ZEROS:
         what = "zeros" if not any(finding.values) else f"values of {finding.values[0]}"
         return (
@@ -72,9 +86,6 @@ def said(finding: Finding, model: AbstractModel, data: Dataset) -> str:
         return f"the model predicts a mean{of} of {predicted:.3g}, the data have {observed:.3g}"
     if kind == features.SKEWNESS:
         return f"the model predicts a skewness{of} of {predicted:.2g}, the data have {observed:.2g}"
-    if kind == features.BEND:
-        more = "above" if observed > 0 else "below"
-        return f"where the model expects very low or very high values, the data lie {more} it on average"
     if kind == features.PAIRS:
         between = f"between {names[0]} and {names[1]}"
         return f"the model predicts a correlation of {predicted:.2f} {between}, the data have {observed:.2f}"
@@ -95,20 +106,50 @@ def said(finding: Finding, model: AbstractModel, data: Dataset) -> str:
             f"the mean of an observation's sites varies with a standard deviation of {np.sqrt(predicted):.2g} under "
             f"the model, and of {np.sqrt(observed):.2g} in the data"
         )
-    return _share(finding, one)
+    return _share(finding)
 
 
-def _share(finding: Finding, regression: bool) -> str:
+def _of_residuals(finding: Finding, model: Regression, data: Dataset) -> str:
+    """Of a regression: by residuals in the model's standard deviations, which is how they were tested."""
+    kind, observed, side = finding.kind, finding.observed, "above" if finding.observed > 0 else "below"
+    apart = f"{finding.errors:.2g} standard errors"
+    if kind == features.VARIANCE:
+        times = f"{observed:.3g} times as much about their expected values as the model predicts"
+        return f"the data vary {times} ({apart} from 1)"
+    if kind == features.SPREAD_BY:
+        where = f"where {_group(model, data, finding.values[0])} as elsewhere ({apart} from 1)"
+        return f"compared with what the model predicts, {data.columns[0]} varies {observed:.3g} times as much {where}"
+    if kind == features.BEND:
+        return f"where the model expects very low or very high values, the data lie {side} it on average, by {apart}"
+    if kind == features.MEAN:
+        away = f"{abs(observed):.2g} standard deviations of an observation ({apart})"
+        return f"the data lie {side} what the model expects on average, by {away}"
+    if kind == features.SKEWNESS:
+        both = f"{finding.predicted:.2g} about its expected values, the data have {observed:.2g}"
+        return f"the model predicts a skewness of {both} ({apart} apart)"
+    group, place = finding.values
+    return (
+        f"values in the {_nth(place)} tenth of what the model expects, in the {_nth(group)} group of expected values: "
+        f"the model predicts {finding.predicted:.1%}, the data have {observed:.1%}"
+    )
+
+
+def _group(model: Regression, data: Dataset, column: int) -> str:
+    """The rows where a covariate is above its average: those of a level of a factor, where it is one."""
+    assert data.given is not None
+    label, _ = model.covariate(column)
+    values = data.given[:, column]
+    if np.isin(values, (0.0, 1.0)).all():
+        name, _, level = label.rpartition("=")
+        return f"{name} = {level}" if name and ":" not in label else f"{label} = 1"
+    return f"{label} is above {np.average(values, weights=data.observations):.3g}"
+
+
+def _share(finding: Finding) -> str:
     observed, predicted = finding.observed, finding.predicted
     numbers = f"the model predicts {predicted:.1%}, the data have {observed:.1%}"
     if finding.kind == features.COMBINATIONS:
         return f"some combinations of values occur more often than others by more than chance: of one, {numbers}"
-    if regression:
-        group, place = finding.values
-        return (
-            f"values in the {_nth(place)} tenth of what the model expects, in the {_nth(group)} group of expected "
-            f"values: {numbers}"
-        )
     low, *rest = finding.values
     high = rest[0] if rest else None
     what = "the values of an observation add up to" if finding.kind == features.TOTAL else "values are"
@@ -124,7 +165,7 @@ def _nth(k: int) -> str:
 # -- which model has the missing piece ---------------------------------------------------------
 
 
-def _remedy(finding: Finding, model: AbstractModel, data: Dataset) -> str:
+def _remedy(finding: Finding, model: AbstractModel, data: Dataset, findings: Sequence[Finding]) -> str:
     kind = finding.kind
     if kind in (features.WRAPPED, features.DIAGONAL, features.TWO_APART, features.BALANCE):
         return _of_lattice(finding, model.graph)
@@ -133,13 +174,14 @@ def _remedy(finding: Finding, model: AbstractModel, data: Dataset) -> str:
     if isinstance(model, Regression) and data.d == 1:
         return _of_regression(finding, model)
     if data.d == 1:
-        return _of_counts(finding, model, data)
+        return _of_counts(model, data, findings)
     if kind in (features.VARIANCE, features.ZEROS, features.SKEWNESS) and model.name == "poisson-graphical":
         return "try model='cmp-graphical', where each column's spread is a parameter"
     if kind in (features.TOTAL, features.COMBINATIONS):
+        others = "another" if isinstance(model, Regression) else "a"
         return (
-            "observations may come from groups that differ, or three columns may act together: if a column says which "
-            "group, give formula='~ group'"
+            f"observations may come from groups that differ, or three columns may act together: if {others} column "
+            "says which group, give it in the formula: formula='~ group' (on the command line: --formula '~ group')"
         )
     return "look at the observed and predicted shares of this column's values, in fit.checks.marginals or the report"
 
@@ -160,6 +202,10 @@ def _of_lattice(finding: Finding, graph: Graph | None) -> str:
 def _of_pair(finding: Finding, model: AbstractModel, data: Dataset) -> str:
     i, j = finding.columns
     graph = model.graph
+    if model.answers == "own" and abs(finding.predicted) < UNRELATED < abs(finding.observed):
+        return (
+            f"the model has hardly any dependence between the two: its log mass lacks a term of both x[{i}] and x[{j}]"
+        )
     if graph is None or (i, j) in set(graph.pairs):
         return "the form of the dependence may be another; look at a table of the two columns"
     pair = f"('{data.columns[i]}', '{data.columns[j]}')" if graph.names else f"({i}, {j})"
@@ -167,24 +213,40 @@ def _of_pair(finding: Finding, model: AbstractModel, data: Dataset) -> str:
 
 
 def _of_regression(finding: Finding, model: Regression) -> str:
-    zeros = f"try zeros='~ 1', a part of its own for zeros {_HURDLE}"
-    if finding.kind == features.ZEROS and finding.observed > finding.predicted:
-        return zeros
+    """Never what the model has already."""
+    missing = "a covariate may be missing"
     if finding.kind == features.BEND:
         return "a term is missing: a square, a spline such as bs(x, df=4), or a covariate"
+    if finding.kind == features.ZEROS:
+        if "zeros" in model.varying:
+            return "the zeros may depend on another covariate: give it in zeros='~ ...'"
+        if finding.observed > finding.predicted:
+            return f"try zeros='~ 1' (on the command line: --zeros '~ 1'), a part of its own for zeros {_HURDLE}"
     if model.name == "poisson":
-        return "try model='cmp', whose spread is a parameter; a covariate may be missing, too"
-    return f"a covariate may be missing; or {zeros}"
+        return f"try model='cmp', whose spread is a parameter; {missing}, too"
+    if "nu" not in model.varying:
+        return missing
+    own = model.design("nu")
+    if finding.kind == features.SPREAD_BY:
+        label, term = model.covariate(finding.values[0])
+        if term and label not in own.labels:
+            right = term if own.labels == (INTERCEPT,) else f"{own.right} + {term}"
+            return f"let the spread depend on it: nu='~ {right}' (on the command line: --nu '~ {right}')"
+    return f"{missing}, or the spread may depend on another one: give it in nu='~ ...'"
 
 
-def _of_counts(finding: Finding, model: AbstractModel, data: Dataset) -> str:
+def _of_counts(model: AbstractModel, data: Dataset, findings: Sequence[Finding]) -> str:
     if model.domain.coordinate(0).kind != "above" or (model.domain.coordinate(0).end or 0) != 0:
-        return "look at the observed and predicted shares of its values, in fit.checks.marginals or the report"
+        return _DISTRIBUTION
     x, counts = data.rows[:, 0].astype(float), data.counts
     mean = float(np.average(x, weights=counts))
     variance = float(np.average((x - mean) ** 2, weights=counts))
+    tails = [one for one in findings if one.kind in (features.VARIANCE, features.SKEWNESS)]
+    if model.name != "poisson" and any(one.predicted > one.observed for one in tails):
+        faster = "let the log mass fall faster at large values, for example by a term -gammaln(x[0] + 1)"
+        return f"the model's tail is too long: {faster if model.answers == 'own' else _DISTRIBUTION}"
     if variance <= mean:
-        return "counts vary less than Poisson's: try model='cmp'" if model.name == "poisson" else _DISTRIBUTION
+        return "the counts vary less than Poisson counts: try model='cmp'" if model.name == "poisson" else _DISTRIBUTION
     what, numbers = spread_of(x, counts)
     column = data.columns[0]
     if what == ZEROS:
@@ -195,7 +257,10 @@ def _of_counts(finding: Finding, model: AbstractModel, data: Dataset) -> str:
         return f"two groups with means near {rates}: try dfd.models.PoissonMixture([{shown}])"
     if model.name == "poisson":
         return "negative-binomial-like spread: try model='cmp'"
-    return f"a long tail that this model does not have: a covariate may explain it (formula='{column} ~ ...')"
+    if not tails:
+        return _DISTRIBUTION
+    by = "" if data.source == "array" else f" (formula='{column} ~ ...')"
+    return f"a long tail that this model does not have: a covariate may explain it{by}"
 
 
 _DISTRIBUTION = "look at the observed and predicted shares of its values, in fit.checks.marginals or the report"

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from .fit_result import Fit
 
 FORMAT = 2
+POSTERIOR, UNFINISHED = (
+    "posterior.nc",
+    "UNFINISHED",
+)  # a fit in the folder of its run; a mark while that is written
 
 
 def versions() -> dict[str, str]:

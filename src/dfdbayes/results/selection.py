@@ -3,7 +3,8 @@
 Calibrated, the data say b' theta - theta' Q theta / 2 about the interactions theta, up to a constant, with Q their
 information (all other parameters integrated out) and b = Q times the estimate. Each edge is absent (its interaction is
 zero) or present, with a normal slab; a Gibbs sampler goes over the edges in turn. With few edges the same can be had by
-going over all graphs, which the sampler is tested against.
+going over all graphs, which the sampler is tested against. Where interactions depend on covariates, the same is said of
+a combination of their coefficients: of the edges at the average, or of the difference between two groups.
 
 The slab's scale is such that the log odds between values two standard deviations apart in both columns are standard
 normal, which for binary columns is the prior of an interaction itself.
@@ -15,18 +16,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float
-from scipy import linalg
+from scipy import linalg, special
 
 from ..errors import ModelError, SettingError
 from ..models.regression import Regression
-from .evidence import ODDS, PRESENT, Evidence, edges, network_of, regions
+from .regions import ODDS, network_of, regions
 
 if TYPE_CHECKING:
     from .fit_result import Fit
 
 CHAINS, SWEEPS, SETTLING = 64, 400, 100
+MOST_STEPS, LEAST_SWEEPS = 60_000, 60  # of edges, and over all of them: fewer sweeps over many edges
+MOST_EDGES = 1000  # beyond which edges are judged one at a time
 
 
 @dataclass(frozen=True)
@@ -37,41 +39,65 @@ class Selection:
     ----------
     inclusion : (e,) floats
         The probability that each edge is there.
+    bayes_factor : (e,) floats
+        The inclusion Bayes factor: how much the data raise the odds that it is there, over all graphs.
     present : (s, e) booleans
-        Which edges each drawn graph has.
+        Which edges each drawn graph has; none of them where edges were judged one at a time.
     """
 
     inclusion: Float[np.ndarray, " e"]
+    bayes_factor: Float[np.ndarray, " e"]
     present: Bool[np.ndarray, "s e"]
 
 
 def chooses(fit: Fit) -> bool:
-    """Whether graphs can be drawn for this fit; see `information_of_edges`."""
-    free = not isinstance(fit.model, Regression) and not network_of(fit).lowers
-    return free and fit.calibration.curvature is not None
+    """Whether graphs can be drawn for this fit: edges may have either sign, and the calibration is by curvature."""
+    return not network_of(fit).lowers and fit.calibration.curvature is not None
 
 
-def information_of_edges(fit: Fit) -> tuple[Float[np.ndarray, " e"], Float[np.ndarray, "e e"]]:
-    """(b, Q): what the calibrated loss says of the interactions, all else integrated out under its prior."""
-    model = network_of(fit)
-    shape = fit.calibration.curvature
-    if isinstance(fit.model, Regression) or model.lowers:
+def information_of_edges(
+    fit: Fit, terms: Float[np.ndarray, " q"] | None = None, offset: float = 0.0
+) -> tuple[Float[np.ndarray, " e"], Float[np.ndarray, "e e"]]:
+    """(b, Q): what the calibrated loss says of the interactions, all else integrated out under its prior.
+
+    Parameters
+    ----------
+    fit : Fit
+    terms : array, optional
+        Where interactions depend on covariates: which combination of their coefficients is meant, by default the edges
+        at the average of the formula's terms.
+    offset : float
+        What is added to it.
+    """
+    network, shape, model = network_of(fit), fit.calibration.curvature, fit.model
+    assert model is not None
+    if network.lowers:
         raise ModelError(
-            "graphs are chosen where edges are free of covariates and may have either sign; dfd.evidence.edges says "
-            "what the others have"
+            "graphs are drawn for networks whose edges may have either sign, and those of counts here only lower rates"
         )
     if shape is None:
-        raise SettingError("graphs are chosen with calibration='curvature', the default, whose information they need")
-    first, size = model.space.first["interaction"], len(model.graph.pairs)
+        raise SettingError("graphs are drawn with calibration='curvature', the default, whose information they need")
+    if terms is None:
+        terms, offset = model.average("interaction", fit.data) if isinstance(model, Regression) else (np.ones(1), 0.0)
+    size = len(network.graph.pairs)
+    places = model.space.first["interaction"] + np.arange(len(terms) * size).reshape(len(terms), size)
+    own = int(np.flatnonzero(terms)[0])  # the coefficient whose place the combination takes
     inside = np.zeros(len(shape.centre), bool)
-    inside[first : first + size] = True
+    inside[places[own]] = True
+    turned = np.eye(len(inside))
+    for term, place in zip(terms, places, strict=True):
+        turned[places[own], place] = -term / terms[own]
+    turned[places[own], places[own]] = 1.0 / terms[own]
+    centre = np.array(shape.centre)
+    centre[inside] = terms @ shape.centre[places]
     prior = np.where(inside | inside[:, None], 0.0, shape.precision)
-    full = shape.information + prior
-    away = full @ shape.centre - shape.pull + np.where(inside, 0.0, shape.force)
+    full = turned.T @ shape.information @ turned + prior
+    away = full @ centre - turned.T @ shape.pull + np.where(inside, 0.0, shape.force)
     beside = np.column_stack([full[np.ix_(~inside, inside)], away[~inside]])
     across = linalg.solve(full[np.ix_(~inside, ~inside)], beside, assume_a="pos")
     precision = full[np.ix_(inside, inside)] - full[np.ix_(inside, ~inside)] @ across[:, :-1]
-    return away[inside] - full[np.ix_(inside, ~inside)] @ across[:, -1], 0.5 * (precision + precision.T)
+    b = away[inside] - full[np.ix_(inside, ~inside)] @ across[:, -1] + offset * precision.sum(axis=1)
+    return b, 0.5 * (precision + precision.T)
 
 
 def slabs(fit: Fit) -> Float[np.ndarray, " e"]:
@@ -79,34 +105,51 @@ def slabs(fit: Fit) -> Float[np.ndarray, " e"]:
     return regions(fit) / ODDS
 
 
-def select(fit: Fit, odds: float = 1.0, seed: int = 0) -> Selection:
-    """Draw graphs from their posterior; ``odds`` are the prior's, of an edge being there."""
+def select(fit: Fit, odds: float = 1.0, seed: int = 0, terms: Float[np.ndarray, " q"] | None = None) -> Selection:
+    """Draw graphs from their posterior; ``odds`` are the prior's, of an edge being there.
+
+    ``terms`` are those of `information_of_edges`. More than a thousand edges are judged one at a time, all others being
+    there.
+    """
     if not np.isfinite(odds) or odds <= 0:
         raise SettingError(f"odds are {odds}; prior odds of an edge are a positive number, 1 for even ones")
-    return drawn(*information_of_edges(fit), slabs(fit), odds, np.random.default_rng([seed, 11]))
+    asked = (odds, seed, None if terms is None else tuple(terms))
+    if asked not in fit.selections:
+        b, precision = information_of_edges(fit, terms)
+        if len(b) > MOST_EDGES:
+            factor = bayes_factors(b, precision, slabs(fit))
+            found = Selection(special.expit(np.log(odds * factor)), factor, np.zeros((0, len(b)), bool))
+        else:
+            found = drawn(b, precision, slabs(fit), odds, np.random.default_rng([seed, 11]))
+        fit.selections[asked] = found
+    return fit.selections[asked]
 
 
 def drawn(b: np.ndarray, precision: np.ndarray, scale: np.ndarray, odds: float, rng: np.random.Generator) -> Selection:
     """The Gibbs sampler, many chains side by side; an edge's probability is the mean of its conditional ones."""
     size = len(b)
+    sweeps = int(np.clip(MOST_STEPS // size, LEAST_SWEEPS, SWEEPS))
+    settling = sweeps * SETTLING // SWEEPS
     theta = np.zeros((CHAINS, size))
     pulled = theta @ precision
     width = np.diag(precision) + 1.0 / scale**2
-    inclusion, kept = np.zeros(size), []
-    for sweep in range(SETTLING + SWEEPS):
+    there, gone, kept = np.zeros(size), np.zeros(size), []
+    for sweep in range(settling + sweeps):
         noise, heights = rng.standard_normal((size, CHAINS)), rng.random((size, CHAINS))
         for j in rng.permutation(size):
             rest = b[j] - pulled[:, j] + precision[j, j] * theta[:, j]
             log = np.log(odds) - 0.5 * np.log(scale[j] ** 2 * width[j]) + 0.5 * rest**2 / width[j]
-            chance = 1.0 / (1.0 + np.exp(-np.clip(log, -700.0, 700.0)))
+            log = np.clip(log, -700.0, 700.0)
+            chance = special.expit(log)
             value = np.where(heights[j] < chance, rest / width[j] + noise[j] / np.sqrt(width[j]), 0.0)
             pulled += np.outer(value - theta[:, j], precision[j])
             theta[:, j] = value
-            if sweep >= SETTLING:
-                inclusion[j] += chance.mean() / SWEEPS
-        if sweep >= SETTLING and sweep % 10 == 0:
+            if sweep >= settling:
+                there[j] += chance.mean() / sweeps
+                gone[j] += special.expit(-log).mean() / sweeps
+        if sweep >= settling and sweep % 10 == 0:
             kept.append(theta != 0.0)
-    return Selection(inclusion, np.concatenate(kept))
+    return Selection(there, there / gone / odds, np.concatenate(kept))
 
 
 def log_weight(present: np.ndarray, b: np.ndarray, precision: np.ndarray, scale: np.ndarray, odds: float) -> float:
@@ -126,23 +169,3 @@ def bayes_factors(b: np.ndarray, precision: np.ndarray, scale: np.ndarray) -> Fl
     covariance = linalg.inv(precision + np.diag(1.0 / scale**2))
     mean, variance = covariance @ b, np.diag(covariance)
     return np.exp(np.minimum(0.5 * mean**2 / variance, 700.0)) * np.sqrt(variance) / scale
-
-
-def evidence_table(fit: Fit, odds: float, seed: int) -> pd.DataFrame:
-    """`edges` with the Bayes factor of each edge and its probability, all edges considered together."""
-    table, model = edges(fit), network_of(fit)
-    b, precision = information_of_edges(fit)
-    scale, names = slabs(fit), np.array(fit.data.columns, dtype=object)
-    i, j = model.graph.edges.T
-    more = pd.DataFrame(
-        {
-            "from": names[i],
-            "to": names[j],
-            "bayes_factor": bayes_factors(b, precision, scale),
-            "inclusion": select(fit, odds, seed).inclusion,
-        }
-    )
-    found = table.merge(more, on=["from", "to"], how="left", validate="one_to_one")
-    shown = found["evidence"] == PRESENT
-    found.attrs = {"prior_odds": odds, "expected_false_edges": float((1.0 - found["inclusion"])[shown].sum())}
-    return Evidence.made(found, fit)

@@ -43,7 +43,7 @@ class Shown:
         s = self._fit.settings
         drawn = f"{s['chains']} chains of {s['draws']} draws" + (f" after {s['warmup']}" if s["warmup"] else "")
         kinds = {
-            "independence": "proposals from the normal approximation, accepted or refused (independence Metropolis)",
+            "independence": "proposals from the normal approximation, accepted or rejected (independence Metropolis)",
             "hmc": "Hamiltonian Monte Carlo about the normal approximation",
             "nuts": "the No-U-Turn sampler",
             "random-walk": "random-walk Metropolis",
@@ -72,7 +72,10 @@ class Shown:
         return plain(self._fit, interval)
 
     def plot(self) -> Figure:
-        """The picture that shows best what was found: the network, the coefficients, the data beside the model."""
+        """The picture that shows best what was found: the network, the coefficients, the data beside the model.
+
+        A notebook shows it; elsewhere keep it by ``fit.plot().savefig("fit.png")``: pyplot does not know of it.
+        """
         from ..plots import answer as picture  # a doorway down the road, as for reports
 
         return picture(self._fit)

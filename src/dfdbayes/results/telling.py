@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..models.regression import Regression
 from .answers import family_of
+from .evidence import edges_first
+from .ratios import heading, ratios
 
 if TYPE_CHECKING:
     from .fit_result import Fit
@@ -23,6 +26,7 @@ def told(fit: Fit, interval: float) -> str:
         head + _kinds(fit),
         _wrapped(fit.answer),
         table(fit, interval),
+        *_ratios(fit, interval),
         *_meanings(fit),
         *_sure(fit),
         "\n".join(_wrapped(line, 2) for line in lines_of(fit)),
@@ -38,11 +42,15 @@ def _kinds(fit: Fit) -> str:
 
 
 def table(fit: Fit, interval: float) -> str:
-    """The summary as text, without what only diagnostics need."""
-    shown = fit.summary(interval).drop(columns=["mcse_mean", "mcse_sd"])
-    shown[["ess_bulk", "ess_tail"]] = shown[["ess_bulk", "ess_tail"]].round().astype("Int64")
-    if not shown["mean"].isna().any():
-        shown = shown.drop(columns="median")
+    """The summary as text, in words, without what only diagnostics need."""
+    whole = edges_first(fit, fit.summary(interval))
+    low, high = (column for column in whole.columns if column.endswith(("_lb", "_ub")))
+    level = f"{100 * interval:g} %"
+    shown = whole[["mean", "sd"]].assign(**{f"{level} from": whole[low], "to": whole[high]})
+    if shown["mean"].isna().any():
+        shown.insert(2, "median", whole["median"])
+    shown["effective draws"] = whole[["ess_bulk", "ess_tail"]].min(axis=1).round().astype("Int64")
+    shown["R-hat"] = whole["r_hat"]
     text = shown.iloc[:MOST].to_string(float_format=_number, na_rep="-")
     more = len(shown) - MOST
     return text + (f"\n({more} more rows are in the summary)" if more > 0 else "")
@@ -50,6 +58,16 @@ def table(fit: Fit, interval: float) -> str:
 
 def _number(value: float) -> str:
     return "-" if np.isnan(value) else f"{value:.4f}" if abs(value) < 1e6 else f"{value:.4g}"
+
+
+def _ratios(fit: Fit, interval: float) -> list[str]:
+    """The exponentials of coefficients, where these multiply something."""
+    found = ratios(fit, interval)
+    if found is None:
+        return []
+    shown = found.iloc[:MOST].set_index("term").rename_axis(None)
+    assert isinstance(fit.model, Regression)
+    return [f"{heading(fit.model)}, the exponential of a coefficient\n{shown.to_string(float_format=_number)}"]
 
 
 def _meanings(fit: Fit) -> list[str]:
@@ -69,7 +87,11 @@ def lines_of(fit: Fit) -> list[str]:
     """How it was found: the loss and why, the weight, the draws."""
     s = fit.settings
     why = f" ({s['loss_reason']})" if s["loss_reason"] else ""
-    bounds = f"the loss is unbounded below, so the parameters are bounded: {s['bounds']}" if s.get("bounds") else ""
+    bounds = (
+        f"range: far away this loss falls without bound, so parameters were kept to {s['bounds']}"
+        if s.get("bounds")
+        else ""
+    )
     rows = f"robust: {s['loss_weight']}" if s.get("loss_weight") else ""
     found = [f"calibration: {fit.calibration.message}", f"draws: {fit.sampling}"]
     lines = [f"loss: {s['loss']}{why}", rows, *found, bounds]

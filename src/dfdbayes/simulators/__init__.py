@@ -22,7 +22,7 @@ from .general import by_general_gibbs
 from .gibbs import by_gibbs
 from .given import by_listing, is_listable
 from .graphs import GraphMixing, Graphs, simulate_graphs
-from .levels import by_levels
+from .levels import by_levels, by_levels_given
 from .maps import Maps, simulate_maps
 from .metropolis import by_metropolis
 from .mixing import Mixing, mixing_of
@@ -175,7 +175,10 @@ def draw_given(
     if is_listable(model):
         return by_listing(model, thetas, given, rng), "enumeration" if model.domain.is_finite else "inversion", None
     sweeps = SWEEPS["gibbs"] if model.domain.is_finite else COUNT_SWEEPS
-    rows, trace = by_general_gibbs(model, thetas, len(given), rng, sweeps, given)
+    if isinstance(model.base, Pairwise):
+        rows, trace = by_levels_given(model, model.base, thetas, given, rng, sweeps)
+    else:
+        rows, trace = by_general_gibbs(model, thetas, len(given), rng, sweeps, given)
     return rows, "gibbs", mixing_of(trace)
 
 

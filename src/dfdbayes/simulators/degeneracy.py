@@ -7,14 +7,22 @@ simulations give means anything.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..errors import DegeneracyError
+from ..models.graph_terms import AbstractTerm
 from .graphs import Graphs
 
 FAR = np.log(3.0)  # difference of log odds of a tie from the observed one, from which a graph is far,
 SURE = 5.0  # unless it has so few ties that chance alone may do it: standard deviations of independent ties
 SHARE = 0.2  # of simulated graphs that may be far
+INSTEAD = {
+    "triangle": "gwesp(0.25)", "ttriple": "gwesp(0.25)", "ctriple": "gwesp(0.25)", "kstar": "gwdegree(0.5)",
+    "ostar": "gwodegree(0.5)", "istar": "gwidegree(0.5)",
+}  # fmt: skip
+"""By term, the one that is about the same and does not feed on itself so much."""
 
 
 def require_sound(graphs: Graphs) -> None:
@@ -41,10 +49,17 @@ def require_sound(graphs: Graphs) -> None:
     raise DegeneracyError(
         f"the model is degenerate at the estimate: {far.mean():.0%} of {len(graphs)} graphs simulated there are far "
         f"from the observed one, {where} (observed: {observed} of {dyads} possible ties; simulated: from {ties.min()} "
-        f"to {ties.max()}, {np.median(ties):.0f} in the middle). The term {driver} drives it. What to do: replace it "
-        "by one that does not feed on itself, gwesp(0.25) in place of triangle and gwdegree(0.5) in place of kstar, "
-        "with a smaller decay if it has one; or explain the ties by covariates, such as nodematch('group')."
+        f"to {ties.max()}, median {np.median(ties):.0f}). The term {driver.label} drives it. What to do: "
+        f"{_advice(driver, model.statistics.names)}; or explain the ties by covariates, such as nodematch('group')."
     )
+
+
+def _advice(driver: AbstractTerm, names: Sequence[str]) -> str:
+    """What to do about the term that drives it: another one that is not there yet, another decay, or nothing of it."""
+    other = INSTEAD.get(driver.name)
+    if other is not None and other not in names:
+        return f"use {other} in its place, which does not feed on itself so much"
+    return "leave it out" if other is not None else "give it a smaller decay or leave it out"
 
 
 def _log_odds(ties: np.ndarray | int, dyads: int) -> np.ndarray:
@@ -59,8 +74,7 @@ def _where(ties: np.ndarray, dyads: int) -> str:
     return "nearly empty" if empty > 0.5 else "with far more or far fewer ties"
 
 
-def _driver(graphs: Graphs, far: np.ndarray) -> str:
+def _driver(graphs: Graphs, far: np.ndarray) -> AbstractTerm:
     """The term through which ties depend on each other that moves the far graphs' log probability most."""
     shift = np.abs(graphs.theta * (graphs.statistics[far].mean(axis=0) - graphs.observed))
-    columns = [column for column, _ in graphs.model.statistics.structures]
-    return graphs.model.statistics.names[max(columns, key=lambda column: shift[column])]
+    return max(graphs.model.statistics.structures, key=lambda pair: shift[pair[0]])[1]

@@ -76,7 +76,7 @@ class GraphMixing:
         return f"{told}; autocorrelation time {self.autocorrelation_time:.0f} steps, {worst}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Graphs:
     """Simulated graphs on the nodes of an observed one.
 
@@ -92,6 +92,13 @@ class Graphs:
     method : str
     mixing : GraphMixing or None
         None where graphs were drawn from a list of all.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd
+    >>> model = dfd.models.RandomGraph("edges").bound(dfd.ObservedGraph.of([("a", "b"), ("b", "c")]))
+    >>> dfd.simulate(model, {"edges": 0.0}, 20)
+    Graphs(20 of 3 nodes, from edges; graphs[0] is the first, to_networkx() gives all)
     """
 
     model: RandomGraph
@@ -103,6 +110,17 @@ class Graphs:
 
     def __len__(self) -> int:
         return len(self.ties)
+
+    def __getitem__(self, k: int) -> ObservedGraph:
+        return self.graph(range(len(self))[k])
+
+    def __repr__(self) -> str:
+        about = f"{len(self)} of {self.model.graph_observed.n} nodes, from {self.model.terms}"
+        return f"Graphs({about}; graphs[0] is the first, to_networkx() gives all)"
+
+    def to_networkx(self) -> list[Any]:
+        """All of them for networkx, with the nodes' attributes."""
+        return [self.graph(k).to_networkx() for k in range(len(self))]
 
     def graph(self, k: int) -> ObservedGraph:
         """One of the graphs, with the nodes' attributes."""

@@ -16,9 +16,12 @@ from jaxtyping import Array
 from ..errors import ModelError
 from ..models.graphs import Graph
 from ..models.network import Pairwise
+from ..models.regression import Regression
 
 FIRST, MOST = 32, 4096  # counts listed at first, and at most
 TAIL = 1e-9
+Carry = tuple[Array, Array, Array]
+"""Places of values, what neighbours see of them, and the largest share of a last listed value."""
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -26,25 +29,31 @@ def _sweeps(
     graph: Graph, count: int, key: Array, state: Array, level: Array, seen: Array, matrix: Array, endless: Array
 ) -> tuple[Array, Array, Array]:
     """States (c, chains, d) after sweeps, the largest share of a last listed value, and the sums of scores."""
-    each = np.arange(seen.shape[0])
 
-    def scores(state: Array) -> Array:
-        return seen[each[None, None, :], state]
+    def update(carry: Carry, key: Array, nodes: Array) -> Carry:
+        state, score, tail = carry
+        local = jnp.einsum("cnd,cpd->cpn", matrix[:, nodes], score)
+        log = level[:, None, nodes, :] + local[..., None] * seen[None, None, nodes, :]
+        mass = jnp.exp(log - jnp.max(log, axis=-1, keepdims=True))
+        cumulated = jnp.cumsum(mass, axis=-1)
+        u = jax.random.uniform(key, local.shape)[..., None]
+        place = jnp.minimum(jnp.sum(u * cumulated[..., -1:] > cumulated, axis=-1), seen.shape[1] - 1)
+        last = endless[nodes][None, None, :] * mass[..., -1] / cumulated[..., -1]
+        score = score.at[:, :, nodes].set(seen[nodes[None, None, :], place])
+        return state.at[:, :, nodes].set(place), score, jnp.maximum(tail, jnp.max(last))
 
-    def sweep(carry: tuple[Array, Array], key: Array) -> tuple[tuple[Array, Array], Array]:
-        state, tail = carry
-        for colour, nodes in enumerate(graph.colours):
-            local = jnp.einsum("cnd,cpd->cpn", matrix[:, nodes], scores(state))
-            log = level[:, None, nodes, :] + local[..., None] * seen[None, None, nodes, :]
-            mass = jnp.exp(log - jnp.max(log, axis=-1, keepdims=True))
-            cumulated = jnp.cumsum(mass, axis=-1)
-            u = jax.random.uniform(jax.random.fold_in(key, colour), local.shape)[..., None]
-            place = jnp.sum(u * cumulated[..., -1:] > cumulated, axis=-1)
-            state = state.at[:, :, nodes].set(jnp.minimum(place, seen.shape[1] - 1))
-            tail = jnp.maximum(tail, jnp.max(endless[nodes][None, None, :] * mass[..., -1] / cumulated[..., -1]))
-        return (state, tail), jnp.sum(scores(state), axis=-1)
+    def sweep(carry: Carry, key: Array) -> tuple[Carry, Array]:
+        keys = jax.vmap(lambda colour: jax.random.fold_in(key, colour))(jnp.arange(len(graph.colours)))
+        if len({len(nodes) for nodes in graph.colours}) == 1:  # one piece of compiled code for all colours
+            nodes = jnp.asarray(np.array(graph.colours))
+            carry = jax.lax.scan(lambda c, one: (update(c, *one), None), carry, (keys, nodes))[0]
+        else:
+            for own, some in zip(keys, graph.colours, strict=True):
+                carry = update(carry, own, jnp.asarray(some))
+        return carry, jnp.sum(carry[1], axis=-1)
 
-    (state, tail), trace = jax.lax.scan(sweep, (state, jnp.zeros(())), jax.random.split(key, count))
+    score = seen[jnp.arange(seen.shape[0])[None, None, :], state]
+    (state, _, tail), trace = jax.lax.scan(sweep, (state, score, jnp.zeros(())), jax.random.split(key, count))
     return state, tail, trace
 
 
@@ -65,9 +74,50 @@ def by_levels(
         level = jnp.where(allowed[None], level, -jnp.inf)
         begin = rng.integers(2, size=(len(thetas), per, len(listed)))
         state, tail, trace = _sweeps(
-            model.graph, sweeps, key, jnp.asarray(begin), level, jnp.asarray(model.scores(values.T)), matrix, endless
+            model.graph,
+            sweeps,
+            key,
+            jnp.asarray(begin),
+            level,
+            jnp.asarray(model.scores(values.T)),
+            matrix,
+            jnp.asarray(endless),
         )
         if float(tail) < TAIL:
             return values[np.arange(len(listed)), np.asarray(state)].astype(np.int64), np.asarray(trace)
         width *= 2
     raise ModelError("at these parameters very large counts are likely: the network cannot be simulated")
+
+
+def by_levels_given(
+    model: Regression, base: Pairwise, thetas: np.ndarray, given: np.ndarray, rng: np.random.Generator, sweeps: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """States (parameters, rows, d) of a network whose parameters depend on covariates, and the trace of their sums.
+
+    Rows with the same covariates share their parameters, and are drawn in blocks of one size.
+    """
+    patterns, place = np.unique(given, axis=0, return_inverse=True)
+    place = place.reshape(-1)
+    counts = np.bincount(place)
+    per = max(1, len(given) // len(patterns))
+    blocks = -(-counts // per)
+    first = np.concatenate([[0], np.cumsum(blocks)])
+    order = np.argsort(place, kind="stable")
+    rank = np.empty(len(place), int)
+    rank[order] = np.arange(len(place)) - np.repeat(np.cumsum(counts) - counts, counts)
+    each = np.repeat(_at_rows(model, base, thetas, patterns), blocks, axis=1)
+    states, trace = by_levels(base, each.reshape(-1, each.shape[-1]), per, rng, sweeps)
+    block = first[place] + rank // per
+    found = states.reshape(len(thetas), first[-1], per, -1)[:, block, rank % per]
+    return found, trace.reshape(len(trace), len(thetas), first[-1], per)[:, :, block, rank % per]
+
+
+def _at_rows(model: Regression, base: Pairwise, thetas: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """The base's parameters, flat, at every vector of coefficients and row of covariates."""
+
+    def of(theta: Array) -> Array:
+        rows = model.of_rows(model.space.unflatten(theta), jnp.asarray(given))
+        parts = [jnp.broadcast_to(rows[p.name], (len(given), p.size)) for p in base.space.parameters]
+        return jnp.concatenate(parts, axis=1)
+
+    return np.asarray(jax.vmap(of)(jnp.asarray(thetas)))

@@ -4,7 +4,7 @@ In coordinates u whitened by the approximation the posterior is exp(-|u|^2 / 2 -
 The motion under the normal part is a rotation of (u, velocity), and a quarter of a turn makes an independent draw; the
 slope of phi is felt in a few kicks on the way (split Hamiltonian Monte Carlo: Shahbaba, Lan, Johnson and Neal, 2014;
 Beskos, Pinski, Sanz-Serna and Stuart, 2011). So hundreds or thousands of parameters take two or three gradients for a
-draw where they are nearly normal together, though not nearly enough for proposals that are accepted or refused whole.
+draw where they are nearly normal together, though not nearly enough for proposals that are accepted or rejected whole.
 """
 
 from __future__ import annotations

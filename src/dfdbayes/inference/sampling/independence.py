@@ -1,4 +1,4 @@
-"""Proposals from a nearly normal approximation, each accepted or refused: an independence chain.
+"""Proposals from a nearly normal approximation, each accepted or rejected: an independence chain.
 
 A calibrated posterior is nearly normal, and then draws from a normal approximation need little correction: one value
 of the density for each draw, and no gradient. Parameters that may lie on an edge are proposed as they are; what falls

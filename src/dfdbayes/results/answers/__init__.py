@@ -45,7 +45,7 @@ FAMILIES = {
     "mixture": Family(mixture, "predictive", checked=True),
     "network": Family(network, "network"),
     "own": Family(own),
-    "regression": Family(regression, "coefficients"),
+    "regression": Family(regression, "ratios"),
     "share": Family(share),
 }
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...models.random_graph import RandomGraph
-from .words import Estimate, also, counted, multiplied, named, untold
+from .words import Estimate, also, counted, listed, multiplied, named
 
 if TYPE_CHECKING:
     from ..fit_result import Fit
@@ -29,9 +29,15 @@ def graph(fit: Fit) -> list[str]:
         odds, which = multiplied(entries[name]), "Given all other ties, the odds of a tie" if i == 0 else "They"
         told.append(f"{which} are multiplied by {odds.full if i == 0 else odds.brief} {_when(fit, name)}.")
     if len(clear) > FEW:
-        told.append(also(clear[FEW:]))
-    rest = [named(name) for name in found if name not in clear]
-    return [*told, untold(rest)] if rest else told
+        told.append(also([f"{named(name)} (times {multiplied(entries[name]).ends})" for name in clear[FEW:]]))
+    rest = {named(name): multiplied(entries[name]).ends for name in found if name not in clear}
+    if rest:
+        whose = "interval of its odds ratio" if len(rest) == 1 else "intervals of their odds ratios"
+        told.append(
+            f"For {listed(list(rest))} the data cannot tell the direction: the 95 % {whose} "
+            f"({listed(list(rest.values()))}) {'includes' if len(rest) == 1 else 'include'} 1."
+        )
+    return told
 
 
 def _when(fit: Fit, entry: str) -> str:

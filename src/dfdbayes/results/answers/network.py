@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...models.network import Pairwise
-from ...models.regression import Regression
-from .. import evidence
+from .. import evidence, groups
 from .own import own
 from .words import Estimate, counted, listed, named
 
@@ -20,35 +19,46 @@ STRONGEST = 3
 
 
 def network(fit: Fit) -> list[str]:
-    """How many edges are present, absent and inconclusive; the strongest that are present."""
+    """How many edges are present, absent and inconclusive; the strongest that are present; how groups differ."""
     if not evidence.is_network(fit):
         return own(fit)
     table = evidence.edges(fit)
+    strongest = table[table["evidence"] == evidence.PRESENT].head(STRONGEST)
+    told = [_verdicts(table, "At the average of the covariates, of" if evidence.varies(fit) else "Of")]
+    if len(strongest):
+        words = listed([_edge(row, evidence.network_of(fit)) for _, row in strongest.iterrows()], STRONGEST)
+        told.append(f"The strongest {'edges are' if len(strongest) > 1 else 'edge is'} {words}.")
+    return told + _groups(fit)
+
+
+def _verdicts(table: pd.DataFrame, where: str) -> str:
+    """How many edges are what, those that are none left out, and how many of those found are expected to be wrong."""
     count = table["evidence"].value_counts()
     there, gone, open_ = (
         int(count.get(kind, 0)) for kind in (evidence.PRESENT, evidence.ABSENT, evidence.INCONCLUSIVE)
     )
-    where = "At the average of the covariates, of" if evidence.varies(fit) else "Of"
-    told = (
-        f"{where} {counted(len(table), 'pair')} of columns, {there} {_are(there)} joined by an edge (present), {gone} "
-    )
-    told += f"{_are(gone)} not (absent), and for {open_} the data cannot tell (inconclusive)."
-    strongest = table[table["evidence"] == evidence.PRESENT].head(STRONGEST)
-    if not len(strongest):
-        return [told, *_groups(fit)]
-    words = listed([_edge(row, evidence.network_of(fit)) for _, row in strongest.iterrows()], STRONGEST)
-    plural = "edges are" if len(strongest) > 1 else "edge is"
-    return [told, f"The strongest {plural} {words}.", *_groups(fit)]
+    false = evidence.expected(there, table.attrs["expected_false_edges"])
+    told = [f"{there or 'none'} {_are(there or 1)} joined by an edge (present{false})"]
+    told += [f"{gone} {_are(gone)} not (absent)"] * bool(gone)
+    told += [f"for {open_} the data cannot tell (inconclusive)"] * bool(open_)
+    return f"{where} {counted(len(table), 'pair')} of variables, {listed(told)}."
 
 
 def _groups(fit: Fit) -> list[str]:
-    """Where edges depend on a factor, who tells its levels apart."""
-    if not evidence.varies(fit) or not isinstance(fit.model, Regression):
-        return []
-    factors = fit.model.design("interaction").factors
-    return [
-        f"Edges depend on {named(one)}: dfd.group_differences(fit, {one!r}) compares its levels." for one in factors
-    ]
+    """Where edges depend on a factor, what differs between its levels."""
+    told = []
+    for factor in groups.factors(fit):
+        found = groups.group_differences(fit, factor)
+        apart = found.table[found.table["verdict"] == groups.DIFFERENT].head(STRONGEST)
+        told.append(f"Edges by {named(factor)}: {str(found)[0].lower()}{str(found)[1:]}")
+        if len(apart):
+            told.append(f"The largest differences are {listed([_difference(row) for _, row in apart.iterrows()])}.")
+    return told
+
+
+def _difference(row: pd.Series) -> str:
+    found = Estimate(row["difference"], row["low"], row["high"])
+    return f"{named(row['from'])} – {named(row['to'])} ({row['group']} − {row['reference']}: {found.inside})"
 
 
 def _are(number: int) -> str:

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...data.formulas import INTERCEPT
+from ...data.formulas import INTERCEPT, Design
 from ...models.regression import Regression
+from ..ratios import ODDS, multiplies
+from .dispersion import dispersion
 from .own import own
-from .words import Estimate, also, listed, multiplied, named, untold
+from .words import Estimate, also, listed, multiplied, named
 
 if TYPE_CHECKING:
     from ..fit_result import Fit
@@ -28,53 +30,48 @@ def regression(fit: Fit) -> list[str]:
     found = {label: fit.entries[entry] for label in labels if (entry := f"{main}[{label}]") in fit.entries}
     if not found:
         return [*own(fit)]
-    return [*_effects(fit, model, main, found), *_shape(fit)]
+    return [*_effects(fit, model, main, found), *dispersion(fit, model)]
 
 
 def _effects(fit: Fit, model: Regression, main: str, found: dict[str, np.ndarray]) -> list[str]:
     response = named(fit.data.columns[0]) if fit.data.d == 1 else "all columns"
-    link = _link(model, main)
+    link, design = multiplies(model), model.design(main)
     coefficients = {label: Estimate.of(fit, f"{main}[{label}]") for label in found}
+    numbers = {label: multiplied(found[label]) if link else coefficients[label] for label in found}
     clear = [label for label, one in coefficients.items() if one.excludes(0.0)]
     clear.sort(key=lambda label: -abs(coefficients[label].value) / np.std(found[label]))
-    rest = [label for label in found if label not in clear]
+    what = _what(model, main, response, link)
     told = []
     for i, label in enumerate(clear[:FEW]):
-        one = multiplied(found[label]) if link else coefficients[label]
-        told.append(_change(response, main, link, label, one.full if i == 0 else one.brief))
+        level, one = _level(design, label), numbers[label]
+        when = f"With {level}" if level else f"Per unit of {named(label)}"
+        told.append(f"{when}, {what} by {one.full if i == 0 else one.brief}.")
+    times = "times " if link else ""
+    brief = {label: f"{_level(design, label) or named(label)} ({times}{one.inside})" for label, one in numbers.items()}
     if len(clear) > FEW:
-        told.append(also(clear[FEW:]))
+        told.append(also([brief[label] for label in clear[FEW:]]))
+    rest = [text for label, text in brief.items() if label not in clear]
     if rest and clear:
-        told.append(untold([named(label) for label in rest]))
+        told.append(f"For {listed(rest)} the data cannot tell the direction.")
     elif rest:
-        plain = listed([named(label) for label in rest])
-        whose = f"{plain} has no" if len(rest) == 1 else f"None of {plain} has a"
-        told.append(f"{whose} clear effect on {response}: 95 % intervals contain no effect.")
+        whose = f"{rest[0]} has no" if len(rest) == 1 else f"None of {listed(rest)} has a"
+        told.append(f"{whose} clear effect on {response}.")
     return told
 
 
-def _link(model: Regression, main: str) -> str:
-    """What the exponential of a coefficient multiplies; nothing where a coefficient adds."""
-    low, high = next(p for p in model.family.parameters if p.name == main).support
-    return "odds" if np.isfinite(low) and np.isfinite(high) else "value" if np.isfinite(low) else ""
+def _what(model: Regression, main: str, response: str, link: str) -> str:
+    """What changes, up to the amount."""
+    if link == ODDS:
+        of = f"the odds that {response} is 1" if main == "probability" else f"the odds of {main}"
+        return f"{of} are multiplied"
+    apart = ", the extra zeros apart," if "zeros" in model.varying else ""
+    return f"the {main} of {response}{apart} {'is multiplied' if link else 'changes'}"
 
 
-def _change(response: str, main: str, link: str, label: str, amount: str) -> str:
+def _level(design: Design, label: str) -> str:
+    """A level of a factor and the one that it is compared with; empty where a term is something else."""
     name, equals, level = label.partition("=")
-    when = f"With {named(name)} = {named(level)}" if equals and ":" not in label else f"Per unit of {named(label)}"
-    if link == "odds":
-        what = f"the odds that {response} is 1" if main == "probability" else f"the odds of {main}"
-        return f"{when}, {what} are multiplied by {amount}."
-    return f"{when}, the {main} of {response} {'is multiplied' if link else 'changes'} by {amount}."
-
-
-def _shape(fit: Fit) -> list[str]:
-    """How much counts vary at given covariates, where that is one number."""
-    if "nu_value" not in fit.entries:
-        return []
-    nu = Estimate.of(fit, "nu_value")
-    if not nu.excludes(1.0):
-        return [f"At given covariates the counts vary about as Poisson counts do (nu {nu.inside})."]
-    return [
-        f"At given covariates the counts vary {'less' if nu.low > 1 else 'more'} than Poisson counts (nu {nu.inside})."
-    ]
+    if not equals or ":" in label:
+        return ""
+    against = design.reference(label)
+    return f"{named(name)} = {named(level)}" + (f" rather than {named(against)}" if against else "")

@@ -60,6 +60,11 @@ class Estimate(NamedTuple):
         return f"{value}, 95 % interval {low} to {high}"
 
     @property
+    def ends(self) -> str:
+        """The interval alone: 3.44 to 3.71."""
+        return " to ".join(self._texts()[1:])
+
+    @property
     def percent(self) -> str:
         """A share: 36 % (95 % interval 33 % to 39 %)."""
         value, low, high = self._texts(100.0)
@@ -72,13 +77,27 @@ class Estimate(NamedTuple):
         return f"{value} times ({low} to {high})"
 
 
+class Ratio(Estimate):
+    """A factor and its 95 % interval: two digits of each, and no end that reads as 1 without being 1."""
+
+    def _texts(self, factor: float = 1.0) -> list[str]:
+        spread = self.high - self.low
+        ends = (self._end(end, min(spread, end)) for end in (self.low, self.high))
+        return [rounded(self.value, min(spread, self.value)), *ends]
+
+    def _end(self, end: float, spread: float, digits: int = 4) -> str:
+        text = rounded(end, spread)
+        unclear = digits and np.isfinite(end) and float(text) == 1.0 != end
+        return self._end(end, 0.1 * spread, digits - 1) if unclear else text
+
+
 def rounded(value: float, spread: float) -> str:
     """A number with the decimals that a spread leaves: two digits of the spread itself."""
     if not np.isfinite(value):
         return "beyond all bounds" if value > 0 else "–"
     if not np.isfinite(spread) or spread <= 0 or abs(value) >= 1e7 or spread < 1e-6:
         return f"{value:.3g}"
-    return f"{value:.{int(np.clip(1 - np.floor(np.log10(spread)), 0, 6))}f}"
+    return f"{value:z.{int(np.clip(1 - np.floor(np.log10(spread)), 0, 6))}f}"
 
 
 def named(name: object) -> str:
@@ -103,16 +122,16 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 def untold(names: Sequence[str]) -> str:
     """Effects whose direction the data cannot tell."""
-    whose = "its 95 % interval contains" if len(names) == 1 else "their 95 % intervals contain"
-    return f"For {listed(names)} the data cannot tell the direction: {whose} no effect."
+    whose = "its 95 % interval includes" if len(names) == 1 else "their 95 % intervals include"
+    return f"For {listed(names)} the data cannot tell the direction: {whose} zero."
 
 
 def also(names: Sequence[str]) -> str:
     """Effects that are clear, and not among those that are told one by one."""
     have = "has a clear effect" if len(names) == 1 else "have clear effects"
-    return f"{listed([named(name) for name in names])} {have} too."
+    return f"{listed(names)} {have} too."
 
 
 def multiplied(draws: np.ndarray) -> Estimate:
     """What the exponential of a coefficient multiplies by."""
-    return Estimate.of_draws(np.exp(np.clip(draws, -700.0, 700.0)))
+    return Ratio.of_draws(np.exp(np.clip(draws, -700.0, 700.0)))
