@@ -57,7 +57,8 @@ def test_pages_need_no_network_and_name_no_machine(site):
 @pytest.mark.parametrize("width", [400, 1200])
 def test_pages_open(site, width):
     for page in _pages(site):
-        seen = opened(page, width)
+        seen = opened(page, width, framed=width < 500)  # the network is blocked there, and requests are counted
+        assert [name for name in seen["outside"] if not name.startswith("file:")] == [], page
         assert seen["console"] == [], page
         assert all(seen["images"]), page
         assert seen["wide"] <= seen["window"], (page, seen)

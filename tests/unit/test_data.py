@@ -129,3 +129,11 @@ def test_choosing_columns_of_weighted_data_keeps_observations():
     chosen = dfd.Dataset.of(data, columns=["a"])
     assert chosen.rows[:, 0].tolist() == [1, 2]
     assert chosen.counts.tolist() == [1.0, 1.5] and chosen.repeats.tolist() == [2.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("no", "yes"), [("No", "YES"), ("nein", "ja"), ("non", "oui"), ("no", "sí"), ("absent", "present")]
+)
+def test_words_for_no_and_yes_in_several_languages(no, yes):
+    found = dfd.Dataset.of({"answer": [yes, no, yes]}, dfd.Binary(1))
+    assert dict(zip(found.rows[:, 0].tolist(), found.counts.tolist(), strict=True)) == {0: 1.0, 1: 2.0}

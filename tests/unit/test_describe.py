@@ -5,6 +5,7 @@ import json
 import shlex
 import warnings
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -235,3 +236,14 @@ def test_real_tables(shared_data):
     }  # fmt: skip
     for name, said in wanted.items():
         assert said in dfd.describe(shared_data / name).suggestions[0].python, name
+
+
+def test_a_graph_gets_a_model_of_graphs():
+    karate, plain = nx.karate_club_graph(), nx.DiGraph([(1, 2), (2, 1), (2, 3)])
+    (call,) = dfd.suggest(karate)
+    assert call.python == """dfd.fit(dfd.models.RandomGraph("edges + nodematch('club') + gwesp(0.25)"), data)"""
+    model = eval(call.python.removeprefix("dfd.fit(").removesuffix(", data)"), {"dfd": dfd})
+    assert model.bound(dfd.ObservedGraph.of(karate)).space.size == 3
+    assert "edges + mutual + gwesp(0.25)" in dfd.suggest(plain)[0].python
+    assert str(dfd.describe(plain)).splitlines()[1:3] == ["", "What to call:"]
+    assert dfd.describe(dfd.ObservedGraph.of(karate)).table.loc["club", "kind"] == "texts"

@@ -1,11 +1,14 @@
 """Cross-validation against fits from scratch, paired errors, verdicts, stacking; losses that disagree."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
 import dfdbayes as dfd
+import small_fits
 from dfdbayes.errors import DisagreementWarning, SettingError
 from dfdbayes.fitting.held_out import folds_of, held_out, places
 from dfdbayes.inference.minimise import mode
@@ -138,3 +141,21 @@ def test_losses_disagree_about_a_wrong_model(fits):
     )
     compared = dfd.compare_losses("poisson", SPREAD, by=("likelihood", "dfd"), **QUICK)
     assert compared.agreements["dfd"].sentence == told and not compared.agreements["dfd"].agree
+
+
+def test_every_check_asks_a_second_loss_and_speaks_where_it_is_far_away(tmp_path):
+    fit = small_fits.network()  # by ratio matching, and right
+    found = fit.checks.agreement
+    pd.testing.assert_frame_equal(found.table, fit.second_opinion("pseudo"), rtol=1e-6)
+    assert not found.doubt and "reproduces" in fit.checks.sentence
+    again = dfd.load(fit.save(tmp_path / "fit.nc")).checks.agreement
+    pd.testing.assert_frame_equal(again.table, found.table)
+    assert again.p_value == found.p_value and again.sentence == found.sentence
+    far = found.table.assign(standardised=[0, 9, 0, 0, 0, 8, 0, 0, 0, -2.0])
+    told = replace(fit.checks, agreement=replace(found, table=far, p_value=1e-4)).sentence
+    name = far.index[5]
+    assert name.startswith("interaction[")  # which an intercept that is a little further away does not hide
+    assert told.startswith("The test of fit finds nothing wrong (p = ") and f"disagree about {name}: it is" in told
+    assert f"{far['ratio'][name]:.3g} by 'ratio' and {far['pseudo'][name]:.3g} by 'pseudo', 8.0 joint" in told
+    assert small_fits.poisson().checks.agreement.doubt  # where the test of fit has said it
+    assert "two losses" not in small_fits.poisson().answer

@@ -24,7 +24,9 @@ from .arguments import (
     Decimal,
     Directed,
     Force,
+    Formula,
     GraphName,
+    Interaction,
     Json,
     Kinds,
     Levels,
@@ -33,6 +35,7 @@ from .arguments import (
     ModelName,
     Neighbours,
     Nodes,
+    Nu,
     Out,
     Rates,
     Resume,
@@ -43,8 +46,9 @@ from .arguments import (
     Timings,
     Weighting,
     Weights,
+    Zeros,
 )
-from .choosing import choose
+from .comparing import choose, compare
 from .compiled import keep_compiled_code
 from .forecasting import forecast_command
 from .predicting import predict
@@ -53,10 +57,10 @@ from .running import (
     codes_of,
     data_of,
     draw,
+    formulas_of,
     numbers_of,
     options_of,
     plain_table,
-    require_outputs,
     run_fit,
     say,
     show,
@@ -110,12 +114,10 @@ def _before(
 def fit_command(
     data: Data,
     model: ModelName,
-    formula: Annotated[
-        str | None, typer.Option(help="A regression: 'visits ~ age + C(clinic) + offset(log(days))', or '~ group'.")
-    ] = None,
-    nu: Annotated[str | None, typer.Option(help="What nu of counts depends on: '~ clinic'.")] = None,
-    zeros: Annotated[str | None, typer.Option(help="For too many or too few zeros (a hurdle): '~ 1'.")] = None,
-    interaction: Annotated[str | None, typer.Option(help="What the edges of a network depend on: '~ group'.")] = None,
+    formula: Formula = None,
+    nu: Nu = None,
+    zeros: Zeros = None,
+    interaction: Interaction = None,
     loss: Annotated[str, typer.Option(help="auto, dfd, ratio, ksd, pseudo, likelihood or robust.")] = "auto",
     beta: Annotated[float | None, typer.Option(help="The weight by hand; nothing is calibrated then.")] = None,
     calibration: Annotated[
@@ -168,7 +170,7 @@ def fit_command(
         weighting=weighting, missing=missing, missing_codes=codes_of(missing_codes), decimal=decimal, cluster=cluster,
         time=time, formula=formula, **({} if check else {"check": False}),
         options=options_of(graph, states, rates, kinds, levels, terms, nodes, directed, at, neighbours),
-        **{name: text for name, text in {"nu": nu, "zeros": zeros, "interaction": interaction}.items() if text},
+        **formulas_of(nu, zeros, interaction),
     )  # fmt: skip
 
 
@@ -193,62 +195,7 @@ def demo(out: Out = Path("runs/sales"), seed: Seed = 0, timings: Timings = False
     run_fit("sales", out, timings, force=force, model="cmp", loss="dfd", prior="paper", seed=seed)
 
 
-@app.command()
-def compare(
-    data: Data,
-    model: ModelName,
-    losses: Annotated[str, typer.Option(help="Losses separated by commas.")] = "dfd,ratio,ksd,pseudo,likelihood",
-    bootstrap: Bootstrap = 400,
-    seed: Seed = 0,
-    columns: Columns = None,
-    weights: Weights = None,
-    missing: Missing = "refuse",
-    missing_codes: MissingCodes = None,
-    decimal: Decimal = None,
-    graph: GraphName = None,
-    states: States = None,
-    rates: Rates = None,
-    kinds: Kinds = None,
-    levels: Levels = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for comparison.csv and comparison.png.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Fit by several losses and print them side by side."""
-    from .._util.files import require_writable
-    from ..fitting.comparison import compare_losses
-    from ..models.from_file import model_of
-
-    folder = require_writable(out) if out is not None else None
-    if folder is not None:
-        require_outputs(data, folder, ("comparison.csv", "comparison.png"), force=True)
-    compared = compare_losses(
-        model_of(model), data_of(data), [word.strip() for word in losses.split(",") if word.strip()], seed=seed,
-        bootstrap=bootstrap, columns=columns.split(",") if columns else None, weights=weights, missing=missing,
-        missing_codes=codes_of(missing_codes), decimal=decimal,
-        options=options_of(graph, states, rates, kinds, levels), check=False,
-    )  # fmt: skip
-    if as_json:
-        warned = {word: list(result.warnings) for word, result in compared.fits.items()}
-        table = plain_table(compared.table.reset_index())
-        told = {word: agreement.sentence for word, agreement in compared.agreements.items()}
-        print(json.dumps({"table": table, "warnings": warned, "failed": compared.failed, "agreements": told}))
-    else:
-        say(compared.table.to_string(float_format=lambda value: f"{value:.4f}"))
-        for agreement in compared.agreements.values():
-            say(agreement.sentence)
-        for word, result in compared.fits.items():
-            for warning in result.warnings:
-                say(f"warning ({word}): {warning}")
-        for word, reason in compared.failed.items():
-            say(f"warning ({word}): not fitted: {reason}")
-    if folder is not None:
-        from .. import plots
-
-        write_text(folder / "comparison.csv", compared.table.to_csv())
-        draw(folder / "comparison.png", plots.comparison(compared))
-        tell(f"written to {folder}{os.sep}: comparison.csv, comparison.png", as_json)
-
-
+app.command()(compare)
 app.command()(choose)
 
 
@@ -308,14 +255,18 @@ def reproduce(
         Path | None, typer.Option(envvar="DFDBAYES_DATA", help="The folder of data that are not in the package.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for index.html, figures and numbers.")] = Path("runs/reproduction"),
+    force: Annotated[bool, typer.Option("--force", help="Run experiments anew whose numbers the folder has.")] = False,
 ) -> None:
-    """Run the paper's experiments and write one page with the paper's numbers beside ours."""
+    """Run the paper's experiments and write one page with the paper's numbers beside ours.
+
+    Experiments whose numbers the folder has already are kept, so that a run that was interrupted goes on.
+    """
     from difflib import get_close_matches
 
     from .._util.files import require_writable
     from ..errors import SettingError
     from ..experiments import NAMES, Settings, run
-    from ..experiments.page import write_finding, write_page
+    from ..experiments.page import kept, write_finding, write_page
     from ..results.saving import versions
 
     for name in experiments or ():
@@ -326,6 +277,9 @@ def reproduce(
     folder = require_writable(out)
     chosen = experiments or list(NAMES)
     for number, name in enumerate(chosen, 1):
+        if not force and kept(name, folder, quick):
+            say(f"[{number}/{len(chosen)}] {name}: there already (--force runs it anew)")
+            continue
         print(f"[{number}/{len(chosen)}] {name} ...", end=" ", flush=True)
         began = perf_counter()
         finding = run(name, Settings(quick, data))

@@ -13,6 +13,12 @@ ModelName = Annotated[
         help="A model's name, see 'dfdbayes models'; or path.py:name, a model in a Python file, which is executed.",
     ),
 ]
+Formula = Annotated[
+    str | None, typer.Option(help="A regression: 'visits ~ age + C(clinic) + offset(log(days))', or '~ group'.")
+]
+Nu = Annotated[str | None, typer.Option(help="What nu of counts depends on: '~ clinic'.")]
+Zeros = Annotated[str | None, typer.Option(help="For too many or too few zeros (a hurdle): '~ 1'.")]
+Interaction = Annotated[str | None, typer.Option(help="What the edges of a network depend on: '~ group'.")]
 Bootstrap = Annotated[int, typer.Option(help="Bootstrap replicates.")]
 Columns = Annotated[str | None, typer.Option(help="Columns to use, separated by commas.")]
 Weights = Annotated[str | None, typer.Option(help="The column that holds frequencies, or observation weights.")]

@@ -87,6 +87,17 @@ def require_outputs(source: Any, folder: Path, names: Sequence[str], force: bool
         )
 
 
+def require_free(folder: Path, names: Sequence[str], force: bool) -> None:
+    """Refuse to write over earlier results, unless that was asked for."""
+    from ..errors import SettingError
+
+    there = [name for name in names if (folder / name).exists()]
+    if there and not force:
+        raise SettingError(
+            f"'{folder}' holds {there[0]} already. What to do: another folder, or --force to replace it."
+        )
+
+
 def _resumes(checkpoint: Path, resume: bool, force: bool) -> bool:
     """Whether to go on from what an interrupted run left; an error where that is there and nobody said what to do."""
     from .._util.checkpoint import unfinished
@@ -199,6 +210,11 @@ def options_of(
     whole |= {"at": None if at is None else [name.strip() for name in at.split(",")], "neighbours": neighbours}
     own |= {name: value for name, value in whole.items() if value is not None}
     return {"graph": graph, "states": states, "rates": numbers_of(rates)} | own
+
+
+def formulas_of(nu: str | None, zeros: str | None, interaction: str | None = None) -> dict[str, str]:
+    """Formulas of parameters, by name; those that were asked for."""
+    return {name: text for name, text in {"nu": nu, "zeros": zeros, "interaction": interaction}.items() if text}
 
 
 def kinds_of(kinds: str | None) -> str | dict[str, str] | None:

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-ANSWERS = {"no": 0, "yes": 1, "n": 0, "y": 1, "false": 0, "true": 1}
+NO = ("no", "n", "false", "absent", "nein", "nee", "non", "não", "nao", "nej")
+YES = ("yes", "y", "true", "present", "ja", "oui", "sí", "sì", "si", "sim")
+ANSWERS = dict.fromkeys(NO, 0) | dict.fromkeys(YES, 1)
 
 
 def read_answers(column: np.ndarray) -> tuple[np.ndarray, bool]:

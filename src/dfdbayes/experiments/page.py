@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._util.files import write_atomically
+from ..errors import SettingError
 from .base import Finding, Number
 
 STYLE = """
@@ -41,6 +42,18 @@ def write_finding(name: str, finding: Finding, folder: Path, seconds: float, qui
     text = json.dumps(about, indent=1)
     write_atomically(folder / f"{name}.json", lambda scratch: scratch.write_text(text, encoding="utf-8"))
     return about
+
+
+def kept(name: str, folder: Path, quick: bool) -> bool:
+    """Whether the folder has an experiment's numbers, made with the same settings; an error if with others."""
+    path = folder / f"{name}.json"
+    about = json.loads(path.read_text()) if path.is_file() else {"skipped": True}
+    if about["skipped"]:
+        return False
+    if about["quick"] != quick:
+        made = "quick" if about["quick"] else "full"
+        raise SettingError(f"'{folder}' holds {name} with {made} settings. What to do: another --out, or --force.")
+    return True
 
 
 def _plain(number: Number) -> dict[str, Any]:

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from ..data.profile import ID_LIKE, Profile
+from ..data.yes_no import two_answers
 
 MOST_LEVELS = 11  # of answers in words
-_IN_ORDER = (("no", "yes"), ("n", "y"), ("false", "true"), ("absent", "present"), ("nein", "ja"), ("non", "oui"))
 MOST = 8  # covariates that are written into a formula
 LACKING = 0.7  # share of rows that a formula must leave
 FEW_VALUES = 50  # of a table of frequencies that begins at one, and not at zero
@@ -103,12 +103,10 @@ def _answers_in_words(table: About) -> list[Profile]:
 def _of_words(table: About, used: Sequence[Profile]) -> Suggestion:
     """A network of answers in words, whose order only the user knows."""
     levels = sorted({level for own in used for level, _ in own.levels})
-    known = next((pair for pair in _IN_ORDER if {level.lower() for level in levels} == set(pair)), None)
-    if known is not None:
-        levels.sort(key=lambda level: known.index(level.lower()))
+    known = two_answers(levels)
     why = f"{len(used)} columns of answers in words: which go together, given all others?"
     why += "" if known else " Write the levels in their order, from the lowest to the highest:"
-    return _call(table, why, "network", used, missing="impute", levels=levels)
+    return _call(table, why, "network", used, missing="impute", levels=known or levels)
 
 
 def _responses(discrete: Sequence[Profile], whole: Sequence[Profile]) -> list[Profile]:
@@ -290,6 +288,18 @@ def _of_graph(why: str, edges: str | None, nodes: str | None) -> Suggestion:
         f'dfd.fit(dfd.models.RandomGraph("edges + gwesp(0.25)"), dfd.ObservedGraph.of({", ".join(python)}))',
         "" if edges is None else " ".join([*words, "--terms", "'edges + gwesp(0.25)'"]),
     )
+
+
+def of_graph(attributes: Sequence[Profile], directed: bool) -> Suggestion:
+    """A call for a graph that is at hand: closure, and whether ties join nodes that are alike in an attribute."""
+    alike = [
+        own.name for own in attributes if own.kind in ("text", "binary", "ordinal") and own.distinct <= MOST_LEVELS
+    ]
+    match = [f"nodematch('{name}')" for name in alike[:1] if not set(name) & set("'\"\\\n")]
+    terms = " + ".join(["edges", *(["mutual"] if directed else []), *match, "gwesp(0.25)"])
+    why = "One graph: what makes a tie likely (exponential random graph model)?"
+    why += f" Attributes of nodes that may matter: {_listed(alike)}." if len(alike) > 1 else ""
+    return Suggestion(why, f'dfd.fit(dfd.models.RandomGraph("{terms}"), data)')
 
 
 def _beside(path: str | None, word: str, other: str) -> str | None:

@@ -12,11 +12,12 @@ import pandas as pd
 
 from ..data.dataset import Dataset, opened
 from ..data.missing import note
+from ..data.observed_graph import ObservedGraph
 from ..data.problems import Problems
 from ..data.profile import Profile, profiles
 from ..data.reading import CHUNK, table_of
 from ..data.text import Ragged
-from .advice import About, Suggestion, suggestions_for
+from .advice import About, Suggestion, of_graph, suggestions_for
 
 KINDS = {
     "binary": "two values",
@@ -110,7 +111,7 @@ class Description:
         return f"{self.source}: {self.n} row{'s' * (self.n != 1)}, {columns}{written}"
 
     def __str__(self) -> str:
-        lines = [self.title, "", *_aligned(self.shown)]
+        lines = [self.title, *(["", *_aligned(self.shown)] if self.columns else [])]
         if self.problems or self.notes:
             lines += ["", "What to look at:", *(f"- {text}" for text in (*self.problems, *self.notes))]
         if self.suggestions:
@@ -163,7 +164,8 @@ def describe(data: Any, *, missing_codes: Any = None, decimal: str | None = None
     Parameters
     ----------
     data
-        Anything `Dataset.of` reads. Of more than a million rows the first million is looked at.
+        Anything `Dataset.of` reads. Of more than a million rows the first million is looked at. Of a graph (networkx,
+        or `ObservedGraph`) the columns are the attributes of its nodes.
     missing_codes, decimal
         As for `Dataset.of`.
 
@@ -181,6 +183,8 @@ def describe(data: Any, *, missing_codes: Any = None, decimal: str | None = None
     >>> found.suggestions[0].python
     'dfd.fit("cmp", data, formula="visits ~ clinic")'
     """
+    if isinstance(data, ObservedGraph) or (hasattr(data, "is_directed") and hasattr(data, "adj")):  # of networkx
+        return _of_graph(ObservedGraph.of(data))
     if isinstance(opened(data, missing_codes, decimal), Dataset):
         rows = {name: data.rows[:, j] for j, name in enumerate(data.columns)}
         table = replace(table_of(rows), name=data.source, frequencies=data.counts, named=data.named, notes=data.notes)
@@ -205,6 +209,15 @@ def describe(data: Any, *, missing_codes: Any = None, decimal: str | None = None
     path = str(data) if isinstance(data, (str, Path)) else None
     about = About(found, frame, path, table.named, weights is not None)
     return Description(table.name, table.written, n, found, tuple(told), suggestions_for(about), notes)
+
+
+def _of_graph(graph: ObservedGraph) -> Description:
+    """One graph: the attributes of its nodes, and a call."""
+    problems = Problems(graph.source)
+    found = profiles(pd.DataFrame(dict(graph.attributes)), None, {}, {}, problems)
+    told = tuple(str(problem) for problem in problems.found)
+    written = f"one row for each node; {graph.ties} ties, {'directed' if graph.directed else 'undirected'}"
+    return Description(graph.source, written, graph.n, found, told, (of_graph(found, graph.directed),))
 
 
 def suggest(data: Any, *, missing_codes: Any = None, decimal: str | None = None) -> tuple[Suggestion, ...]:

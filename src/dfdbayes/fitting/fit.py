@@ -43,6 +43,7 @@ from ..models.graphs import of as graph_of
 from ..models.parameters import Space
 from ..models.priors import describe_prior
 from ..models.slips import in_words
+from ..results.agreement import another
 from ..results.checks import Checks, check
 from ..results.fit_result import Fit
 from ..results.influence import of_rows
@@ -378,6 +379,8 @@ def _checked(fit: Fit, objective: Objective, plan: Plan) -> Fit:
         objective.model, fit.joint_draws, objective.data, plan.seed, fit.estimate
     )  # fmt: skip
     checks = replace(checks, held=held_by_prior(objective, fit.minimum, fit.calibration, fit.joint_draws))
+    if checks.goodness is not None and not objective.elsewhere and objective.incomplete is None:
+        checks = replace(checks, agreement=another(objective.model, objective.data, objective.loss, fit.minimum))
     plain = uncalibrated_intervals(objective, fit.minimum, plan.seed, list(fit.entries))
     told = (*fit.warnings, *map(str, checks.warnings))
     return replace(fit, checks=checks, uncalibrated=plain, warnings=told)

@@ -30,6 +30,8 @@ ROUNDS = 2000  # of stacking weights
 TIED = "these data cannot tell"
 WEIGHT = "weight: the share of each model in the best mixture of their predictions, which is not how sure its lead is"
 
+LACKS = {"poisson": ("nu",), "bernoulli": ("nu", "zeros")}  # formulas that are for other candidates
+
 
 @dataclass(frozen=True)
 class ModelComparison:
@@ -143,11 +145,18 @@ def _fitted(
         warnings.simplefilter("ignore")  # they are on the fits
         for name, one in candidates.items():
             try:
-                own = {"options": own_options(one, settings.get("options"))} if isinstance(one, str) else {}
-                fits[name] = one if isinstance(one, Fit) else fit(one, data, seed=seed, **settings | own)
+                fits[name] = one if isinstance(one, Fit) else fit(one, data, seed=seed, **_own(one, settings))
             except (CalibrationError, EscapedError, MinimiserError, ModelError) as problem:
                 failed[name] = str(problem)
     return fits, failed
+
+
+def _own(model: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """What of the settings of all models is one model's own: options and formulas of parameters that it has."""
+    if not isinstance(model, str):
+        return settings
+    own = {name: value for name, value in settings.items() if name not in LACKS.get(model, ())}
+    return own | {"options": own_options(model, settings.get("options"))}
 
 
 def _compared(

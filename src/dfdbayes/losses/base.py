@@ -34,6 +34,8 @@ class AbstractLoss(ABC):
         Whether it is a sum of terms of single rows, which can be computed apart.
     normalised : bool
         Whether it needs the model's constant; then it is the likelihood, and beta = 1 is Bayes.
+    second : str
+        The loss whose opinion a check asks beside this one; none of a loss that is meant to differ from others.
     """
 
     name: str
@@ -42,6 +44,7 @@ class AbstractLoss(ABC):
     formula: str = ""
     references: tuple[str, ...] = ()
     bounded: bool = True
+    second: str = ""
     separable: ClassVar[bool] = True
     normalised: ClassVar[bool] = False
 

@@ -40,6 +40,7 @@ class LocalLoss(AbstractLoss):
     references: tuple[str, ...] = ()
     symmetric: bool = False
     """Whether the two ends of a pair of neighbours may change places."""
+    second: str = ""
 
     def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:
         return model.table(sites)
@@ -82,6 +83,7 @@ FISHER = LocalLoss(
     formula="D(θ) = Σ<sub>i</sub> Σ<sub>j</sub> [ ( p(x<sub>i</sub><sup>j−</sup>) / p(x<sub>i</sub>) )² − 2 "
     f"p(x<sub>i</sub>) / p(x<sub>i</sub><sup>j+</sup>) ]{_NEIGHBOURS}",
     references=("matsubara",),
+    second="ratio",
 )
 """(r^-)^2 - 2 r^+: the discrete Fisher divergence without its constant."""
 
@@ -97,5 +99,6 @@ RATIO = LocalLoss(
     f"p(x<sup>j+</sup>) / p(x)){_NEIGHBOURS}",
     references=("hyvarinen", "lyu"),
     symmetric=True,
+    second="pseudo",
 )
 """t(u) = 1 / (1 + u) of the ratios: a relative of DFD whose every term lies in [-1, 1]."""

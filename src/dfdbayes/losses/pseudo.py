@@ -19,6 +19,7 @@ class PseudoLikelihood(AbstractLoss):
     """Besag's pseudo-likelihood for any domain that can be listed, and for counts."""
 
     name = "pseudo"
+    second = "ratio"
     title = "pseudo-likelihood"
     phrase = "the negative log pseudo-likelihood (Besag, 1975)"
     formula = "D(θ) = − Σ<sub>i</sub> Σ<sub>j</sub> log p(x<sub>ij</sub> | the other coordinates of x<sub>i</sub>)"

@@ -240,7 +240,12 @@ class Pairwise(AbstractModel):
 
     def advise(self, data: Dataset) -> tuple[str, str]:
         if any(kind.counts for kind in self.kinds):
-            return "ratio", "ratio matching is bounded, so that far counts and weak edges do not decide a network"
+            others = not all(kind.counts for kind in self.kinds)
+            beside = "; a network without counts has 'pseudo', which may give other edges where the model is wrong"
+            return (
+                "ratio",
+                f"ratio matching is bounded, so far counts and weak edges do not decide a network{beside * others}",
+            )
         levels = "" if self.domain.is_binary else " (of adjacent categories, where there are more than two levels)"
         return (
             "pseudo",

@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from .. import losses
 from ..data.dataset import Dataset
-from ..errors import DisagreementWarning, MinimiserError, ModelError, SettingError
+from ..errors import DfdbayesError, DisagreementWarning, MinimiserError, ModelError, SettingError
 from ..inference import resampling
 from ..inference.minimise import Minimum, Outcome, minimise, require
 from ..inference.objective import Objective
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 SAME = 1e-6  # of a standard error: two losses that differ by less in every unit are the same
 LEVEL = 0.05  # of the joint test, below which two losses disagree
+UNASKED = 0.001  # the same where nobody asked
+MOST = 400  # parameters, and
+LEAST = 5.0  # observations for each of them, of an opinion that nobody asked for
 SIMULATED = 10_000  # differences under the model, for the largest of many
 
 
@@ -56,6 +59,30 @@ class Agreement:
         """Whether they differ by no more than chance."""
         return not self.p_value < LEVEL
 
+    def plain(self) -> dict[str, Any]:
+        """The same in values JSON can hold."""
+        return {"table": self.table.to_dict("split"), "p_value": self.p_value, "sentence": self.sentence}
+
+    @classmethod
+    def of_plain(cls, about: dict[str, Any]) -> Agreement:
+        """Back from `plain`."""
+        return cls(pd.DataFrame(**about["table"]), about["p_value"], about["sentence"])
+
+    @property
+    def doubt(self) -> str:
+        """About which parameter they differ most, with both numbers, where that is far beyond chance."""
+        if not self.p_value < UNASKED:
+            return ""
+        far = self.table["standardised"].abs()
+        edges = far[far.index.str.startswith("interaction[")]  # what one asks about, where it is nearly as far
+        name = str(edges.idxmax() if len(edges) and edges.max() > 0.7 * far.max() else far.idxmax())
+        first, second = self.table.columns[:2]
+        own, other = (self.table[loss][name] for loss in (first, second))
+        return (
+            f"two losses disagree about {name}: it is {own:.3g} by '{first}' and {other:.3g} by '{second}', "
+            f"{far[name]:.1f} joint standard errors apart"
+        )
+
 
 def second_opinion(fit: Fit, loss: Any) -> pd.DataFrame:
     """See `Fit.second_opinion`."""
@@ -73,6 +100,18 @@ def second_opinion(fit: Fit, loss: Any) -> pd.DataFrame:
         warnings.warn(DisagreementWarning(found.sentence), stacklevel=3)
     found.table.attrs.update(p_value=found.p_value, sentence=found.sentence)
     return found.table
+
+
+def another(model: AbstractModel, data: Dataset, loss: AbstractLoss, minimum: Minimum) -> Agreement | None:
+    """The opinion of the loss that stands `second` to a fit's own, on a small budget; None where it has none."""
+    size = model.space.size
+    if not loss.second or size > MOST or data.n < LEAST * size or minimum.outcome is not Outcome.CONVERGED:
+        return None
+    try:
+        objective = _objective(model, data, losses.by_name(loss.second))
+        return agreement(model, data, (loss, minimum), (objective.loss, minimise(objective, minimum.vector)))
+    except DfdbayesError:  # no minimum inside, or a model that the other loss is not for: nothing to compare
+        return None
 
 
 def agreement(

@@ -20,6 +20,7 @@ from ..models.graphs import Graph
 from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
 from ..simulators.maps import Maps
+from .agreement import Agreement
 from .goodness_of_fit import LEVEL, Finding, GoodnessOfFit, some
 from .graph_goodness import GraphGoodness, graph_goodness
 from .maps import LIKE, beside, shares, simulated_maps
@@ -70,6 +71,8 @@ class Checks:
     held : bool
         Whether the prior holds the posterior at parameters that the data contradict. The test of fit is at the loss's
         minimiser, and says whether there are any that reproduce the data.
+    agreement : Agreement or None
+        The estimates of another loss beside the fit's own, where both have a minimum; see `Fit.second_opinion`.
     """
 
     goodness: GoodnessOfFit | None = None
@@ -89,6 +92,7 @@ class Checks:
     misfits: tuple[Misfit, ...] = ()
     sites: pd.DataFrame | None = None
     held: bool = False
+    agreement: Agreement | None = None
 
     @property
     def sentence(self) -> str:
@@ -120,6 +124,11 @@ class Checks:
             )
         if self.size < FEW and self.equal is None:
             return f"So few rows ({self.size}) cannot tell whether the model reproduces the data ({shown})."
+        if self.agreement is not None and self.agreement.doubt:
+            return (
+                f"The test of fit finds nothing wrong ({shown}), but {self.agreement.doubt}. The model is suspect "
+                "there; fit.checks.agreement has all parameters."
+            )
         return f"The model reproduces the data ({shown})."
 
     def _there(self) -> str:
@@ -168,6 +177,7 @@ class Checks:
             "means": None if self.means is None else self.means.tolist(), "columns": list(self.columns),
             "sets": self.sets, "size": self.size, "method": self.method, "mixed": self.mixed, "problem": self.problem,
             "graph": None if self.graph is None else self.graph.plain(), "sites": _text(self.sites),
+            "agreement": None if self.agreement is None else self.agreement.plain(),
             "held": self.held, "misfits": [[one.sentence, one.remedy, one.finding.kind] for one in self.misfits],
         }  # fmt: skip
 
@@ -185,6 +195,7 @@ class Checks:
             graph=None if about.get("graph") is None else GraphGoodness.of_plain(about["graph"]),
             sites=_table(about.get("sites")),
             held=about.get("held", False),
+            agreement=None if about.get("agreement") is None else Agreement.of_plain(about["agreement"]),
             **tables, **{name: about[name] for name in ("sets", "size", "method", "mixed", "problem")},
         )  # fmt: skip
 
