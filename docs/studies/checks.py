@@ -59,12 +59,15 @@ def many_zeros(rng: np.random.Generator, n: int) -> np.ndarray:
     return rng.poisson(3.0, n) * (rng.random(n) < 0.8)
 
 
-def regression(spread: bool) -> Source:
+def regression(shape: float) -> Source:
+    """Counts with mean exp(1 + 0.4 x) and variance mean + mean^2 / shape: Poisson, or geometric where it is 1."""
+
     def made(n: int, seed: int) -> pd.DataFrame:
         rng = np.random.default_rng(seed)
         x = rng.normal(size=n)
         mean = np.exp(1.0 + 0.4 * x)
-        return pd.DataFrame({"y": negative_binomial(rng, mean, n, 3.0) if spread else rng.poisson(mean), "x": x})
+        y = rng.poisson(mean) if np.isinf(shape) else negative_binomial(rng, mean, n, shape)
+        return pd.DataFrame({"y": y, "x": x})
 
     return made
 
@@ -106,7 +109,11 @@ CASES = {
         lambda: count_network()[0], (200, 2000), right=True,
     ),
     "regression": Case(
-        "Poisson regression", regression(False), lambda: "poisson", (200, 2000), right=True, formula="y ~ x"
+        "Poisson regression", regression(np.inf), lambda: "poisson", (200, 2000), right=True, formula="y ~ x"
+    ),
+    "geometric": Case(
+        "geometric counts in Conway-Maxwell-Poisson regression, at its edge", regression(1.0), lambda: "cmp", (200,),
+        right=True, formula="y ~ x",
     ),
     "lattice": Case(
         "Ising on a 6 x 6 grid, temperature 4", simulated(lattice(False), {"temperature": 4.0}), lattice(False),
@@ -130,7 +137,7 @@ CASES = {
     ),
     "zeros": Case("a fifth more zeros, in Poisson", counts(many_zeros), POISSON, (50, 200)),
     "spread-regression": Case(
-        "negative binomial regression (shape 3) in Poisson", regression(True), lambda: "poisson", (200,),
+        "negative binomial regression (shape 3) in Poisson", regression(3.0), lambda: "poisson", (200,),
         formula="y ~ x",
     ),
     "edge": Case(

@@ -33,7 +33,7 @@ INSIDE = {
                   "calibration", "posterior", "mixing", "pareto", "sampling", "influence", "identification",
                   "diagnostics"],
     "results": ["regions", "selection", "evidence", "groups", "nodes", "features", "goodness_of_fit", "predictive",
-                "maps", "ratios", "regression", "remedies", "forecasts", "graph_goodness", "checks", "agreement",
+                "maps", "ratios", "regression", "remedies", "forecasts", "graph_goodness", "agreement", "checks",
                 "intervals", "uncalibrated", "summary", "tree", "for_arviz", "temporal", "answers", "influence",
                 "saving", "telling", "shown", "fit_result", "loading"],
     "fitting": ["advice", "describe", "progress", "plan", "regressions", "whole", "fit", "comparison", "held_out",

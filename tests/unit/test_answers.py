@@ -74,7 +74,7 @@ def test_what_was_not_checked_is_not_claimed():
     assert "reproduce" not in replace(fit, checks=None).answer
     failed = replace(fit, checks=replace(fit.checks, goodness=None, problem="too many"))
     assert failed.answer.endswith("Whether the model reproduces the data was not checked: too many.")
-    good = replace(fit.checks, goodness=GoodnessOfFit("chi-squared", 1.0, 0.83, 0.01))
+    good = replace(fit.checks, agreement=None, goodness=GoodnessOfFit("chi-squared", 1.0, 0.83, 0.01))
     assert replace(fit, checks=good).answer.endswith("The model reproduces the data (p = 0.83).")
 
 

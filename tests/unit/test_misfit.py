@@ -10,7 +10,7 @@ from dfdbayes.results import features
 from dfdbayes.results.checks import Checks, check
 from dfdbayes.results.goodness_of_fit import _corrected, _observed, _pool, _scores, goodness_of_fit
 from dfdbayes.results.remedies import _inflated, _poisson, _two_groups, spread_of
-from small_fits import QUICK
+from small_fits import QUICK, quietly
 
 RNG = np.random.default_rng(7)
 SPREAD = RNG.negative_binomial(1.5, 1.0 / 3.0, 200)  # mean 3, variance 9
@@ -165,3 +165,14 @@ def test_counts_beyond_the_most_that_a_model_has_are_a_misfit(monkeypatch):
     assert goodness_of_fit(fit.model, fit.estimate, fit.data).p_value < 0.005
     monkeypatch.setattr("dfdbayes.results.goodness_of_fit.NEAR", 1e-9)  # as if nu could move either way
     assert goodness_of_fit(fit.model, fit.estimate, fit.data).p_value > 0.02
+
+
+def test_counts_at_the_edge_of_the_family_are_tested_there():
+    """Geometric counts are those of nu = 0, where the loss goes; at the posterior mean they would be rejected."""
+    rng = np.random.default_rng(990002)
+    x = rng.normal(size=200)
+    y = rng.geometric(1 / (1 + np.exp(1.0 + 0.4 * x))) - 1
+    fit = quietly("cmp", pd.DataFrame({"y": y, "x": x}), formula="y ~ x")
+    assert fit.minimum.outcome == "escaped" and fit.estimate[-1] < -10
+    middle = fit.joint_draws.mean(axis=0)
+    assert goodness_of_fit(fit.model, middle, fit.data).p_value < 0.05 < fit.checks.p_value

@@ -40,7 +40,7 @@ def test_binary_conditionals_in_blocks_are_their_definition(states, graph, monke
     value, gradient, hessian = objective.second_order(theta)
     assert value == pytest.approx(expected, rel=1e-12)
     np.testing.assert_allclose(gradient, objective.gradient(theta), atol=1e-12)
-    np.testing.assert_allclose(hessian, jax.hessian(objective.traced)(theta), atol=1e-11)
+    np.testing.assert_allclose(hessian, jax.jit(jax.hessian(objective.traced))(theta), atol=1e-11)
     np.testing.assert_allclose(objective.unit_gradients(theta).sum(axis=0), gradient, atol=1e-12)
     alone = [dfd.objective(model, row[None], "pseudo").gradient(theta) for row in objective.data.rows]
     np.testing.assert_allclose(objective.unit_gradients(theta), alone, atol=1e-12)

@@ -22,6 +22,7 @@ from .._util.process import require_unforked
 from ..data.glance import far_values
 from ..errors import MinimiserError
 from ..losses import RATIO
+from ..losses.base import AbstractLoss
 from ..models.parameters import Named, Space
 from ..models.tables import SecondOrder
 from . import newton
@@ -78,6 +79,10 @@ class Minimum:
     def usable(self) -> bool:
         """Whether it is a minimum: converged, inside or at the boundary."""
         return self.outcome in (Outcome.CONVERGED, Outcome.BOUNDARY)
+
+    def is_smallest(self, loss: AbstractLoss | None) -> bool:
+        """Whether the loss is smallest here; a bounded one that falls to the end of a range (nu to 0) is so there."""
+        return self.usable or (loss is not None and loss.bounded and self.outcome is Outcome.ESCAPED)
 
     @property
     def bounds(self) -> dict[str, tuple[float, float]]:

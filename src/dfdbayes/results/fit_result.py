@@ -438,7 +438,7 @@ class Fit(Shown):
     @property
     def estimate(self) -> np.ndarray:
         """All parameters, flat: where the loss is smallest, or their posterior means where that is nowhere."""
-        return self.minimum.vector if self.minimum.usable else self.joint_draws.mean(axis=0)
+        return self.minimum.vector if self.minimum.is_smallest(self.loss) else self.joint_draws.mean(axis=0)
 
     @property
     def joint_draws(self) -> np.ndarray:

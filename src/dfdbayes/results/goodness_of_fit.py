@@ -39,8 +39,8 @@ REPLICATES = 1000
 MOST_LISTED = 2**16  # values of a count
 MOST_OBSERVATIONS = 20_000  # that are compared
 MOST_GIVEN = 4000  # the same where each has covariates, and
-PER_ROW, MOST_PER_ROW, ROW_VALUES = 20, 200, 80_000  # so many simulated values, more of few rows; for networks,
-PER_NETWORK, NETWORK_VALUES, LEAST_GIVEN = 5, 160_000, 500  # which take longer, fewer, and so many values in all
+PER_ROW = 20  # so many simulated values; for networks, which take longer,
+PER_NETWORK, NETWORK_VALUES, LEAST_GIVEN = 5, 160_000, 500  # fewer, so many values in all, of no fewer observations
 MOST_RESIDUALS = 100_000  # observations of a regression
 POOL, LEAST_POOL, MOST_POOL = 60_000, 400, 4000  # simulated values in all, and simulated observations
 LEFT = 1e-6  # of a statistic's variance, below which the parameters fit it by themselves
@@ -201,13 +201,11 @@ def goodness_of_fit(model: AbstractModel, theta: Float[np.ndarray, " p"], data: 
 def _most_observations(model: AbstractModel) -> int:
     if not isinstance(model, Regression):
         return MOST_OBSERVATIONS
-    return MOST_GIVEN if model.domain.d == 1 else int(
-        np.clip(NETWORK_VALUES // (PER_NETWORK * model.domain.d), LEAST_GIVEN, MOST_GIVEN)
-    )  # fmt: skip
+    return int(np.clip(NETWORK_VALUES // (_per_row(model) * model.domain.d), LEAST_GIVEN, MOST_GIVEN))
 
 
-def _per_row(model: Regression, rows: int) -> int:
-    return int(np.clip(ROW_VALUES // rows, PER_ROW, MOST_PER_ROW)) if model.domain.d == 1 else PER_NETWORK
+def _per_row(model: Regression) -> int:
+    return PER_ROW if model.domain.d == 1 else PER_NETWORK
 
 
 def some(data: Dataset, most: int, weighted: bool = True) -> Dataset:
@@ -264,7 +262,7 @@ def _placed(
 def _pool(model: AbstractModel, theta: np.ndarray, given: np.ndarray | None, rng: np.random.Generator) -> Pool:
     if isinstance(model, Regression):
         assert given is not None
-        per = _per_row(model, len(given))
+        per = _per_row(model)
         own = np.repeat(given, per, axis=0)
         x = draw_given(model, theta[None], own, rng)[0][0].astype(np.int64)
         return Pool(_placed(model, theta, x, np.ones(len(x)), own, given.mean(axis=0)), own, per)
