@@ -24,7 +24,7 @@ def tables(tmp_path_factory):
 @pytest.fixture(scope="module")
 def command(tables):
     edges, nodes = tables
-    quick = ["--bootstrap", 60, "--sampler", "laplace", "--draws", 200]
+    quick = ["--loss", "pseudo", "--bootstrap", 60, "--sampler", "laplace", "--draws", 200]
     return ["fit", edges, "--model", "graph", "--nodes", nodes, "--terms", "edges + triangle", *quick]
 
 

@@ -29,7 +29,6 @@ from ..inference.diagnostics import bounds_of, require_finite, require_in_basin,
 from ..inference.edges import beyond, clipped
 from ..inference.identification import held_by_prior
 from ..inference.imputation import begun, described, settled
-from ..inference.map_imputation import completed, is_incomplete
 from ..inference.minimise import Minimum, Outcome, interior, minimise, require
 from ..inference.objective import Objective
 from ..inference.parametric import how_resampled
@@ -37,7 +36,6 @@ from ..inference.posterior import named_draws, posterior, where_taken
 from ..inference.resampling import Bootstrap
 from ..inference.sampling import Draws
 from ..models import priors as plain_priors
-from ..models.autologistic import Autologistic
 from ..models.base import AbstractModel
 from ..models.graphs import of as graph_of
 from ..models.parameters import Space
@@ -53,7 +51,7 @@ from ..results.uncalibrated import uncalibrated_intervals
 from .plan import Plan
 from .progress import Progress, by_percent, shown_on
 from .regressions import own_priors, read_regression
-from .whole import read_whole
+from .whole import objective_of_whole, read_whole
 
 
 def fit(
@@ -311,8 +309,9 @@ def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress)
     units = None
     if plan.needs_units:
         units = how_resampled(plan.resampling, model, source.data).units(model, source.data)
-    if isinstance(model, Autologistic) and is_incomplete(model):
-        objective = completed(model, plan.loss, units, plan.seed)
+    whole = objective_of_whole(source, model, plan, units, shown)
+    if whole is not None:
+        objective = whole
     elif source.data.observed is None:
         objective = source.objective(model, plan.loss, units)
     else:
@@ -376,7 +375,7 @@ def sample(
 def _checked(fit: Fit, objective: Objective, plan: Plan) -> Fit:
     """The same fit with its predictive checks, and the intervals that there would be without calibration."""
     checks = Checks(problem="the data are with the workers") if objective.elsewhere else check(
-        objective.model, fit.joint_draws, objective.data, plan.seed, fit.estimate
+        objective.model, fit.joint_draws, objective.data, plan.seed, fit.estimate, objective.loss.normalised
     )  # fmt: skip
     checks = replace(checks, held=held_by_prior(objective, fit.minimum, fit.calibration, fit.joint_draws))
     if checks.goodness is not None and not objective.elsewhere and objective.incomplete is None:

@@ -77,7 +77,7 @@ class Plan:
 
     def _simulating(self, model: AbstractModel) -> Plan:
         """The same with simulated data sets where there are no rows to draw, unless a likelihood says how it varies."""
-        known = model.independent and (model.sampled or self.loss.normalised)
+        known = model.independent if model.sampled else self.loss.normalised
         if known or self.method != "curvature" or self.resampling != resamplings.KINDS[0]:
             return self
         return replace(self, resampling=Parametric.kind)
@@ -86,14 +86,32 @@ class Plan:
         if isinstance(self.asked_loss, Robust):
             return self._robust(self.asked_loss, model, data)
         if self.asked_loss is not None:
+            self._require_calibrated(model)
             return [self]
         name, reason = model.advise(data)
         first = replace(self, asked_loss=losses.by_name(name), reason=reason)
+        if first._found_by_simulation(model):  # which may fail, and has no parts to resample
+            resampled = self.resamples or self.method == "lyddon"
+            why = "what is resampled are dyads" if resampled else "the likelihood was not found by simulation"
+            other = replace(self, asked_loss=losses.by_name("pseudo"), reason=why)
+            return [other] if resampled else [first, other]
         if first.loss.bounded:
             return [first]
-        other = losses.by_name("likelihood" if model.log_normaliser is not None else "ratio")
+        bounded = losses.by_name("likelihood" if model.log_normaliser is not None else "ratio")
         why = f"the {first.loss.title} has no minimum to rely on in these data"
-        return [replace(first, inside=True), replace(self, asked_loss=other, reason=why)]
+        return [replace(first, inside=True), replace(self, asked_loss=bounded, reason=why)]
+
+    def _found_by_simulation(self, model: AbstractModel) -> bool:
+        """Whether the loss is the likelihood of one whole whose parts depend on each other."""
+        return self.loss.normalised and not model.independent and not model.sampled
+
+    def _require_calibrated(self, model: AbstractModel) -> None:
+        """Refuse to calibrate by parts what has none."""
+        if self._found_by_simulation(model) and (self.resamples or self.method == "lyddon"):
+            raise SettingError(
+                "the likelihood of a graph says itself how sure it is, and has no parts to resample. What to do: leave "
+                "out calibration= and resampling=, or use loss='pseudo'."
+            )
 
     def _robust(self, asked: Robust, model: AbstractModel, data: Dataset) -> list[Plan]:
         """The same with a robust loss, and where its kind was left to the model a second that cannot run away."""

@@ -8,9 +8,16 @@ from typing import Any
 from .. import models
 from ..backends.local import InMemory, Source
 from ..data.observed_graph import ObservedGraph
+from ..data.sites import Units
 from ..errors import SettingError, close
+from ..inference.graph_likelihood import ROUNDS, near_maximum
+from ..inference.map_imputation import completed, is_incomplete
+from ..inference.objective import Objective
+from ..models.autologistic import Autologistic
 from ..models.base import AbstractModel
 from ..models.random_graph import RandomGraph
+from .plan import Plan
+from .progress import Progress
 from .regressions import own_priors
 
 ROWS = ("columns", "weights", "weighting", "missing", "cluster", "time", "formula")  # settings about rows
@@ -51,3 +58,15 @@ def read_whole(
             "by formula='present ~ altitude'."
         )
     return InMemory(seen[0]), seen[1].with_priors(own_priors(prior))
+
+
+def objective_of_whole(
+    source: Source, model: AbstractModel, plan: Plan, units: Units | None, shown: Progress
+) -> Objective | None:
+    """The loss where it has to be simulated: of a map with missing sites, the likelihood of a graph. Else None."""
+    if isinstance(model, Autologistic) and is_incomplete(model):
+        return completed(model, plan.loss, units, plan.seed)
+    if isinstance(model, RandomGraph) and plan.loss.normalised and not model.independent:
+        advance = shown.begin("simulating graphs", ROUNDS + 1)
+        return source.objective(model, near_maximum(model, source.data, plan.seed, advance), units)
+    return None

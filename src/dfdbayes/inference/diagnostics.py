@@ -63,7 +63,7 @@ def warnings_of(
                 "if values are missing completely at random; otherwise missing='impute' (--missing impute) keeps them."
             )
         )
-    if objective.note:
+    if objective.note and not objective.loss.separable:
         found.append(
             EstimatedLossWarning(
                 f"the {objective.loss.title} was {objective.note}, as all pairs are too many. What to do: nothing; or "
@@ -320,7 +320,8 @@ def _of_calibration(calibration: Calibration, bounded: bool) -> list[DfdbayesWar
 def _of_dependence(objective: Objective, calibration: Calibration) -> list[DfdbayesWarning]:
     """A width that takes rows for independent which are not."""
     by_rows = calibration.method in ("curvature", "lyddon", *RESAMPLING) and calibration.resampling != "parametric"
-    if objective.model.independent or not by_rows or objective.units.kind == CLUSTERS:
+    known = objective.loss.normalised and not objective.model.sampled  # a likelihood of the whole
+    if objective.model.independent or known or not by_rows or objective.units.kind == CLUSTERS:
         return []
     return [
         CalibrationWarning(

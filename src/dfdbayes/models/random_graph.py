@@ -166,8 +166,8 @@ class RandomGraph(AbstractModel):
     def likelihood(self, sites: Sites) -> Prepared:
         if not self.independent:
             raise ModelError(
-                "the likelihood of a graph whose ties depend on each other needs a sum over all graphs. Use "
-                "loss='pseudo' or 'ratio', which need no such sum."
+                "the likelihood of a graph whose ties depend on each other has to be simulated: dfd.fit(model, graph, "
+                "loss='likelihood') does that. Here use 'pseudo' or 'ratio', which need no sum over all graphs."
             )
         return self.conditionals(sites)
 
@@ -199,7 +199,7 @@ class RandomGraph(AbstractModel):
     def advise(self, data: Dataset) -> tuple[str, str]:
         if self.independent:
             return "likelihood", "ties do not depend on each other"
-        return "pseudo", "it needs no sum over all graphs"
+        return "likelihood", "found by simulation, as ties depend on each other"
 
 
 def _space(statistics: GraphStatistics) -> Space:

@@ -44,6 +44,8 @@ REFERENCES = {
     "ksd": "Matsubara, T., Knoblauch, J., Briol, F.-X. and Oates, C. J. (2022). Robust generalised Bayesian inference "
     "for intractable likelihoods. Journal of the Royal Statistical Society, Series B 84(3), 997–1022.",
     "rubin": "Rubin, D. B. (1981). The Bayesian bootstrap. The Annals of Statistics 9(1), 130–134.",
+    "hummel": "Hummel, R. M., Hunter, D. R. and Handcock, M. S. (2012). Improving simulation-based algorithms for "
+    "fitting ERGMs. Journal of Computational and Graphical Statistics 21(4), 920–939.",
     "newey": "Newey, W. K. and West, K. D. (1987). A simple, positive semi-definite, heteroskedasticity and "
     "autocorrelation consistent covariance matrix. Econometrica 55(3), 703–708.",
     "chandler": "Chandler, R. E. and Bate, S. (2007). Inference for clustered data using the independence "
@@ -140,7 +142,10 @@ class Methods:
     def _posterior(self) -> str:
         about = f"Priors were {priors(self._fit)}."
         if self._standard:
-            return f"The posterior is the ordinary one, with the exact likelihood. {about}"
+            note = self._settings.get("loss_note")
+            self._cite(*(["hummel"] if note else []))
+            how = f"the likelihood {note} (Hummel et al., 2012)" if note else "the exact likelihood"
+            return f"The posterior is the ordinary one, with {how}. {about}"
         used, text = self._fit.loss, loss(self._fit)
         self._cite(*(() if used is None else used.references))
         free = "" if used is None or used.normalised else ", which needs no normalising constant"

@@ -202,7 +202,7 @@ class Checks:
 
 def check(
     model: AbstractModel, thetas: Float[np.ndarray, "all p"], data: Dataset, seed: int = 0,
-    at: Float[np.ndarray, " p"] | None = None,
+    at: Float[np.ndarray, " p"] | None = None, by_likelihood: bool = False,
 ) -> Checks:  # fmt: skip
     """Simulate from the posterior on a small budget, and compare with the data; the test of fit is at ``at``."""
     if at is not None and model.endless(at, data):
@@ -211,13 +211,14 @@ def check(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column that is constant in a replicate, say
             if isinstance(model, RandomGraph):
-                return _of_graph(graph_goodness(model, thetas.mean(axis=0), seed=seed))
+                found = graph_goodness(model, thetas.mean(axis=0), seed=seed)
+                return _of_graph(replace(found, by_likelihood=by_likelihood))
             if isinstance(model, Autologistic):
                 return _of_map(simulated_maps(model, thetas, seed=seed))
-            found = replicate(model, thetas, data, seed=seed, at=at, **affordable(model, data))
+            drawn = replicate(model, thetas, data, seed=seed, at=at, **affordable(model, data))
             graph = model.graph if model.graph is not None and model.graph.shape is not None else None
-            told = misfits(model, data, found.goodness.findings)
-            return replace(_checks(found, graph), residuals=_residuals(model, thetas, data), misfits=told)
+            told = misfits(model, data, drawn.goodness.findings)
+            return replace(_checks(drawn, graph), residuals=_residuals(model, thetas, data), misfits=told)
     except DegeneracyError:  # which no result can stand beside
         raise
     except (DfdbayesError, ArithmeticError, ValueError, MemoryError) as problem:

@@ -37,6 +37,10 @@ REMEDIES = {
     "triads": ("gwesp", "gwesp(0.25)"),
 }  # by feature: the term that is about it, and what to try where the model has no such term
 UNREACHABLE = "none"
+LIKELIHOOD = (
+    "loss='likelihood' (on the command line: --loss likelihood) finds the coefficients that make such graphs, where "
+    "any do; take these for rough ones. Or "
+)
 
 Feature = Callable[[Bool[np.ndarray, "n n"]], Float[np.ndarray, " k"]]
 
@@ -61,6 +65,8 @@ class GraphGoodness:
     p_values : dict of float
         By feature, of all its values together: the share of graphs, the observed one among them, that lie as far from
         the mean of all as the observed one. Distances are those of cumulative shares, in standard deviations.
+    by_likelihood : bool
+        Whether the estimate is that of the likelihood.
 
     Examples
     --------
@@ -77,6 +83,7 @@ class GraphGoodness:
     method: str
     mixed: bool
     p_values: Mapping[str, float] = field(default_factory=dict)
+    by_likelihood: bool = False
 
     @property
     def away(self) -> tuple[str, ...]:
@@ -122,9 +129,8 @@ class GraphGoodness:
             f"graphs simulated at the posterior mean are not like the observed one: {self._numbers}. Two causes are "
             "possible. The estimate is off (that of a pseudo-likelihood may be, where ties depend on each other "
             "strongly, and that of a narrow prior), though the same terms with other coefficients make such graphs. Or "
-            "the terms do not. What to do: take the coefficients for rough ones, and fit the same terms by maximum "
-            "likelihood (R's ergm), which reproduces these numbers where any coefficients do; or change the terms: "
-            "another decay, covariates of the nodes (dfd.plots.graph_goodness(fit) shows what is off)."
+            f"the terms do not. What to do: {'' if self.by_likelihood else LIKELIHOOD}change the terms: another decay, "
+            "covariates of the nodes (dfd.plots.graph_goodness(fit) shows what is off)."
         )
 
     def __repr__(self) -> str:
@@ -139,6 +145,7 @@ class GraphGoodness:
         tables = {name: table.to_json(orient="split", double_precision=15) for name, table in self.features.items()}
         own = self.statistics.to_json(orient="split", double_precision=15)
         about = {"size": self.size, "method": self.method, "mixed": self.mixed, "p_values": dict(self.p_values)}
+        about["by_likelihood"] = self.by_likelihood
         return {"features": tables, "statistics": own, **about}
 
     @classmethod
@@ -151,7 +158,8 @@ class GraphGoodness:
 
         tables = {name: table(text) for name, text in about["features"].items()}
         own = table(about["statistics"])
-        return cls(tables, own, about["size"], about["method"], about["mixed"], about.get("p_values", {}))
+        more = about.get("p_values", {}), about.get("by_likelihood", False)
+        return cls(tables, own, about["size"], about["method"], about["mixed"], *more)
 
 
 def graph_goodness(model: Any, theta: Any = None, size: int = 100, seed: int = 0) -> GraphGoodness:

@@ -220,8 +220,7 @@ def _of_regression(finding: Finding, model: Regression) -> str:
     if finding.kind == features.ZEROS:
         if "zeros" in model.varying:
             return "the zeros may depend on another covariate: give it in zeros='~ ...'"
-        if finding.observed > finding.predicted:
-            return f"try zeros='~ 1' (on the command line: --zeros '~ 1'), a part of its own for zeros {_HURDLE}"
+        return f"try zeros='~ 1' (on the command line: --zeros '~ 1'), a part of its own for zeros {_HURDLE}"
     if model.name == "poisson":
         return f"try model='cmp', whose spread is a parameter; {missing}, too"
     if "nu" not in model.varying:

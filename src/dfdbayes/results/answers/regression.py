@@ -40,10 +40,10 @@ def _effects(fit: Fit, model: Regression, main: str, found: dict[str, np.ndarray
     numbers = {label: multiplied(found[label]) if link else coefficients[label] for label in found}
     clear = [label for label, one in coefficients.items() if one.excludes(0.0)]
     clear.sort(key=lambda label: -abs(coefficients[label].value) / np.std(found[label]))
-    what = _what(model, main, response, link)
+    what, switches = _what(model, main, response, link), _switches(fit, model)
     told = []
     for i, label in enumerate(clear[:FEW]):
-        level, one = _level(design, label), numbers[label]
+        level, one = _level(design, label) or switches.get(label, ""), numbers[label]
         when = f"With {level}" if level else f"Per unit of {named(label)}"
         told.append(f"{when}, {what} by {one.full if i == 0 else one.brief}.")
     times = "times " if link else ""
@@ -64,8 +64,17 @@ def _what(model: Regression, main: str, response: str, link: str) -> str:
     if link == ODDS:
         of = f"the odds that {response} is 1" if main == "probability" else f"the odds of {main}"
         return f"{of} are multiplied"
-    apart = ", the extra zeros apart," if "zeros" in model.varying else ""
+    apart = ", zeros apart," if "zeros" in model.varying else ""
     return f"the {main} of {response}{apart} {'is multiplied' if link else 'changes'}"
+
+
+def _switches(fit: Fit, model: Regression) -> dict[str, str]:
+    """Covariates that are 0 or 1 and stand alone, in words."""
+    if fit.data.given is None:
+        return {}
+    given = {model.covariate(column)[0]: fit.data.given[:, column] for column in range(fit.data.given.shape[1])}
+    alone = {label: values for label, values in given.items() if label.replace("_", "").replace(".", "").isalnum()}
+    return {label: f"{named(label)} = 1 rather than 0" for label, v in alone.items() if np.isin(v, (0.0, 1.0)).all()}
 
 
 def _level(design: Design, label: str) -> str:
