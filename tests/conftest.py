@@ -1,3 +1,4 @@
+import gc
 import os
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ import pytest
 import dfdbayes
 from dfdbayes import cli
 
+gc.set_threshold(200_000, 20, 1000)  # what is compiled stays; looking through all of it often takes a tenth of the time
 jax.config.update("jax_numpy_rank_promotion", "raise")
 dfdbayes.fit.__kwdefaults__["check"] = False  # most tests look elsewhere; those of the checks ask for them
 

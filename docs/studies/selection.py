@@ -42,7 +42,9 @@ def one(seed: int) -> dict[str, np.ndarray]:
     b, precision = selection.information_of_edges(fit)
     loose = 1.0 / fit.calibration.beta  # the loss as it is has the common weight's share of the information
     plain = selection.drawn(loose * b, loose * precision, selection.slabs(fit), odds, np.random.default_rng(seed))
-    return {"present": present, "calibrated": calibrated, "plain": plain.inclusion, "lasso": lasso(rows, model.graph)}
+    default = selection.select(fit, 1.0).inclusion  # even odds, which fit.evidence() has unless told otherwise
+    ways = {"calibrated": calibrated, "plain": plain.inclusion, "default": default, "lasso": lasso(rows, model.graph)}
+    return {"present": present} | ways
 
 
 def lasso(rows: np.ndarray, graph: dfd.graphs.Graph) -> np.ndarray:
@@ -79,14 +81,19 @@ def main() -> None:
             )
             cells += [str(int(inside.sum())), f"{share:.3f}"]
         lines.append("| " + " | ".join(cells) + " |")
-    rates = ["| edges called present | false positives | power |", "|---|---:|---:|"]
+    rates = ["| edges called present | absent edges so called | present ones so called | wrong of these |"]
+    rates.append("|---|---:|---:|---:|")
+    factor = found["default"] / np.maximum(1.0 - found["default"], 1e-12)
     for title, called in (
         ("inclusion above 0.5, calibrated", found["calibrated"] > 0.5),
         ("inclusion above 0.5, beta = 1", found["plain"] > 0.5),
+        ("Bayes factor above 10 (`fit.evidence()`)", factor > 10.0),
+        ("Bayes factor below 1/10: called absent", factor < 0.1),
         ("lasso, both regressions", found["lasso"] > 0.5),
     ):
         there = found["present"]
-        rates.append(f"| {title} | {called[~there].mean():.3f} | {called[there].mean():.3f} |")
+        wrong = (there if "absent" in title else ~there)[called].mean()
+        rates.append(f"| {title} | {called[~there].mean():.3f} | {called[there].mean():.3f} | {wrong:.3f} |")
     text = f"""# Edges that are there, and stated probabilities
 
 {networks} networks of {D} binary columns and {ROWS} rows, a fifth of the edges present. Made by
