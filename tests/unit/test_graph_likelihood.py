@@ -114,3 +114,8 @@ def test_a_graph_whose_likelihood_is_not_found_has_the_pseudo_likelihood(monkeyp
     monkeypatch.setattr(graph_likelihood, "ROUNDS", 1)
     found = quietly(dfd.models.RandomGraph(TERMS), small(), check=False)
     assert found.settings["loss"] == "pseudo" and "not found by simulation" in found.settings["loss_reason"]
+
+
+def test_a_likelihood_that_needs_no_calibration_stands_beside_none(florence, tmp_path):
+    page = florence.report(tmp_path / "page.html").read_text()
+    assert "95 % interval" in page and "width ratio" not in page and "uncalibrated" not in page

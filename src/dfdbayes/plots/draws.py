@@ -11,7 +11,7 @@ from ..errors import SettingError
 from ..inference.calibration import Calibration
 from ..results.fit_result import Fit
 from ..results.predictive import parameters_of
-from ..results.uncalibrated import side_by_side
+from ..results.uncalibrated import is_calibrated, side_by_side
 from .base import BLUE, GREY, INK, MOST, ORANGE, Figure, bare, clean, density, fitted, panels, region, thinned
 
 MOST_PAIRS = 6
@@ -98,7 +98,7 @@ def calibration(fit: Fit) -> Figure | None:
     """
     known = fit.calibration
     if known.curvature is not None:
-        return None if fit.uncalibrated is None else _width_ratios(fit)
+        return _width_ratios(fit) if fit.uncalibrated is not None and is_calibrated(fit) else None
     usable = np.isin(known.outcomes, ("converged", "at the boundary"))
     if not len(known.minimisers) or usable.sum() < 2:
         return None

@@ -146,7 +146,8 @@ def estimates(fit: Fit, summary: pd.DataFrame) -> Markup:
     own = pd.Series(html.between(summary["eti95_lb"], summary["eti95_ub"]), summary.index)[kept]
     if not is_calibrated(fit):
         shown["95 % interval"] = own
-        notes.append("The weight is 1: these are the uncalibrated intervals.")
+        if fit.calibration.curvature is None:
+            notes.append("The weight is 1: these are the uncalibrated intervals.")
     else:
         shown["calibrated 95 %"] = own
         if fit.uncalibrated is None:
