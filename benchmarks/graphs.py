@@ -2,11 +2,11 @@
 
     DFDBAYES_DATA=... python benchmarks/graphs.py [CASE ...]    (about seven minutes; benchmarks/results/graphs.md)
 
-Each package fits a case in a process of its own: dfdbayes twice, the first time cold, with 200 simulated graphs for its
-widths; pyERGM (where it is installed) with its defaults, which are a Monte-Carlo maximum likelihood estimate begun at
-the pseudo-likelihood one, without standard errors. It has no gwesp and no nodematch: they are written here as metrics
-of its own kind. What each estimate is worth is seen in graphs that dfdbayes simulates there: their mean number of ties
-should be the observed one. What was measured is kept in runs/graphs until the table of all cases is written. Data:
+Each package fits a case in a process of its own: dfdbayes twice, the first time cold; pyERGM (where it is installed)
+with its defaults, which are a Monte-Carlo maximum likelihood estimate begun at the pseudo-likelihood one, without
+standard errors. It has no gwesp and no nodematch: they are written here as metrics of its own kind. What each estimate
+is worth is seen in graphs that dfdbayes simulates there: their mean number of ties should be the observed one. What was
+measured is kept in runs/graphs until the table of all cases is written. Data:
 flomarriage, faux_mesa_high (R package ergm) and lazega (Bergm).
 """
 
@@ -26,7 +26,6 @@ import numpy as np
 HERE = Path(__file__).parent
 KEPT = HERE.parent / "runs" / "graphs"
 LONGEST = 90  # seconds that pyERGM may take
-SETS = 200
 CASES = {
     "flomarriage": ("edges + triangle", ()),
     "lazega": ("edges + nodematch('Practice') + nodematch('Gender') + gwesp(0.25)", ("Practice", "Gender")),
@@ -52,7 +51,7 @@ def ours(name):
     seconds, processor, fits = [], [], []
     for _ in range(2):
         began, used = time.perf_counter(), time.process_time()
-        fits.append(dfd.fit(model, graph, bootstrap=SETS, check=False, progress=False, seed=1))
+        fits.append(dfd.fit(model, graph, check=False, progress=False, seed=1))
         seconds.append(time.perf_counter() - began)
         processor.append(time.process_time() - used)
     table = fits[0].summary()
@@ -177,9 +176,9 @@ def row(name, which, found):
     return f"| {case} | {package} | {seconds} | {shown} | {found['ties']} | {told} |"
 
 
-HEADING = f"""Random graphs, made by `python benchmarks/graphs.py`. Seconds (of a processor, where other work waits
-beside it): dfdbayes a first fit in a new process, which compiles, and a second one, each with {SETS} simulated graphs
-for its widths; pyERGM one fit, no widths. Estimates: posterior means (standard deviations), and pyERGM's. Ties: mean
+HEADING = """Random graphs, made by `python benchmarks/graphs.py`. Seconds (of a processor, where other work waits
+beside it): dfdbayes a first fit in a new process, which compiles, and a second one;
+pyERGM one fit, no widths. Estimates: posterior means (standard deviations), and pyERGM's. Ties: mean
 (standard deviation) of graphs simulated there.
 
 | graph and terms | package | seconds | estimates | simulated ties | same draws again |

@@ -92,8 +92,8 @@ def main() -> None:
         ("lasso, both regressions", found["lasso"] > 0.5),
     ):
         there = found["present"]
-        wrong = (there if "absent" in title else ~there)[called].mean()
-        rates.append(f"| {title} | {called[~there].mean():.3f} | {called[there].mean():.3f} | {wrong:.3f} |")
+        wrong = f"{(there if 'absent' in title else ~there)[called].mean():.3f}" if called.any() else "none so called"
+        rates.append(f"| {title} | {called[~there].mean():.3f} | {called[there].mean():.3f} | {wrong} |")
     text = f"""# Edges that are there, and stated probabilities
 
 {networks} networks of {D} binary columns and {ROWS} rows, a fifth of the edges present. Made by
