@@ -7,6 +7,12 @@ from collections.abc import Iterable
 from typing import Any
 
 
+def some(names: Iterable[str], most: int = 12) -> str:
+    """The first of many names, and how many more there are."""
+    known = list(map(str, names))
+    return ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "")
+
+
 def close(word: Any, known: Iterable[str]) -> str:
     """A question, "; did you mean 'poisson'?", where a word is nearly a known one; otherwise nothing."""
     names = list(known)

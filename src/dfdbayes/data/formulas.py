@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from ..errors import DataError, SettingError, close
+from ..errors import DataError, SettingError, close, some
 from .reading import table_of
 from .series import CONTEXT
 
@@ -318,8 +318,7 @@ def _require_known(parameter: str, needed: set[str], names: list[str]) -> None:
     for name in sorted(needed - set(names)):
         named = "the formula" if parameter in ("formula", "a parameter") else f"the formula of {parameter}"
         raise DataError(
-            f"{named} names '{name}', which is not a column{close(name, names) or '.'} The columns are "
-            f"{', '.join(names[:12])}."
+            f"{named} names '{name}', which is not a column{close(name, names) or '.'} The columns are {some(names)}."
         )
 
 

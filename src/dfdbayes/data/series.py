@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int
 
-from ..errors import DataError, SettingError, close
+from ..errors import DataError, SettingError, close, some
 from .calendar import Calendar
 
 PLACE = "place in time"  # the covariate that keeps rows of different times apart, and says which are neighbours
@@ -228,7 +228,7 @@ def ordered(frame: pd.DataFrame, lags: Sequence[Lag], time: str | None, by: str 
     for name in (*(lag.column for lag in lags), *(name for name in (time, by) if name is not None)):
         if name not in names:
             hint = close(name, names) or "."
-            raise DataError(f"there is no column '{name}'{hint} The columns are {', '.join(names[:12])}.")
+            raise DataError(f"there is no column '{name}'{hint} The columns are {some(names)}.")
     for name in dict.fromkeys(lag.column for lag in lags):
         if not pd.api.types.is_numeric_dtype(frame[name]):
             raise DataError(f"lag({name}) needs numbers, and '{name}' holds others (use 0 and 1 for a binary series)")

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from ..data.profile import ID_LIKE, Profile
+from ..data.observed_graph import ObservedGraph
+from ..data.problems import Problems
+from ..data.profile import ID_LIKE, Profile, profiles
 from ..data.yes_no import two_answers
+from ..errors import DfdbayesError
 
 MOST_LEVELS = 11  # of answers in words
 MOST = 8  # covariates that are written into a formula
@@ -28,13 +32,16 @@ _ENDS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Suggestion:
     """A call to make: why, in Python, and on the command line (empty where there is none)."""
 
     why: str
     python: str
     command: str = ""
+
+    def __repr__(self) -> str:
+        return "\n    ".join([self.why, *filter(None, [self.python, f"$ {self.command}" if self.command else ""])])
 
 
 @dataclass(frozen=True)
@@ -279,27 +286,37 @@ def _edge_list(table: About) -> Suggestion | None:
 
 
 def _of_graph(why: str, edges: str | None, nodes: str | None) -> Suggestion:
-    """A call for an edge list, with its table of nodes where that is known."""
+    """A call for an edge list, with its table of nodes where that is known, and one of its attributes."""
+    terms = "edges + gwesp(0.25)"
+    if edges is not None and nodes is not None:
+        with suppress(DfdbayesError):  # which a fit will tell
+            attributes = pd.DataFrame(dict(ObservedGraph.of(edges, nodes=nodes).attributes))
+            terms, matter = _terms(profiles(attributes, None, {}, {}, Problems(nodes)), directed=False)
+            why = f"{why.rstrip(':')}. {matter}" if matter else why
     python = ["data" if edges is None else _quoted(edges), *([f"nodes={_quoted(nodes)}"] if nodes else [])]
     words = ["dfdbayes", "fit", shlex.quote(edges or ""), "--model", "graph"]
     words += ["--nodes", shlex.quote(nodes)] if nodes else []
     return Suggestion(
         why,
-        f'dfd.fit(dfd.models.RandomGraph("edges + gwesp(0.25)"), dfd.ObservedGraph.of({", ".join(python)}))',
-        "" if edges is None else " ".join([*words, "--terms", "'edges + gwesp(0.25)'"]),
+        f'dfd.fit(dfd.models.RandomGraph("{terms}"), dfd.ObservedGraph.of({", ".join(python)}))',
+        "" if edges is None else " ".join([*words, "--terms", f'"{terms}"']),
     )
 
 
 def of_graph(attributes: Sequence[Profile], directed: bool) -> Suggestion:
-    """A call for a graph that is at hand: closure, and whether ties join nodes that are alike in an attribute."""
-    alike = [
-        own.name for own in attributes if own.kind in ("text", "binary", "ordinal") and own.distinct <= MOST_LEVELS
-    ]
+    """A call for a graph that is at hand."""
+    terms, matter = _terms(attributes, directed)
+    why = f"One graph: what makes a tie likely (exponential random graph model)? {matter}".strip()
+    return Suggestion(why, f'dfd.fit(dfd.models.RandomGraph("{terms}"), data)')
+
+
+def _terms(attributes: Sequence[Profile], directed: bool) -> tuple[str, str]:
+    """Closure, and whether ties join nodes that are alike in an attribute; and a sentence on the others there are."""
+    few = [own for own in attributes if own.distinct <= MOST_LEVELS]
+    alike = [own.name for own in few if own.kind in ("text", "binary", "ordinal")]
     match = [f"nodematch('{name}')" for name in alike[:1] if not set(name) & set("'\"\\\n")]
     terms = " + ".join(["edges", *(["mutual"] if directed else []), *match, "gwesp(0.25)"])
-    why = "One graph: what makes a tie likely (exponential random graph model)?"
-    why += f" Attributes of nodes that may matter: {_listed(alike)}." if len(alike) > 1 else ""
-    return Suggestion(why, f'dfd.fit(dfd.models.RandomGraph("{terms}"), data)')
+    return terms, f"Attributes of nodes that may matter: {_listed(alike)}." if len(alike) > 1 else ""
 
 
 def _beside(path: str | None, word: str, other: str) -> str | None:

@@ -29,7 +29,7 @@ from ..data.interpreting import listed
 from ..data.observed import Observed
 from ..data.reading import Table, table_of
 from ..data.series import PLACE, Ordered, canonical, lags_of, ordered
-from ..errors import DataError, SettingError, close
+from ..errors import DataError, SettingError, close, some
 from ..models.base import AbstractModel
 from ..models.families import AbstractFamily, BinaryFamily, CountFamily
 from ..models.regression import Regression, family_of, regression
@@ -171,7 +171,7 @@ def _responses(
         for name in response:
             if name not in names:
                 hint = close(name, names) or "."
-                raise DataError(f"the response '{name}' is not a column{hint} The columns are {', '.join(names[:12])}.")
+                raise DataError(f"the response '{name}' is not a column{hint} The columns are {some(names)}.")
         return response
     if reading["columns"] is not None:
         return tuple(map(str, listed(reading["columns"])))
@@ -255,7 +255,7 @@ def _rows(
     absent = [name for name in needed if name not in frame.columns]
     if absent:
         hint = close(absent[0], list(frame.columns)) or "."
-        raise DataError(f"there is no column '{absent[0]}'{hint} The columns are {', '.join(frame.columns[:12])}.")
+        raise DataError(f"there is no column '{absent[0]}'{hint} The columns are {some(frame.columns)}.")
     kept, weights, dropped = frame[needed].reset_index(drop=True), reading["weights"], 0
     if reading["missing"] == "drop":
         complete = kept[complete_in].notna().all(axis=1).to_numpy()

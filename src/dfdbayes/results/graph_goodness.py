@@ -7,7 +7,7 @@ reproduces them has said something (Hunter, Goodreau and Handcock, 2008).
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import comb
@@ -103,15 +103,18 @@ class GraphGoodness:
         if self.away:
             return f"Graphs simulated from this fit are not like the observed one: {self._numbers}."
         if not self.differing:
-            return f"Graphs simulated from the model resemble this one in {listed(list(self.features), MOST)}."
+            least = min(self.p_values.values(), default=1.0)
+            told = f"{_joined(list(self.features))} (smallest p = {least:.2g}, by {self.size} graphs)"
+            return f"Graphs simulated from the model resemble this one in {told}."
         names = {str(name).partition("(")[0] for name in self.statistics.index}
         asked = [REMEDIES[name] for name in self.differing if name in REMEDIES]
         asked = asked if "edges" in names else [("edges", "edges")]
         new = dict.fromkeys(remedy for term, remedy in asked if term not in names)
         old = dict.fromkeys(term for term, _ in asked if term in names)
-        tried = [*new, *(f"another decay of {term}" for term in old)] or ["terms about who is tied to whom"]
+        tried = [*new, *(f"another decay of {term}" for term in old)]
+        tried += ["covariates of the nodes (nodematch, nodecov)"] if "edges" in names else []
         return (
-            f"Graphs simulated from the model differ from this one in {listed(self.differing, MOST)} "
+            f"Graphs simulated from the model differ from this one in {_joined(self.differing)} "
             f"(p < {LEAST:g}). What may be missing: {'; '.join(tried)}."
         )
 
@@ -160,6 +163,11 @@ class GraphGoodness:
         own = table(about["statistics"])
         more = about.get("p_values", {}), about.get("by_likelihood", False)
         return cls(tables, own, about["size"], about["method"], about["mixed"], *more)
+
+
+def _joined(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def graph_goodness(model: Any, theta: Any = None, size: int = 100, seed: int = 0) -> GraphGoodness:

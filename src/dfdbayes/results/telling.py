@@ -66,6 +66,8 @@ def _ratios(fit: Fit, interval: float) -> list[str]:
     if found is None:
         return []
     shown = found.iloc[:MOST].set_index("term").rename_axis(None)
+    low, high = (str(c) for c in shown.columns if str(c).endswith(("_lb", "_ub")))
+    shown = shown.rename(columns={low: f"{100 * interval:g} % from", high: "to"})
     assert isinstance(fit.model, Regression)
     return [f"{heading(fit.model)}, the exponential of a coefficient\n{shown.to_string(float_format=_number)}"]
 

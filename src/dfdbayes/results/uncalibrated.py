@@ -47,7 +47,7 @@ def uncalibrated_intervals(
 def is_calibrated(fit: Fit) -> bool:
     """Whether anything was done to the width of the posterior: a weight other than 1, or one for each direction."""
     shape = fit.calibration.curvature
-    return fit.beta != 1.0 or (shape is not None and not shape.unchanged)
+    return fit.beta != 1.0 if shape is None else not shape.unchanged
 
 
 def outweighed(fit: Fit, interval: float = 0.95) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def _what(model: Regression, main: str, response: str, link: str) -> str:
     if link == ODDS:
         of = f"the odds that {response} is 1" if main == "probability" else f"the odds of {main}"
         return f"{of} are multiplied"
-    apart = ", zeros apart," if "zeros" in model.varying else ""
+    apart = ", as it would be without the part of its own for zeros," if "zeros" in model.varying else ""
     return f"the {main} of {response}{apart} {'is multiplied' if link else 'changes'}"
 
 
