@@ -54,6 +54,8 @@ def test_the_mode_and_the_curvature_are_those_of_the_sum_over_all_graphs():
     for away in (np.array([0.2, -0.1]), np.array([-0.3, 0.1])):
         wanted = float(loss(at + away) - loss(at))
         assert float(table.value(at + away, 1.0)) == pytest.approx(wanted, abs=0.15 * np.abs(away / sd).sum())
+        slope = jax.grad(lambda theta: table.value(theta, 1.0))(at + away)
+        np.testing.assert_allclose(slope, table.second_order(at + away, 1.0)[1], rtol=1e-10)
     value, gradient, hessian = table.second_order(at, 1.0)
     assert float(value) == 0.0 and (gradient == found.gap).all() and (hessian == found.covariance).all()
 

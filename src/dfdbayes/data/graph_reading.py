@@ -14,7 +14,7 @@ import pandas as pd
 from jaxtyping import Int
 from scipy import sparse
 
-from ..errors import DataError
+from ..errors import DataError, some
 from .reading import CHUNK, Table, table_of
 
 MOST_NODES = 5000
@@ -51,11 +51,6 @@ def kind(directed: bool) -> str:
     return "directed" if directed else "undirected"
 
 
-def listed(names: Sequence[str], most: int = 4) -> str:
-    """The first of many names."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
 def require_known(name: str, known: Iterable[str], text: str, these: str) -> None:
     """Refuse a name that is not among those there are; say which are."""
     known = list(known)
@@ -63,7 +58,7 @@ def require_known(name: str, known: Iterable[str], text: str, these: str) -> Non
         return
     close = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean '{close[0]}'?" if close else "."
-    raise DataError(f"{text}{hint} {these}: {listed(known, 12) or 'none'}.")
+    raise DataError(f"{text}{hint} {these}: {some(known) or 'none'}.")
 
 
 def label(value: Any) -> str:
@@ -116,7 +111,7 @@ class _Nodes:
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise DataError(
-                f"{self.source}: '{column}' has {listed(twice)} more than once. What to do: leave one row for each "
+                f"{self.source}: '{column}' has {some(twice, 4)} more than once. What to do: leave one row for each "
                 "node, or name the column that edges refer to with id=..."
             )
         return tuple(names), {str(c): values_of(self.frame[c]) for c in self.frame.columns if str(c) != column}
@@ -248,7 +243,7 @@ def _joined(made: Parts, table: _Nodes) -> Parts:
     names, attributes = table.identified(made.names)
     if set(names) != set(made.names):
         odd = sorted(set(names) ^ set(made.names), key=_order)
-        raise DataError(f"the graph and its table of nodes differ: {listed(odd)} is in one of them only")
+        raise DataError(f"the graph and its table of nodes differ: {some(odd, 4)} is in one of them only")
     order = [names.index(name) for name in made.names]
     return made._replace(attributes={**made.attributes, **{k: v[order] for k, v in attributes.items()}})
 

@@ -16,8 +16,8 @@ import pandas as pd
 from jaxtyping import Bool, Int
 from scipy import sparse
 
-from ..errors import DataError
-from .graph_reading import Parts, kind, label, listed, parts_of, require_known, values_of
+from ..errors import DataError, some
+from .graph_reading import Parts, kind, label, parts_of, require_known, values_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +161,7 @@ class ObservedGraph:
         absent = [self.names[i] for i in np.flatnonzero(pd.isna(values))]
         if absent:
             raise DataError(
-                f"{term}: '{name}' is missing for {len(absent)} of {self.n} nodes ({listed(absent)}). What to do: "
+                f"{term}: '{name}' is missing for {len(absent)} of {self.n} nodes ({some(absent, 4)}). What to do: "
                 "fill it in (a level of its own, such as 'unknown'), or remove those nodes and their ties."
             )
         return values

@@ -18,8 +18,7 @@ import pandas as pd
 from jaxtyping import Bool, Float
 from scipy.sparse import csgraph, csr_array
 
-from ..data.graph_reading import listed
-from ..errors import SettingError
+from ..errors import SettingError, some
 from ..models.graph_counts import Whole
 from ..models.random_graph import RandomGraph
 from ..simulators import Graphs, require_sound, simulate_graphs
@@ -123,7 +122,7 @@ class GraphGoodness:
         """Statistics that are away, simulated and observed."""
         rows = self.statistics.loc[list(self.away)]
         told = [f"{name} {row['mean']:.0f} (observed {row['observed']:.0f})" for name, row in rows.iterrows()]
-        return f"on average they have {listed(told, 3)}"
+        return f"on average they have {some(told, 3)}"
 
     @property
     def problem(self) -> str:
