@@ -173,11 +173,6 @@ def test_only_the_command_line_prints():
         assert not [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"], path
 
 
-def test_modules_stay_short():
-    for path in _modules():
-        assert len(path.read_text().splitlines()) <= 450, path
-
-
 def test_experiments_use_public_names_only():
     """What a figure of the paper needs, a user can write: `import dfdbayes as dfd`, and helpers beside it."""
     for path in (SOURCE / "experiments").glob("*.py"):
