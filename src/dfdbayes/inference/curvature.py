@@ -133,6 +133,7 @@ def curvature(
     """
     space = objective.space
     beta, centre = 1.0, space.to_y(interior(space, minimum.vector))
+    believed = simulated is None and objective.loss.normalised and not objective.model.sampled
     for _ in range(ROUNDS):
         objective, centre = settled(objective, beta, minimum, centre)
         _, gradient, hessian, _ = evaluate(objective, centre)
@@ -146,7 +147,7 @@ def curvature(
         if simulated is not None:
             size, posterior = float(simulated[2]), hessian - bend
             squares = posterior @ simulated[0] @ posterior
-        elif objective.loss.normalised and not objective.model.sampled:
+        elif believed:
             size, squares = float(objective.data.n), hessian
         else:
             size, total, squares = objective.moments(space.from_y(centre))
@@ -160,6 +161,8 @@ def curvature(
         if objective.incomplete is not None and simulated is None:
             squares = _widened(squares, hessian, slope[:, None] * objective.moved(space.from_y(centre)) * slope)
         hessian, across, ratios = _directions(hessian, squares, beta, -bend, apart)
+        if believed:
+            ratios = np.ones_like(ratios)  # J = H: the weight is 1, and not 1 but for rounding
         shrink = min(MOST, SHRINK * space.size / size)
         ratios = (1.0 - shrink) * ratios + shrink * (np.mean(ratios) if shrink == MOST else np.median(ratios))
         before, beta = beta, 1.0 / float(np.median(ratios))
