@@ -82,6 +82,8 @@ class Reading:
         if weights is not None and table.frequencies is not None:
             raise SettingError("the data are {value: count} and hold their own weights; leave out weights=")
         weights = table.frequencies if weights is None else weights
+        if table.frequencies is not None and weighting == "auto" and _whole(table.frequencies):
+            weighting = "frequency"
         names, notes = tuple(table.columns), table.notes
         if isinstance(weights, str):
             match(weights, names)
@@ -273,6 +275,11 @@ class Reading:
             )
         told = f"{affected} {of} have missing values (first: row {{row}}, column '{columns[j]}')"
         problems.add(told, remedy, [start + i])
+
+
+def _whole(numbers: np.ndarray) -> bool:
+    kind = numbers.dtype.kind
+    return kind in "biu" or (kind == "f" and np.array_equal(numbers, np.round(numbers)))
 
 
 def listed(columns: Any) -> list[Any]:

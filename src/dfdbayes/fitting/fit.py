@@ -140,7 +140,9 @@ def fit(
     weighting : {"auto", "frequency", "sampling"}
         What weights are. Frequencies: how many observations each row stands for. Sampling weights: each row is one
         observation that stands for so many people (a survey's weights, or known precisions), so that its weight adds
-        no information; widths then are those of linearisation. ``"auto"`` takes whole numbers for frequencies.
+        no information; widths then are those of linearisation. ``"auto"`` takes whole numbers for frequencies, and
+        refuses those that look like a survey's: large ones, hardly any of them 1, of rows that do not list the
+        combinations of values once each.
     cluster : str, optional
         The column that says which rows belong together (pupils of a school, shots of a patient): intervals allow for
         that by variances between clusters, which takes at least ten of them; ``fit.clusters`` says what they are worth.

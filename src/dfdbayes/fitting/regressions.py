@@ -55,6 +55,8 @@ def read_regression(
     columns = _responses(frame, response, covariates, reading, () if timed is None else timed.aside)
     require_plain(frame, (*columns, *covariates), rights)
     kept, dropped, weights = _rows(frame, columns, covariates, reading, None if timed is not None else rights)
+    if weights is not None and reading["weights"] is None:  # equal rows were counted here
+        reading = reading | {"weighting": "frequency"}
     base = _base(model, columns, options, kept, reading | {"weights": weights})
     family = family_of(base, options or {}, HURDLE in asked)
     if len(columns) > family.domain.d == 1:
