@@ -64,6 +64,8 @@ def _distinct(tally: Tally) -> tuple[int, float]:
     for column in sorted(columns, key=lambda own: -own.max()):
         before = joint.max() + 1
         joint = np.unique(keys([joint, column])[0], return_inverse=True)[1]
-        if joint.max() + 1 > before or before > tally.size / 2:  # of rows that hardly repeat, any column is a function
+        if (
+            joint.max() + 1 > before or before > 2 / 3 * tally.size
+        ):  # any column is a function of rows that hardly repeat
             combinations *= column.max() + 1
     return int(joint.max()) + 1, combinations
