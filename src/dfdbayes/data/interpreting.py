@@ -13,11 +13,12 @@ import pandas as pd
 from ..errors import DataError, SettingError, close
 from .distinct import Tally, condense
 from .domain import Coordinate, Domain
+from .identifiers import LOOKED_AT, without_identifiers
 from .missing import MissingCodes
 from .numerals import both, doubtful
 from .problems import Problems, affected
 from .reading import CHUNK, Memory, Table, unmasked
-from .text import Columns, Ragged
+from .text import NO_WORDS, Columns, Ragged
 from .yes_no import read_answers, told_answers
 
 MISSING = np.iinfo(np.int32).min  # stands for a missing entry until rows are distinct
@@ -108,6 +109,10 @@ class Reading:
                 f"a column without a name ('{left[0]}') was left out: it looks like the row numbers that pandas "
                 "writes. What to do: nothing, or name it in columns=[...] if it is data.",
             )
+        width = domain.d if isinstance(domain, Domain) else None
+        if columns is None and len(names) > 2 and len(names) != width:
+            names, told = without_identifiers(first_rows(table, names), weights is not None)
+            notes += told
         if not names:
             raise DataError(f"{table.name} holds no columns")
         domain = domain(len(names)) if callable(domain) else domain
@@ -280,6 +285,12 @@ class Reading:
 def _whole(numbers: np.ndarray) -> bool:
     kind = numbers.dtype.kind
     return kind in "biu" or (kind == "f" and np.array_equal(numbers, np.round(numbers)))
+
+
+def first_rows(table: Table, names: Sequence[str]) -> Columns:
+    """Some columns of the first rows, by which columns are told from each other before the others are read."""
+    chunks = table.parts[0].chunks(names, LOOKED_AT, NO_WORDS, Ragged())
+    return next((chunk for chunk, _ in chunks), {name: np.empty(0) for name in names})
 
 
 def listed(columns: Any) -> list[Any]:

@@ -17,12 +17,9 @@ import pandas as pd
 from ..errors import DataError, SettingError
 from .dataset import Dataset
 from .domain import Domain, Integers, Ordinal
-from .interpreting import Reading, listed
+from .interpreting import Reading, first_rows, listed
 from .reading import Table, table_of
-from .text import NO_WORDS, Columns
 from .yes_no import two_answers
-
-SOME = 1000  # rows in which texts are looked for before the others are read
 
 
 def domain_of(source: Any, reading: Mapping[str, Any], levels: Any = None) -> Domain:
@@ -84,7 +81,7 @@ def _scale(name: str, levels: tuple[Any, ...]) -> Domain:
 
 def _texts_of(table: Table, names: Sequence[str]) -> dict[str, list[str]]:
     """The distinct texts of columns that hold such."""
-    chunk: Columns = next((chunk for chunk, _ in table.parts[0].chunks(names, SOME, NO_WORDS)), {}) if names else {}
+    chunk = first_rows(table, names) if names else {}
     texts = {name: _texts(values) for name, values in chunk.items()}
     return {name: found for name, found in texts.items() if found}
 
