@@ -118,6 +118,8 @@ class Reading:
         domain = domain(len(names)) if callable(domain) else domain
         if domain is not None and len(names) != domain.d:
             raise DataError(wrong_width(names, domain.d))
+        undeclared = [n for n in table.without_levels if n in names and not _has_order(domain, names.index(n))]
+        notes += tuple(map(_without_levels, undeclared))
         whole = len(table.parts) == 1 and table.size <= CHUNK
         covariates = besides[: len(given)]
         return cls(
@@ -287,6 +289,18 @@ def _whole(numbers: np.ndarray) -> bool:
     return kind in "biu" or (kind == "f" and np.array_equal(numbers, np.round(numbers)))
 
 
+def _has_order(domain: Domain | None, j: int) -> bool:
+    return domain is not None and domain.coordinate(j).ordered
+
+
+def _without_levels(name: str) -> str:
+    return (
+        f"'{name}' is an ordered category whose levels are numbers, and a Parquet file does not keep these. What to "
+        f"do: declare them, options={{'levels': {{'{name}': [lowest, ..., highest]}}}} "
+        f"(--levels '{name}=lowest,...,highest')."
+    )
+
+
 def first_rows(table: Table, names: Sequence[str]) -> Columns:
     """Some columns of the first rows, by which columns are told from each other before the others are read."""
     chunks = table.parts[0].chunks(names, LOOKED_AT, NO_WORDS, Ragged())
@@ -330,7 +344,7 @@ def _as_integers(
     """Codes of one column without missing values, masked where there are problems: each has row, column and remedy."""
     labels = coordinate.labels if coordinate is not None else ()
     if labels:
-        codes = pd.Index(labels).get_indexer(pd.Index(column.astype(str)))
+        codes = _label_codes(column, labels)
         wrong = codes < 0
         if wrong.any():
             problems.add(
@@ -375,6 +389,23 @@ def _as_integers(
     wrong = texts | fractional
     whole = np.where(wrong, 0, numbers).astype(np.int64)
     return np.ma.array(whole, mask=wrong) if wrong.any() else whole
+
+
+def as_label(value: Any) -> str:
+    """A level as text; a number as it is written without needless decimals: 2500 for 2500.0."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return str(value)
+    return str(int(number)) if number.is_integer() and not isinstance(value, (bool, np.bool_)) else str(value)
+
+
+def _label_codes(column: np.ndarray, labels: Sequence[str]) -> np.ndarray:
+    """Which label each value is, -1 where it is none; numbers are the same however they are written."""
+    codes, distinct = pd.factorize(column)
+    exact = pd.Index(labels).get_indexer(pd.Index([str(value) for value in distinct], dtype=object))
+    plain = pd.Index(labels).get_indexer(pd.Index([as_label(value) for value in distinct], dtype=object))
+    return np.where(exact < 0, plain, exact)[codes]
 
 
 def _tell_texts(texts: np.ndarray, name: str, where: np.ndarray, problems: Problems) -> None:

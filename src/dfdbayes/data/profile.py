@@ -110,7 +110,9 @@ def profiles(
 
 
 def _ordered(own: Profile, scale: tuple[Any, ...]) -> Profile:
-    """A column of texts whose order is known."""
+    """A column whose levels are known to have an order."""
+    if own.kind in ("count", "whole", "continuous"):
+        return replace(own, kind="ordinal", notes=_rare(own.levels))
     if own.kind != "text":
         return own
     often = dict(own.levels)

@@ -297,7 +297,8 @@ def _read(
         (() if graph is None or isinstance(graph, str) else graph_of(graph).names) if named else of_width(0).node_names
     )
     reading = reading | {"columns": (names or None) if reading["columns"] is None else reading["columns"]}
-    scales = domain_of(data, reading, (options or {}).get("levels")) if models.needs_data(model, options) else None
+    needed, own = models.needs_data(model, options), options or {}
+    scales = domain_of(data, reading, own.get("levels"), own.get("kinds")) if needed else None
     domain = scales or ((lambda d: of_width(d).domain) if named else of_width(0).domain)
     source = backend.read(data, domain, advance=by_percent(shown.begin("reading", 100)), **reading)
     found = models.network_for(source.data, options or {}, scales) if scales else of_width(source.data.d * named)

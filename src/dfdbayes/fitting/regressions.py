@@ -203,7 +203,7 @@ def _base(
     if not models.needs_data(model, own):
         return models.by_name(model, len(columns), own)
     settings = reading | {"columns": list(columns)}
-    domain = scales.domain_of(frame, settings, own.get("levels"))
+    domain = scales.domain_of(frame, settings, own.get("levels"), own.get("kinds"))
     return models.network_for(Dataset.of(frame, domain, **settings), own, domain)
 
 
