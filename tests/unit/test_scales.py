@@ -150,6 +150,62 @@ def test_whole_numbers_that_rise_are_their_own_labels(codes):
     assert data.counts[data.rows[:, 0] == 0].sum() == (codes["calm"] == 3).sum()
 
 
+@pytest.mark.parametrize("how", ["category", "levels", "kinds", "csv", "formula"])
+def test_levels_enter_by_rank_whatever_their_numbers_are(codes, tmp_path, how):
+    """Household income in brackets is 2500 ... 200000: neighbours see 0, 1, 2, 3, and the names stay the user's."""
+    incomes = [2500, 5000, 17500, 200000]
+    income, settings = pd.Series([incomes[code] for code in codes["calm"]], name="calm"), {"options": {}}
+    source = codes.assign(calm=pd.Categorical(income, incomes, ordered=True))
+    if how in ("levels", "csv"):
+        source, settings = codes.assign(calm=income), {"options": {"levels": {"calm": incomes}}}
+    elif how == "kinds":
+        source, settings = codes.assign(calm=income), {"options": {"kinds": {"calm": "ordinal"}}}
+    elif how == "formula":
+        source = source.assign(age=np.random.default_rng(0).normal(size=len(source)))
+        settings = {"formula": "~ age"}
+    if how == "csv":
+        source.to_csv(tmp_path / "answers.csv", index=False)
+        source = tmp_path / "answers.csv"
+    fit = small_fits.quietly("network", source, check=False, **settings)
+    if how == "formula":
+        assert "interaction[calm,happy]" in fit.summary().index
+        assert set(fit.data.rows[:, 0]) == {0, 1, 2, 3}
+        return
+    plain = small_fits.quietly("network", codes, check=False)
+    np.testing.assert_allclose(fit.summary(), plain.summary(), rtol=1e-6)
+    assert "threshold[calm,17500]" in fit.summary().index and "2500 to 200000" in fit.settings["kinds"]
+    loaded = dfd.load(fit.save(tmp_path / "fit.nc"))
+    assert loaded.model.space.names == fit.model.space.names and loaded.missing == ()
+
+
+def test_labels_that_are_numbers_are_found_however_they_are_written(tmp_path):
+    """A gap makes whole numbers floats: 2500.0 in a frame, and in the file that is written from it."""
+    frame = pd.DataFrame({"a": [2500, 5000, None, 2500.0], "b": [0.5, 1.5, 2.0, 0.5], "c": [0, 1, 0, 1]})
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    domain = domain_of(frame, READING, {"a": [2500, 5000], "b": [0.5, 1.5, 2]})
+    assert domain.coordinate(0).names == ("2500", "5000") and domain.coordinate(1).names == ("0.5", "1.5", "2")
+    for source in (frame, frame.astype(object), tmp_path / "x.csv"):
+        data = dfd.Dataset.of(source, domain, missing="drop")
+        assert sorted(map(tuple, data.rows)) == [(0, 0, 0), (0, 0, 1), (1, 1, 1)]
+
+
+def test_a_parquet_file_without_the_levels_of_its_categories_says_so(codes, tmp_path):
+    codes.assign(calm=pd.Categorical(codes["calm"], [3, 2, 1, 0], ordered=True)).to_parquet(tmp_path / "x.parquet")
+    (note,) = dfd.Dataset.of(tmp_path / "x.parquet").notes
+    assert "'calm' is an ordered category" in note and "--levels" in note
+    assert not dfd.Dataset.of(
+        tmp_path / "x.parquet", domain_of(tmp_path / "x.parquet", READING, {"calm": [3, 2, 1, 0]})
+    ).notes
+
+
+def test_scores_are_asked_for_by_a_model_of_ones_own(codes):
+    model = dfd.models.Network(dfd.Ordinal(1, [1, 10, 100]) * dfd.Ordinal(1, 4))
+    np.testing.assert_array_equal(model.kinds[0].scores(np.array([1, 10, 100])), [0, 9, 99])
+    wide = dfd.Dataset.of(codes.assign(calm=codes["calm"] * 1000))
+    with pytest.raises(ModelError, match=r"'calm' has levels from 0 to 3000.*dfd\.Ordinal"):
+        dfd.fit("network", wide, options={"kinds": {"calm": "ordinal"}}, progress=False)
+
+
 def test_levels_that_nobody_chose_are_named(codes):
     """Inside a scale that was guessed they are left out; where the scale was declared the prior holds them."""
     frame = codes[codes["calm"] != 2]

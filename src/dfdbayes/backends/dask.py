@@ -29,7 +29,7 @@ from jaxtyping import Array, Float
 
 from .._util.checkpoint import Checkpoint
 from .._util.process import kept
-from ..data.dataset import Dataset, of_tally
+from ..data.dataset import Dataset, of_all_rows, of_tally
 from ..data.distinct import BUCKETS, Tallies, Tally, bucket_of, merge
 from ..data.domain import Domain
 from ..data.interpreting import Reading
@@ -293,7 +293,7 @@ def _read_files(client: Any, table: Table, reading: Reading, advance: Callable[[
         return replace(found, total=sum(totals), dropped=sum(dropped))
 
     def whole() -> Dataset:
-        found = of_tally(counted(merge(client.gather(tallies))), table.name, reading)
+        found = of_all_rows(counted(merge(client.gather(tallies))), table.name, reading)
         if reading.domain is not None:
             found.check(reading.domain)
         return found
@@ -301,7 +301,7 @@ def _read_files(client: Any, table: Table, reading: Reading, advance: Callable[[
     if distinct <= GATHERED:
         return InMemory(whole())
     some = client.gather([client.submit(_some, tally, 2**16 // groups, pure=False) for tally in tallies])
-    sample = of_tally(counted(merge(some)), f"{table.name} (shown by a sample of its distinct rows)", reading)
+    sample = of_all_rows(counted(merge(some)), f"{table.name} (shown by a sample of its distinct rows)", reading)
     n = client.gather([client.submit(_observations, tally, pure=False) for tally in tallies])
     return Spread(client, tuple(tallies), reading, _standing_for(sample, sum(n)), distinct, whole)
 

@@ -22,6 +22,7 @@ from .interpreting import MISSING, Reading, listed, position, tell_outside, wron
 from .missing import by_meaning, note, suspects
 from .problems import Problems, affected
 from .reading import CHUNK, Table, table_of
+from .survey_weights import told_of_weights
 from .text import Ragged
 
 MANY_CELLS = 2**24  # beyond so many values distinct rows are kept in the smallest integers that hold them
@@ -117,8 +118,9 @@ class Dataset:
             Which columns to use, in this order. All by default.
         weights : str or array, optional
             The column that holds the weights, or the weights themselves. Whole numbers are frequencies: how often a
-            row occurs. If any is fractional they are observation weights: each row is one observation that counts so
-            much, as in a survey, and a bootstrap draws rows with their weights.
+            row occurs, and refused where they look like a survey's weights (see ``weighting``). If any is fractional
+            they are observation weights: each row is one observation that counts so much, as in a survey, and a
+            bootstrap draws rows with their weights.
         missing : {"refuse", "drop", "impute"}
             What to do with rows that have a missing value: stop; leave them out, which is right where values are
             missing completely at random; or keep them for a fit that weighs what they may be (fractional imputation),
@@ -129,7 +131,8 @@ class Dataset:
             The column that says which rows belong together.
         weighting : {"auto", "frequency", "sampling"}
             What weights are: how often a row occurs, or how many people one observation stands for. Whole numbers are
-            taken for frequencies unless this says otherwise.
+            taken for frequencies unless this says otherwise, and refused without it where they can hardly be: hardly
+            any is 1, they are large, and the rows do not list the combinations of values once each.
         missing_codes : number, str, sequence or mapping, optional
             Values that stand for missing ones, ``[-9, "unknown"]``, or by column, ``{"age": 999}``. Numbers that look
             like such codes are named in a note (see ``notes``) and read as numbers; ``[]`` says that there are none.
@@ -266,7 +269,16 @@ def _from_table(table: Table, reading: Reading, advance: Callable[[int, int], No
             done += read
             advance(done, table.size)
         ragged.refuse(table.name, len(table.columns))
-    return of_tally(found.merged(), table.name, reading)
+    return of_all_rows(found.merged(), table.name, reading)
+
+
+def of_all_rows(tally: Tally | None, source: str, reading: Reading) -> Dataset:
+    """A data set from the distinct rows of a whole table, whose weights can be frequencies."""
+    told: tuple[str, ...] = ()
+    if tally is not None and reading.weights is not None and reading.weighting == "auto":
+        told = told_of_weights(tally, reading.weights if isinstance(reading.weights, str) else "weights")
+    made = of_tally(tally, source, reading)
+    return replace(made, notes=(*made.notes, *told))
 
 
 def of_tally(tally: Tally | None, source: str, reading: Reading) -> Dataset:

@@ -19,7 +19,15 @@ from .reading import CHUNK, Table, table_of
 
 MOST_NODES = 5000
 ENDS = (("from", "to"), ("source", "target"), ("tail", "head"), ("i", "j"))  # names of the two columns of edges
+WEIGHTS = ("weight", "weights", "value", "strength", "sign", "tie")  # what edges may have that says how much they are
+MODES = ("bipartite", "type", "mode")  # what networkx, igraph and people call the attribute that tells two modes apart
 IDS = ("id", "node", "name", "vertex", "vertex.names", "label")
+
+NO_MODES = (
+    "Models of graphs are of one kind of nodes, any two of which may be tied. What to do: give the graph of one kind, "
+    "where two are tied if they share a tie (networkx.bipartite.projected_graph), or model the table with a row for "
+    "each node of one kind and a column of 0 and 1 for each of the other by 'network'."
+)
 
 
 class Parts(NamedTuple):
@@ -41,6 +49,7 @@ def parts_of(source: Any, nodes: Any, directed: bool | None, id: str | None) -> 
         found = _of_matrix(source, nodes, directed, id)
     else:
         found = _of_edges(*_edges(source), _node_table(nodes, id), bool(directed))
+    _require_one_mode(found)
     if len(found.names) < 2:
         raise DataError(f"{found.source} holds {len(found.names)} nodes; a graph needs at least two")
     return found
@@ -74,6 +83,37 @@ def values_of(values: Any) -> np.ndarray:
     if pd.api.types.is_numeric_dtype(series) and not pd.api.types.is_bool_dtype(series):
         return series.to_numpy(dtype=float)
     return np.array([None if missing else str(v) for v, missing in zip(series, series.isna(), strict=True)], object)
+
+
+def _require_one_mode(found: Parts) -> None:
+    """Refuse a two-mode graph, most of whose pairs cannot be tied: they would count as ties that are absent."""
+    for name in (name for name in found.attributes if name.lower() in MODES):
+        values = found.attributes[name].astype(str)
+        across = values[found.pairs[:, 0]] != values[found.pairs[:, 1]]
+        if len(set(values)) == 2 and len(across) and across.all():
+            raise DataError(
+                f"{found.source} is a two-mode (bipartite) graph: the attribute '{name}' has two values, and all "
+                f"{len(across)} ties are between nodes that differ in it. {NO_MODES}"
+            )
+
+
+def _require_positive(
+    weights: Iterable[Any], ends: Sequence[Sequence[Any]], name: str, source: str, remedy: str
+) -> None:
+    """Refuse edges whose weight is zero, negative or missing; texts are no weights."""
+    numbers = pd.Series(list(weights), dtype=object)
+    numbers = pd.to_numeric(numbers, errors="coerce").where(
+        numbers.notna() & ~numbers.map(lambda w: isinstance(w, str))
+    )
+    if numbers.isna().all():
+        return
+    wrong = np.flatnonzero(~(numbers > 0).to_numpy())
+    if len(wrong):
+        a, b = (label(end) for end in ends[wrong[0]])
+        raise DataError(
+            f"{source}, row {wrong[0] + 1}: the edge between '{a}' and '{b}' has {name} {numbers.iloc[wrong[0]]:g} "
+            f"({len(wrong)} such edges), and every edge would count as a tie. What to do: {remedy}"
+        )
 
 
 # -- nodes -------------------------------------------------------------------------------------
@@ -153,17 +193,23 @@ def _edges(source: Any) -> tuple[pd.DataFrame, str]:
     if isinstance(source, (str, Path, Mapping)) or hasattr(source, "columns"):
         frame, name = _frame(source)
         lower = {str(column).lower(): column for column in frame.columns}
-        for one, other in ENDS:
-            if one in lower and other in lower:
-                return frame[[lower[one], lower[other]]], name
         named = [column for column in frame.columns if not str(column).startswith("Unnamed: ")]
         if len(named) < 2:
             raise DataError(f"{name} has {len(named)} columns; edges need two, such as 'from' and 'to'")
-        return frame[named[:2]], name
+        ends = next(([lower[one], lower[other]] for one, other in ENDS if {one, other} <= set(lower)), named[:2])
+        for own in (lower[word] for word in WEIGHTS if word in lower and lower[word] not in ends):
+            remedy = f"choose from which {own} on there is a tie, and give those rows alone: frame[frame['{own}'] > 0]"
+            _require_positive(frame[own], frame[ends].to_numpy(), own, name, remedy)
+        return frame[ends], name
+    if np.ndim(source) == 2 and np.shape(source)[1] > 3 and isinstance(source, np.ndarray):
+        raise DataError(_two_modes(source.shape))
     pairs = [tuple(pair) if np.ndim(pair) else (pair,) for pair in source]
     odd = next((k for k, pair in enumerate(pairs) if len(pair) < 2), None)
     if odd is not None:
         raise DataError(f"edge {odd + 1} is {pairs[odd]!r}; an edge is a pair of nodes")
+    if pairs and all(len(pair) == 3 and np.ndim(pair[2]) == 0 and not isinstance(pair[2], Mapping) for pair in pairs):
+        remedy = "choose from which weight on there is a tie: [(a, b) for a, b, weight in edges if weight > 0]"
+        _require_positive([pair[2] for pair in pairs], [pair[:2] for pair in pairs], "weight", "the edges", remedy)
     return pd.DataFrame([pair[:2] for pair in pairs], columns=["from", "to"], dtype=object), "the edges"
 
 
@@ -233,6 +279,13 @@ def _of_networkx(source: Any, nodes: Any, directed: bool | None, id: str | None)
         raise DataError("two nodes of the graph have the same name as text")
     keys = dict.fromkeys(key for _, held in source.nodes(data=True) for key in held)
     attributes = {str(k): values_of([source.nodes[node].get(k) for node in listed]) for k in keys}
+    for key in dict.fromkeys(k for *_, held in source.edges(data=True) for k in held if str(k).lower() in WEIGHTS):
+        remedy = (
+            f"graph.remove_edges_from([(a, b) for a, b, own in graph.edges(data={key!r}, default=1) if not own > 0]), "
+            "which keeps the nodes; or choose another value from which on there is a tie"
+        )
+        weights = [own for *_, own in source.edges(data=key, default=1)]
+        _require_positive(weights, [pair[:2] for pair in source.edges], str(key), "the networkx graph", remedy)
     pairs = np.array([(place[a], place[b]) for a, b, *_ in source.edges], int).reshape(-1, 2)
     made = _of_pairs(names, pairs, own, attributes, "the networkx graph")
     return made if table is None else _joined(made, table)
@@ -256,11 +309,18 @@ def _is_matrix(source: Any) -> bool:
     return isinstance(source, np.ndarray) and source.ndim == 2 and source.shape[0] == source.shape[1]
 
 
+def _two_modes(shape: tuple[int, ...]) -> str:
+    return (
+        f"an adjacency matrix has as many rows as columns; this one has {shape[0]} rows and {shape[1]} columns, as one "
+        f"of a two-mode (bipartite) graph has. {NO_MODES}"
+    )
+
+
 def _of_matrix(source: Any, nodes: Any, directed: bool | None, id: str | None) -> Parts:
     names = tuple(map(label, source.columns)) if isinstance(source, pd.DataFrame) else None
     array = np.asarray(source.toarray() if sparse.issparse(source) else source)
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
-        raise DataError(f"an adjacency matrix has as many rows as columns, not {array.shape}")
+        raise DataError(_two_modes(array.shape))
     if array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
         raise DataError("an adjacency matrix holds 0 and 1 only. What to do: choose from which value on there is a tie")
     if np.diag(array).any():

@@ -13,11 +13,12 @@ import pandas as pd
 from ..errors import DataError, SettingError, close
 from .distinct import Tally, condense
 from .domain import Coordinate, Domain
+from .identifiers import LOOKED_AT, without_identifiers
 from .missing import MissingCodes
 from .numerals import both, doubtful
 from .problems import Problems, affected
 from .reading import CHUNK, Memory, Table, unmasked
-from .text import Columns, Ragged
+from .text import NO_WORDS, Columns, Ragged
 from .yes_no import read_answers, told_answers
 
 MISSING = np.iinfo(np.int32).min  # stands for a missing entry until rows are distinct
@@ -82,6 +83,8 @@ class Reading:
         if weights is not None and table.frequencies is not None:
             raise SettingError("the data are {value: count} and hold their own weights; leave out weights=")
         weights = table.frequencies if weights is None else weights
+        if table.frequencies is not None and weighting == "auto" and _whole(table.frequencies):
+            weighting = "frequency"
         names, notes = tuple(table.columns), table.notes
         if isinstance(weights, str):
             match(weights, names)
@@ -106,11 +109,17 @@ class Reading:
                 f"a column without a name ('{left[0]}') was left out: it looks like the row numbers that pandas "
                 "writes. What to do: nothing, or name it in columns=[...] if it is data.",
             )
+        width = domain.d if isinstance(domain, Domain) else None
+        if columns is None and len(names) > 2 and len(names) != width:
+            names, told = without_identifiers(first_rows(table, names), weights is not None)
+            notes += told
         if not names:
             raise DataError(f"{table.name} holds no columns")
         domain = domain(len(names)) if callable(domain) else domain
         if domain is not None and len(names) != domain.d:
             raise DataError(wrong_width(names, domain.d))
+        undeclared = [n for n in table.without_levels if n in names and not _has_order(domain, names.index(n))]
+        notes += tuple(map(_without_levels, undeclared))
         whole = len(table.parts) == 1 and table.size <= CHUNK
         covariates = besides[: len(given)]
         return cls(
@@ -275,6 +284,29 @@ class Reading:
         problems.add(told, remedy, [start + i])
 
 
+def _whole(numbers: np.ndarray) -> bool:
+    kind = numbers.dtype.kind
+    return kind in "biu" or (kind == "f" and np.array_equal(numbers, np.round(numbers)))
+
+
+def _has_order(domain: Domain | None, j: int) -> bool:
+    return domain is not None and domain.coordinate(j).ordered
+
+
+def _without_levels(name: str) -> str:
+    return (
+        f"'{name}' is an ordered category whose levels are numbers, and a Parquet file does not keep these. What to "
+        f"do: declare them, options={{'levels': {{'{name}': [lowest, ..., highest]}}}} "
+        f"(--levels '{name}=lowest,...,highest')."
+    )
+
+
+def first_rows(table: Table, names: Sequence[str]) -> Columns:
+    """Some columns of the first rows, by which columns are told from each other before the others are read."""
+    chunks = table.parts[0].chunks(names, LOOKED_AT, NO_WORDS, Ragged())
+    return next((chunk for chunk, _ in chunks), {name: np.empty(0) for name in names})
+
+
 def listed(columns: Any) -> list[Any]:
     """The columns that were asked for."""
     if isinstance(columns, str):
@@ -312,7 +344,7 @@ def _as_integers(
     """Codes of one column without missing values, masked where there are problems: each has row, column and remedy."""
     labels = coordinate.labels if coordinate is not None else ()
     if labels:
-        codes = pd.Index(labels).get_indexer(pd.Index(column.astype(str)))
+        codes = _label_codes(column, labels)
         wrong = codes < 0
         if wrong.any():
             problems.add(
@@ -357,6 +389,23 @@ def _as_integers(
     wrong = texts | fractional
     whole = np.where(wrong, 0, numbers).astype(np.int64)
     return np.ma.array(whole, mask=wrong) if wrong.any() else whole
+
+
+def as_label(value: Any) -> str:
+    """A level as text; a number as it is written without needless decimals: 2500 for 2500.0."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return str(value)
+    return str(int(number)) if number.is_integer() and not isinstance(value, (bool, np.bool_)) else str(value)
+
+
+def _label_codes(column: np.ndarray, labels: Sequence[str]) -> np.ndarray:
+    """Which label each value is, -1 where it is none; numbers are the same however they are written."""
+    codes, distinct = pd.factorize(column)
+    exact = pd.Index(labels).get_indexer(pd.Index([str(value) for value in distinct], dtype=object))
+    plain = pd.Index(labels).get_indexer(pd.Index([as_label(value) for value in distinct], dtype=object))
+    return np.where(exact < 0, plain, exact)[codes]
 
 
 def _tell_texts(texts: np.ndarray, name: str, where: np.ndarray, problems: Problems) -> None:

@@ -70,7 +70,8 @@ class ObservedGraph:
         source
             A networkx graph, an adjacency matrix (NumPy, SciPy or a frame), or edges: the path of a CSV or Parquet
             file, a frame, a mapping, or pairs. Columns of edges are ``from`` and ``to`` (or ``source`` and
-            ``target``), or the first two.
+            ``target``), or the first two. Weights of edges must be above zero, and are not used; two-mode (bipartite)
+            graphs are refused.
         nodes : optional
             A table of nodes with their attributes: a path, a frame or a mapping; or a sequence of names. Nodes that no
             edge names are isolated. Without it the nodes are those that edges name.

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .identifiers import NAMES as ID_LIKE
+from .identifiers import identifier
 from .missing import AMONG_NUMBERS, by_meaning, means_missing, suspects
 from .numerals import both, doubtful, readings
 from .problems import Problems
@@ -21,9 +23,6 @@ SHOWN = 5  # levels that are listed
 MOSTLY = 0.5  # share of numbers from which a column is one of numbers, and its texts are mistakes
 _TIME = r"\d{1,2}:\d{2}(:\d{2}.*)?"
 _DATE = re.compile(rf"(\d{{4}}-\d{{1,2}}-\d{{1,2}}|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}})([ T]{_TIME})?|{_TIME}")
-ID_LIKE = re.compile(
-    r"(^|[_. ])(id|ids|nr|no|number|index|obs|case|subject|subj|person|patient|key|rownames)$", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,9 @@ def profiles(
 
 
 def _ordered(own: Profile, scale: tuple[Any, ...]) -> Profile:
-    """A column of texts whose order is known."""
+    """A column whose levels are known to have an order."""
+    if own.kind in ("count", "whole", "continuous"):
+        return replace(own, kind="ordinal", notes=_rare(own.levels))
     if own.kind != "text":
         return own
     often = dict(own.levels)
@@ -248,11 +249,8 @@ def _kind(name: str, values: np.ndarray, counts: np.ndarray, rows: np.ndarray | 
         return "continuous"
     if len(values) == 2 and values[1] - values[0] <= SCALE:
         return "binary"
-    if rows is not None and len(values) > SCALE:
-        if len(values) == len(rows) and ((np.diff(rows) > 0).all() or ID_LIKE.search(name)):
-            return "id"
-        if ID_LIKE.search(name) and len(rows) < 20 * len(values):
-            return "group"
+    if rows is not None and (found := identifier(name, rows)):
+        return found
     low, span = values[0], values[-1] - values[0]
     if low < 0:
         return "ordinal" if span <= SCALE and len(values) > 2 else "whole"

@@ -59,7 +59,8 @@ class Table:
     levels of columns that the source says are ordered categories, from the lowest to the highest. ``codes`` are the
     values that the user says stand for missing ones; ``labels`` what values mean, by column, in files that know it;
     ``written`` how a text file is written, in words; ``index`` that of a pandas object;
-    ``converted`` says that texts which are numbers have become numbers, so that those which are left are none.
+    ``converted`` says that texts which are numbers have become numbers, so that those which are left are none;
+    ``without_levels`` are columns of ordered categories whose levels the source does not keep.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Table:
     written: str = ""
     index: pd.Index | None = None
     converted: bool = False
+    without_levels: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -353,7 +355,10 @@ def _of_file(path: Path, decimal: str | None, codes: MissingCodes) -> Table:
         sizes = [about.row_group(g).num_rows for g in range(about.num_row_groups)]
         names = tuple(file.schema_arrow.names)
         kept = (file.schema_arrow.pandas_metadata or {}).get("index_columns", [])
+        about_columns = (file.schema_arrow.pandas_metadata or {}).get("columns", ())
         ordered = [f.name for f in file.schema_arrow if pa.types.is_dictionary(f.type) and f.type.ordered]
+        said = [own["field_name"] for own in about_columns if (own["metadata"] or {}).get("ordered")]
+        lost = tuple(name for name in said if name in names and name not in ordered)
         first = next(file.iter_batches(1, columns=ordered), None) if ordered else None
         scales = {} if first is None else {name: tuple(first.column(name).dictionary.to_pylist()) for name in ordered}
     names = tuple(name for name in names if name not in [k for k in kept if isinstance(k, str)])
@@ -366,7 +371,7 @@ def _of_file(path: Path, decimal: str | None, codes: MissingCodes) -> Table:
     parts = tuple(
         ParquetGroups(path, tuple(part), sum(sizes[g] for g in part), sum(sizes[: part[0]])) for part in groups
     )
-    return Table(shown_name(path), _unique(names), parts, scales=scales)
+    return Table(shown_name(path), _unique(names), parts, scales=scales, without_levels=lost)
 
 
 def _as_numpy(column: pa.Array) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 What a column's levels are cannot be read off texts: "often" does not say that it is more than "never". An ordered
 category of pandas says it, and so does a list of the levels from the lowest to the highest.
+
+A level enters models by its rank, also where it is called 2500 or 200000: how far apart levels are nobody has said.
 """
 
 from __future__ import annotations
@@ -17,19 +19,20 @@ import pandas as pd
 from ..errors import DataError, SettingError
 from .dataset import Dataset
 from .domain import Domain, Integers, Ordinal
-from .interpreting import Reading, listed
+from .interpreting import Reading, as_label, first_rows, listed
+from .profile import SCALE
 from .reading import Table, table_of
-from .text import NO_WORDS, Columns
 from .yes_no import two_answers
 
-SOME = 1000  # rows in which texts are looked for before the others are read
+ORDERED = ("ordinal", "blume-capel")  # kinds of columns that are scales
 
 
-def domain_of(source: Any, reading: Mapping[str, Any], levels: Any = None) -> Domain:
+def domain_of(source: Any, reading: Mapping[str, Any], levels: Any = None, kinds: Any = None) -> Domain:
     """What the columns are read with: scales by their levels, and integers where none are declared.
 
     ``reading`` is what `Dataset.of` takes beside the source and the domain. ``levels`` are those of columns by name,
     or one list for all columns; a source's ordered categories are used for columns that are not named there.
+    ``kinds`` are the kinds of columns, by name or in their order: those that are scales have their values as levels.
     """
     if isinstance(source, Dataset):
         names = source.columns if reading["columns"] is None else tuple(map(str, listed(reading["columns"])))
@@ -41,6 +44,7 @@ def domain_of(source: Any, reading: Mapping[str, Any], levels: Any = None) -> Do
         texts = _texts_of(table, [name for name in names if name not in scales])
         scales |= {name: answers for name, found in texts.items() if (answers := two_answers(found))}
         _refuse_texts({name: found for name, found in texts.items() if name not in scales})
+        scales |= _wide(source, [name for name in names if name not in scales], kinds, names)
     parts = [_scale(name, scales[name]) if name in scales else Integers(1) for name in names]
     found = parts[0]
     for part in parts[1:]:
@@ -70,21 +74,35 @@ def _by_column(levels: Any, names: Sequence[str]) -> dict[str, tuple[Any, ...]]:
     return {str(name): tuple(own) for name, own in levels.items()}
 
 
+def _wide(source: Any, free: Sequence[str], kinds: Any, names: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+    """The values of columns that are said to be scales, and go further than short ones do."""
+    if kinds is None or isinstance(kinds, str):
+        return {}
+    by_name = kinds if isinstance(kinds, Mapping) else dict(zip(names, kinds, strict=False))
+    asked = [name for name in free if by_name.get(name) in ORDERED]
+    if not asked:
+        return {}
+    data = Dataset.of(source, columns=asked, missing="impute")
+    seen = np.ones(data.rows.shape, bool) if data.observed is None else data.observed
+    values = {name: np.unique(data.rows[seen[:, j], j]) for j, name in enumerate(asked)}
+    return {name: tuple(own.tolist()) for name, own in values.items() if own[-1] - own[0] > SCALE}
+
+
 def _scale(name: str, levels: tuple[Any, ...]) -> Domain:
-    """Whole numbers that rise are levels themselves; others are labels."""
-    if len(set(map(str, levels))) < max(2, len(levels)):
+    """Whole numbers that are counted up are levels themselves; others are labels, of which a model sees the rank."""
+    if len(set(map(as_label, levels))) < max(2, len(levels)):
         raise SettingError(
             f"the levels of '{name}' are {list(levels)}; a scale needs at least two, all of them different"
         )
     numbers = [level for level in levels if isinstance(level, (int, float, np.number)) and level == int(level)]
-    if len(numbers) == len(levels) and all(a < b for a, b in pairwise(numbers)):
+    if len(numbers) == len(levels) and all(b == a + 1 for a, b in pairwise(numbers)):
         return Ordinal(1, [int(number) for number in numbers])
-    return Ordinal(1, [str(level) for level in levels])
+    return Ordinal(1, [as_label(level) for level in levels])
 
 
 def _texts_of(table: Table, names: Sequence[str]) -> dict[str, list[str]]:
     """The distinct texts of columns that hold such."""
-    chunk: Columns = next((chunk for chunk, _ in table.parts[0].chunks(names, SOME, NO_WORDS)), {}) if names else {}
+    chunk = first_rows(table, names) if names else {}
     texts = {name: _texts(values) for name, values in chunk.items()}
     return {name: found for name, found in texts.items() if found}
 

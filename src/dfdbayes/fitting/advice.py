@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ..data.identifiers import NAMES as ID_LIKE
 from ..data.observed_graph import ObservedGraph
 from ..data.problems import Problems
-from ..data.profile import ID_LIKE, Profile, profiles
+from ..data.profile import Profile, profiles
 from ..data.yes_no import two_answers
 from ..errors import DfdbayesError
 

@@ -140,7 +140,9 @@ def fit(
     weighting : {"auto", "frequency", "sampling"}
         What weights are. Frequencies: how many observations each row stands for. Sampling weights: each row is one
         observation that stands for so many people (a survey's weights, or known precisions), so that its weight adds
-        no information; widths then are those of linearisation. ``"auto"`` takes whole numbers for frequencies.
+        no information; widths then are those of linearisation. ``"auto"`` takes whole numbers for frequencies, and
+        refuses those that look like a survey's: large ones, hardly any of them 1, of rows that do not list the
+        combinations of values once each.
     cluster : str, optional
         The column that says which rows belong together (pupils of a school, shots of a patient): intervals allow for
         that by variances between clusters, which takes at least ten of them; ``fit.clusters`` says what they are worth.
@@ -295,7 +297,8 @@ def _read(
         (() if graph is None or isinstance(graph, str) else graph_of(graph).names) if named else of_width(0).node_names
     )
     reading = reading | {"columns": (names or None) if reading["columns"] is None else reading["columns"]}
-    scales = domain_of(data, reading, (options or {}).get("levels")) if models.needs_data(model, options) else None
+    needed, own = models.needs_data(model, options), options or {}
+    scales = domain_of(data, reading, own.get("levels"), own.get("kinds")) if needed else None
     domain = scales or ((lambda d: of_width(d).domain) if named else of_width(0).domain)
     source = backend.read(data, domain, advance=by_percent(shown.begin("reading", 100)), **reading)
     found = models.network_for(source.data, options or {}, scales) if scales else of_width(source.data.d * named)

@@ -25,6 +25,7 @@ from ..data.formulas import (
     split_offsets,
     variables,
 )
+from ..data.identifiers import LOOKED_AT, without_identifiers
 from ..data.interpreting import listed
 from ..data.observed import Observed
 from ..data.reading import Table, table_of
@@ -52,9 +53,11 @@ def read_regression(
     timed = _in_time(frame, rights, time, reading)
     frame = frame if timed is None else timed.rows
     covariates = tuple(dict.fromkeys(name for text in rights for name in variables(text, frame)))
-    columns = _responses(frame, response, covariates, reading, () if timed is None else timed.aside)
+    columns, left_out = _responses(frame, response, covariates, reading, () if timed is None else timed.aside)
     require_plain(frame, (*columns, *covariates), rights)
     kept, dropped, weights = _rows(frame, columns, covariates, reading, None if timed is not None else rights)
+    if weights is not None and reading["weights"] is None:  # equal rows were counted here
+        reading = reading | {"weighting": "frequency"}
     base = _base(model, columns, options, kept, reading | {"weights": weights})
     family = family_of(base, options or {}, HURDLE in asked)
     if len(columns) > family.domain.d == 1:
@@ -82,8 +85,8 @@ def read_regression(
     found = replace(
         found, given_columns=tuple(names), dropped=found.dropped + dropped, source=_name(data, found.source),
         notes=(
-            notes_of(data, frame, covariates, rights) + (() if timed is None else timed.notes) + found.notes + grouped
-            + followed
+            notes_of(data, frame, covariates, rights) + (() if timed is None else timed.notes) + found.notes + left_out
+            + grouped + followed
         ),
     )  # fmt: skip
     used = (
@@ -160,8 +163,11 @@ def _grouped(
 def _responses(
     frame: pd.DataFrame, response: tuple[str, ...], covariates: tuple[str, ...], reading: dict[str, Any],
     others: tuple[str, ...],
-) -> tuple[str, ...]:  # fmt: skip
-    """The columns that are modelled: those left of the formula, those asked for, or all that are no covariates."""
+) -> tuple[tuple[str, ...], tuple[str, ...]]:  # fmt: skip
+    """The columns that are modelled: those left of the formula, those asked for, or all that are no covariates.
+
+    Of all columns identifiers are left out; what to say of these comes second.
+    """
     if response and reading["columns"] is not None and tuple(listed(reading["columns"])) != response:
         raise SettingError(
             f"the formula is about {', '.join(response)}, and columns= names others; leave out one of them"
@@ -172,16 +178,18 @@ def _responses(
             if name not in names:
                 hint = close(name, names) or "."
                 raise DataError(f"the response '{name}' is not a column{hint} The columns are {some(names)}.")
-        return response
+        return response, ()
     if reading["columns"] is not None:
-        return tuple(map(str, listed(reading["columns"])))
+        return tuple(map(str, listed(reading["columns"]))), ()
     aside = {
         *covariates,
         *others,
         reading["weights"] if isinstance(reading["weights"], str) else None,
         reading["cluster"],
     }
-    return tuple(name for name in map(str, frame.columns) if name not in aside)
+    names = [name for name in map(str, frame.columns) if name not in aside]
+    first = frame.iloc[:LOOKED_AT].set_axis(list(map(str, frame.columns)), axis=1)
+    return without_identifiers({name: first[name].to_numpy() for name in names}, reading["weights"] is not None)
 
 
 def _base(
@@ -195,7 +203,7 @@ def _base(
     if not models.needs_data(model, own):
         return models.by_name(model, len(columns), own)
     settings = reading | {"columns": list(columns)}
-    domain = scales.domain_of(frame, settings, own.get("levels"))
+    domain = scales.domain_of(frame, settings, own.get("levels"), own.get("kinds"))
     return models.network_for(Dataset.of(frame, domain, **settings), own, domain)
 
 

@@ -34,7 +34,9 @@ def Network(domain: Domain, graph: Any = None, kinds: Any = None) -> Pairwise:
         The values of each column: ``dfd.Ordinal(6, 7) * dfd.Binary(2) * dfd.Counts(1)``; levels may have labels. Binary
         columns have an ``intercept``, ordinal ones a ``threshold`` for each level but the lowest, counts an
         ``intercept`` and a ``nu``. Neighbours see values (ordinal ones from the lowest level on), and the square roots
-        of counts, which may rise or fall together.
+        of counts, which may rise or fall together. The numbers of ``dfd.Ordinal(1, [1, 10, 100])`` are scores: a step
+        from 10 to 100 is ten times that from 1 to 10. Of labels, and of levels that are declared to ``dfd.fit`` (an
+        ordered category, ``options={"levels": ...}``), ranks are seen.
     graph : graph, optional
         As for `Ising`; all pairs by default.
     kinds : str, sequence or mapping, optional
@@ -99,6 +101,12 @@ def _kind(name: str, word: str, seen: tuple[int, ...], known: Coordinate | None)
         raise ModelError(
             f"column '{name}' has the same value, {own}, in every row: a network can say nothing about it. What to do: "
             "leave it out (columns=[...])."
+        )
+    if known is None and seen[-1] - seen[0] > SPAN:
+        raise ModelError(
+            f"column '{name}' has levels from {seen[0]} to {seen[-1]}, which enter a network by their rank, and a "
+            "Dataset holds values. What to do: give the table itself to fit; or, where levels are scores, a model of "
+            f"your own, such as dfd.models.Network(dfd.Ordinal(1, [{', '.join(map(str, seen[:3]))}, ...]) * ...)."
         )
     return _kinds.by_name(word, seen if known is None else known)
 

@@ -129,7 +129,10 @@ def again(earlier: Fit, settings: Mapping[str, Any]) -> dict[str, Any]:
     """
     done = {"missing_codes": None, "decimal": None}
     if isinstance(earlier.model, Regression):
-        return {"data": earlier.model.observed.frame, "weights": earlier.model.observed.weights} | done
+        weights = earlier.model.observed.weights
+        counted = isinstance(weights, np.ndarray)  # equal rows; a command's own weights are a column
+        done |= {"weighting": "frequency"} if counted else {}
+        return {"data": earlier.model.observed.frame, "weights": weights} | done
     if isinstance(earlier.model, RandomGraph):
         options = {name: own for name, own in (settings.get("options") or {}).items() if name != "nodes"}
         return {"data": earlier.model.graph_observed, "options": options} | done
