@@ -19,7 +19,7 @@ INSIDE = {
     "_util": ["identity", "process", "resources", "files", "tables", "checkpoint", "timing", "progress"],
     "data": ["domain", "numerals", "encodings", "missing", "problems", "yes_no", "dialect", "text", "foreign",
              "reading", "distinct", "interpreting", "lags", "calendar", "series", "dataset", "completions", "sites",
-             "glance", "profile", "builtin", "formulas", "observed", "covariates", "scales", "graph_reading",
+             "glance", "profile", "builtin", "grammar", "formulas", "observed", "covariates", "scales", "graph_reading",
              "observed_graph", "map_reading", "observed_map"],
     "models": ["graphs", "priors", "slips", "parameters", "normaliser", "tables", "probes", "base",
                "exponential_tables", "exponential", "starts", "counts", "lattice", "mixture", "kinds", "remarks",
