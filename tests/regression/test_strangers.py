@@ -1,9 +1,13 @@
 """Formulas and files of strangers: nothing in them is executed, nothing is written elsewhere, nothing has no end."""
 
+import json
+import shutil
 import warnings
 from contextlib import suppress
 
+import h5py
 import numpy as np
+import numpyro.distributions as dist
 import pandas as pd
 import pytest
 
@@ -11,8 +15,10 @@ import dfdbayes as dfd
 from dfdbayes.data.formulas import Design, alone, as_factor, variables
 from dfdbayes.data.grammar import FUNCTIONS, MOST_TERMS, NAMESPACES, context
 from dfdbayes.errors import DfdbayesError
+from dfdbayes.report import runs
 
 QUICK = {"draws": 20, "warmup": 20, "chains": 1, "check": False, "progress": False, "calibration": "none"}
+SHORT = {"draws": 20, "warmup": 20, "chains": 1, "check": False, "calibration": "none"}
 
 
 @pytest.fixture(scope="module")
@@ -194,3 +200,229 @@ def test_warnings_do_not_hide_a_refusal(frame, canary):
         warnings.simplefilter("error")
         with pytest.raises(DfdbayesError):
             Design.of("mean", "I('\\d' + open('canary', 'w'))", frame)
+
+
+@pytest.fixture(scope="module")
+def saved(frame, tmp_path_factory):
+    """The folder of a run whose fit has a formula."""
+    folder = tmp_path_factory.mktemp("run")
+    fit = dfd.fit("poisson", frame, formula="y ~ x + g", prior={"mean": dist.Normal(0.0, 2.0)}, **QUICK)
+    about = {"data": "visits.csv", "settings": {"model": "poisson", "formula": "y ~ x + g"} | SHORT}
+    runs.write_run(folder, fit, about)
+    return folder
+
+
+@pytest.fixture
+def copied(saved, tmp_path):
+    """A copy of it, to forge: a function that changes what the saved fit says of itself."""
+    folder = tmp_path / "run"
+    shutil.copytree(saved, folder)
+
+    def forged(change):
+        with h5py.File(folder / "posterior.nc", "r+") as file:
+            about = json.loads(file.attrs["dfdbayes"])
+            change(about)
+            file.attrs["dfdbayes"] = json.dumps(about)
+        return folder
+
+    return forged
+
+
+def _tried(call, folder, frame, tmp_path):
+    """All that reads a saved fit; each has to work or to refuse in words."""
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    found = [call(*words)[0] for words in (
+        ["summary", folder], ["summary", folder / "posterior.nc"], ["predict", folder, "--data", tmp_path / "new.csv"],
+        ["forecast", folder, "--steps", "2"], ["rerun", folder, "--out", tmp_path / "again"],
+    )]  # fmt: skip
+    assert set(found) <= {0, 2}
+    return found
+
+
+@pytest.mark.parametrize("right", [text for text in HOSTILE if "canary" in text], ids=lambda right: right[:60])
+def test_a_saved_fit_with_a_hostile_formula_is_refused(copied, canary, right):
+    folder = copied(lambda about: about["settings"].update(formulas={"mean": f"~ {right}"}))
+    with pytest.raises(dfd.errors.DataError, match="not a fit saved by dfdbayes, or it is damaged"):
+        dfd.load(folder)
+
+
+def _named(about):
+    about["regression"]["columns"][1]["name"] = OPEN
+    about["settings"]["formulas"] = {"mean": f"~ {{{OPEN}}} + g"}
+
+
+def _prior(name, transforms=None):
+    def change(about):
+        plain = {"name": name, "arguments": {"loc": "canary", "scale": 1.0}}
+        plain |= {} if transforms is None else {"transforms": transforms, "base": dict(plain)}
+        about["settings"]["prior_arguments"] = dict.fromkeys(about["settings"]["prior_arguments"], plain)
+
+    return change
+
+
+def _settings(**parts):
+    return lambda about: about["settings"].update(parts)
+
+
+FORGED = {
+    "formula of a parameter that there is not": _settings(formulas={"canary": "~ x"}),
+    "formula that is a list": _settings(formulas={"mean": ["~ x", OPEN]}),
+    "formulas that are a text": _settings(formulas=f"~ {{{OPEN}}}"),
+    "column that is called by code": _named,
+    "model in a file": _settings(model="evil.py:made"),
+    "model by its module": _settings(model="os:system"),
+    "model that is a list": _settings(model=["poisson"]),
+    "model without a family": _settings(model="network"),
+    "prior that is a function": _prior("kl_divergence"),
+    "prior that is a module": _prior("transforms"),
+    "prior with two underscores": _prior("__loader__"),
+    "transformation that is a function": _prior("Normal", [{"name": "vmap", "arguments": {"fun": "canary"}}]),
+    "transformation that is a module": _prior("Normal", [{"name": "math", "arguments": {}}]),
+    "loss of another kind": _settings(loss_arguments={"name": "robust", "arguments": {"base": OPEN}}),
+    "loss that is no name": _settings(loss_arguments={"name": OPEN, "arguments": {}}),
+    "kernel that is no name": _settings(loss_arguments={"name": "ksd", "arguments": {"kernel": {"name": OPEN}}}),
+    "weight with a function": _settings(loss_arguments={"name": "robust", "arguments": {"weight": {"kind": OPEN}}}),
+    "options with a graph that fills the memory": _settings(model="ising", options={"graph": "grid:99999x99999"}),
+    "options with a graph of all nodes": _settings(model="ising", options={"graph": "complete:9999999"}),
+    "options with a file": _settings(model="graph", options={"terms": "edges", "nodes": "/etc/passwd"}),
+    "options with terms that are code": _settings(model="graph", options={"terms": f"edges + {OPEN}"}),
+    "minimum that is a text": lambda about: about["minimum"].update(vector=OPEN),
+    "series that is a text": lambda about: about["regression"].update(series=OPEN),
+    "newer format": lambda about: about.update(format=99),
+    "format that is no number": lambda about: about.update(format=OPEN),
+}
+
+
+@pytest.mark.parametrize("change", FORGED.values(), ids=FORGED.keys())
+def test_a_forged_fit_is_read_or_refused_and_nothing_else_happens(call, copied, canary, frame, tmp_path, change):
+    (tmp_path / "evil.py").write_text("open('canary', 'w')\n")
+    _tried(call, copied(change), frame, tmp_path)
+
+
+def _linked(file):
+    del file["posterior"]
+    file["posterior"] = h5py.ExternalLink("other.nc", "/posterior")
+
+
+def _soft(file):
+    file["more"] = h5py.SoftLink("/posterior")
+
+
+def _circle(file):
+    file["posterior"]["again"] = file["/"]
+
+
+def _outside(file):
+    file["posterior"].create_dataset("more", (10,), "f8", external=[("/etc/passwd", 0, 80)])
+
+
+def _virtual(file):
+    layout = h5py.VirtualLayout((3,), "f8")
+    layout[:] = h5py.VirtualSource("other.nc", "numbers", (3,))
+    file["posterior"].create_virtual_dataset("more", layout)
+
+
+def _huge(file):
+    file["posterior"].create_dataset("more", (10**13,), "f8", chunks=(1024,), compression="gzip")
+
+
+@pytest.mark.parametrize("change", [_linked, _soft, _circle, _outside, _virtual, _huge])
+def test_a_saved_fit_holds_its_own_numbers_as_many_as_memory_does(copied, tmp_path, change):
+    folder = copied(lambda about: None)
+    shutil.copy(folder / "posterior.nc", folder / "other.nc")
+    with h5py.File(folder / "posterior.nc", "r+") as file:
+        change(file)
+    with pytest.raises(dfd.errors.DataError, match=r"link to somewhere else|there twice|in another file|GiB"):
+        dfd.load(folder)
+
+
+RUNS = {
+    "checkpoint": "elsewhere", "client": "tcp://127.0.0.1:1", "resume": True, "progress": 3, "data": "/etc/passwd",
+    "colour": 3, "intercept": "~ x", "threshold": "~ x", "draws": "many", "seed": True, "check": "no", "options": [],
+    "beta": "1", "columns": "y", "weights": ["x"], "formula": 3, "missing_codes": {"y": 3}, "model": 3, "chains": [1],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value"), RUNS.items(), ids=RUNS.keys())
+def test_a_run_gives_back_only_the_settings_that_the_command_line_writes(call, copied, tmp_path, name, value):
+    folder = copied(lambda about: None)
+    about = json.loads((folder / "run.json").read_text())
+    about["settings"][name] = str(tmp_path / value) if name == "checkpoint" else value
+    (folder / "run.json").write_text(json.dumps(about))
+    code, _, err = call("rerun", folder)
+    assert (code, "run.json" in err) == (2, True)
+    assert name == "model" or f"'{name}'" in err
+    with pytest.raises(dfd.errors.DataError):
+        dfd.rerun(folder)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(
+    "option", [{"checkpoint": "x"}, {"observed": {}}, {"graph": 3}, {"at": "row"}, {"terms": None}]
+)
+def test_a_run_gives_back_only_the_options_that_the_command_line_writes(call, copied, option):
+    folder = copied(lambda about: None)
+    about = json.loads((folder / "run.json").read_text())
+    about["settings"]["options"] = option
+    (folder / "run.json").write_text(json.dumps(about))
+    code, _, err = call("rerun", folder)
+    assert (code, f"'{next(iter(option))}'" in err) == (2, True)
+
+
+@pytest.mark.parametrize("formula", [f"y ~ {{{OPEN}}}", f"y ~ x + I({OPEN})", f"{OPEN} ~ x", "y ~ open('canary', 'w')"])
+def test_a_run_executes_no_formula(call, copied, canary, formula):
+    folder = copied(lambda about: None)
+    about = json.loads((folder / "run.json").read_text())
+    for setting in ("formula", "nu", "zeros", "interaction"):
+        forged = about | {"settings": about["settings"] | {setting: formula}}
+        (folder / "run.json").write_text(json.dumps(forged))
+        assert call("rerun", folder)[0] == 2
+
+
+def test_a_run_executes_no_file_that_the_user_does_not_name(call, copied, canary, tmp_path):
+    (tmp_path / "evil.py").write_text("open('canary', 'w')\n")
+    folder = copied(lambda about: None)
+    about = json.loads((folder / "run.json").read_text())
+    for model in ("evil.py:made", str(tmp_path / "evil.py") + ":made", "evil.py", "evil:made", "./evil.py:a:b"):
+        (folder / "run.json").write_text(json.dumps(about | {"settings": about["settings"] | {"model": model}}))
+        assert call("rerun", folder)[0] == 2
+    (folder / "run.json").write_text(json.dumps(about | {"settings": about["settings"] | {"model": "evil.py:made"}}))
+    assert "if you trust that file" in call("rerun", folder)[2]
+
+
+def test_the_files_of_a_run_are_of_one_run(call, copied):
+    folder = copied(lambda about: None)
+    about = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(about | {"settings": about["settings"] | {"model": "cmp"}}))
+    code, _, err = call("rerun", folder)
+    assert (code, "run.json is about cmp, posterior.nc about poisson" in err) == (2, True)
+
+
+def test_what_is_written_is_what_can_be_read_back(call, tmp_path, frame):
+    """Every setting that the command takes, written and read again."""
+    frame.to_csv(tmp_path / "y.csv", index=False)
+    written = {}
+    words = ["--draws", "20", "--warmup", "20", "--chains", "1", "--no-check", "--calibration", "none"]
+    given = ["--formula", "y ~ x", "--nu", "~ 1", "--zeros", "~ 1", "--missing-codes", "-9", "--decimal", ".", *words]
+    assert call("fit", tmp_path / "y.csv", "--model", "cmp", "--out", tmp_path / "run", *given)[0] == 0
+    written = json.loads((tmp_path / "run" / "run.json").read_text())["settings"]
+    assert runs.unlike(written, runs.Settings) is None
+    assert {"formula", "nu", "zeros", "missing_codes", "decimal"} <= set(written)
+    code, said, _ = call("rerun", tmp_path / "run", "--out", tmp_path / "again")
+    assert (code, "the draws are the same as before" in said) == (0, True)
+    again = json.loads((tmp_path / "again" / "run.json").read_text())["settings"]
+    assert again == written
+
+
+def test_nothing_is_written_through_links_in_a_folder(call, visits, tmp_path):
+    elsewhere, out = tmp_path / "elsewhere", tmp_path / "run"
+    elsewhere.mkdir()
+    out.mkdir()
+    (out / "checkpoint").symlink_to(elsewhere)
+    code, _, err = call("fit", visits, "--model", "poisson", "--out", out, "--no-check")
+    assert (code, "is a link" in err) == (2, True)
+    (out / "replicates.jsonl").symlink_to(elsewhere / "file")
+    words = ["--model", "poisson", "--theta", "3", "--n", "20", "--replicates", "2", "--calibration", "none"]
+    code, _, err = call("coverage", *words, "--out", out)
+    assert (code, "is a link" in err) == (2, True)
+    assert not list(elsewhere.iterdir())
