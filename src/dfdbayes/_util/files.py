@@ -111,6 +111,16 @@ def require_writable(folder: str | os.PathLike[str]) -> Path:
     return target
 
 
+def require_here(path: Path) -> Path:
+    """The path of what a folder holds; an error where it is a link, and writing there would be writing elsewhere."""
+    if path.is_symlink():
+        raise OutputError(
+            f"'{path}' is a link to somewhere else, where nothing is written. What to do: remove the link, or choose "
+            "another folder with --out."
+        )
+    return path
+
+
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
     """Hold a folder against other runs until the end; a lock goes with its process, however that ends."""

@@ -219,19 +219,20 @@ def coverage_command(
 ) -> None:
     """Simulate data sets, fit them all, and report how often intervals hold the truth."""
     from .. import models, plots
-    from .._util.files import require_writable
+    from .._util.files import require_here, require_writable
     from ..fitting.coverage import coverage
     from ..models.from_file import model_of
     from ..models.graphs import parse
 
     folder = require_writable(out) if out is not None else None
+    kept = None if folder is None else require_here(folder / "replicates.jsonl")
     width = parse(graph).size if graph else 1
     named = model_of(model)
     made = models.by_name(named, width, options_of(graph, states, rates)) if isinstance(named, str) else named
     with cluster_at(dask) as client:
         found = coverage(
             made, numbers_of(theta), n, replicates, loss=loss, calibration=calibration, client=client,
-            bootstrap=bootstrap, sampler=sampler, seed=seed, path=folder / "replicates.jsonl" if folder else None,
+            bootstrap=bootstrap, sampler=sampler, seed=seed, path=kept,
         )  # fmt: skip
     if as_json:
         table = plain_table(found.table.reset_index(names="parameter"))
@@ -308,8 +309,8 @@ def rerun(
     about = read_about(folder)
     earlier, settings = rerun_settings(folder, about, model)
     tell(f"the data are those kept in {folder}; {about['data']} is not read again", as_json)
-    settings |= again(earlier, settings)
-    result = run_fit(settings.pop("data"), out, False, None, False, force, as_json, **settings)
+    instead = again(earlier, settings)
+    result = run_fit(instead.pop("data"), out, False, None, False, force, as_json, instead, **settings)
     if same_draws(result, earlier):
         tell("the draws are the same as before", as_json)
     else:

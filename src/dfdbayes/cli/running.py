@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -26,19 +26,25 @@ def run_fit(
     resume: bool = False,
     force: bool = False,
     as_json: bool = False,
+    instead: Any = None,
     **settings: Any,
 ) -> Any:
-    """Fit, show, and write what a folder of a run holds."""
-    from .._util.files import alone_in, require_writable
-    from ..errors import SettingError
-    from ..report.runs import is_finished
+    """Fit, show, and write what a folder of a run holds.
 
+    ``instead`` are settings as they are used where those that were asked for, and are written, stand for something else
+    by now: columns of data that are a fit's, say.
+    """
+    from .._util.files import alone_in, require_here, require_writable
+    from ..errors import SettingError
+    from ..report.runs import Settings, is_finished, unlike
+
+    assert unlike(settings, Settings) is None, "what is written here is what can be read back"
     if resume and out is None:
         raise SettingError("--resume needs --out, the folder of the run that was interrupted")
     if resume and force:
         raise SettingError("--resume goes on from an interrupted run and --force begins anew: choose one")
     if out is None:
-        return _fit_and_show(source, None, timings, dask, True, as_json, settings)
+        return _fit_and_show(source, None, timings, dask, True, as_json, settings, instead or {})
     if not str(out).strip() or str(out) == ".":
         raise SettingError("--out needs the name of a folder for the run, for example --out runs/visits")
     require_outputs(source, out, OUTPUTS, force)
@@ -48,9 +54,8 @@ def run_fit(
         )
     folder = require_writable(out)
     with alone_in(folder):
-        return _fit_and_show(
-            source, folder, timings, dask, _resumes(folder / CHECKPOINT, resume, force), as_json, settings
-        )
+        resumes = _resumes(require_here(folder / CHECKPOINT), resume, force)
+        return _fit_and_show(source, folder, timings, dask, resumes, as_json, settings, instead or {})
 
 
 OUTPUTS = (
@@ -119,6 +124,7 @@ def _fit_and_show(
     resume: bool,
     as_json: bool,
     settings: dict[str, Any],
+    instead: Mapping[str, Any],
 ) -> Any:
     from .._util.checkpoint import forget
     from ..fitting.fit import fit
@@ -138,8 +144,9 @@ def _fit_and_show(
     try:
         with warnings.catch_warnings(), cluster_at(dask) as client:
             warnings.simplefilter("ignore")  # they are on the result, and shown with it
-            model = model_of(settings.pop("model"))
-            result = fit(model, data_of(source), client=client, checkpoint=checkpoint, resume=resume, **settings)
+            used = settings | dict(instead)
+            model = model_of(used.pop("model"))
+            result = fit(model, data_of(source), client=client, checkpoint=checkpoint, resume=resume, **used)
     except KeyboardInterrupt:
         kept = "" if checkpoint is None else f"; what is done is kept in {checkpoint}: repeat the command with --resume"
         say(f"interrupted{kept}", error=True)

@@ -7,8 +7,9 @@ coefficient is 1; ``lag(...)`` and ``season(...)`` are explained in `data.series
 
 from __future__ import annotations
 
-import ast
+import keyword
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +20,8 @@ import pandas as pd
 from jaxtyping import Float
 
 from ..errors import DataError, SettingError, close, some
+from .grammar import RESERVED, Content, context, read
 from .reading import table_of
-from .series import CONTEXT
 
 if TYPE_CHECKING:
     from formulaic import ModelSpec
@@ -28,12 +29,21 @@ if TYPE_CHECKING:
 OWN_SCALE = ("bs(", "cr(", "cc(", "cs(", "poly(", "center(", "scale(", "standardize(", "lag(")  # depend on all rows
 LARGE = 200_000  # rows from which equal ones are counted before a formula is evaluated
 INTERCEPT = "Intercept"
+_NUMBER = re.compile(r"[0-9.]+([eE][+-]?[0-9]+)?")
+_WORD = re.compile(r"[^\W\d]")
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a column's name can stand in a formula as it is, and is not to be taken for anything else."""
+    word = name.isidentifier() and not keyword.iskeyword(name) and unicodedata.normalize("NFKC", name) == name
+    return word and name not in RESERVED and not name.startswith("_")
 
 
 def _alias(name: str) -> str:
-    """A column's name in letters that a formula can hold."""
-    plain = "".join(c if c.isalnum() or c == "_" else f"_{ord(c):x}_" for c in name)
-    return plain if plain.isidentifier() else f"_{plain}"
+    """A column's name in letters that a formula can hold, another one for every name; a plain name as it is."""
+    if _is_plain(name):
+        return name
+    return "_" + "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in name)
 
 
 def plainly(right: str, frame: pd.DataFrame) -> tuple[str, pd.DataFrame, dict[str, str]]:
@@ -41,12 +51,59 @@ def plainly(right: str, frame: pd.DataFrame) -> tuple[str, pd.DataFrame, dict[st
 
     R's names such as ``body.mass`` may stand in a formula as they are, or between backticks.
     """
-    odd = {name: _alias(name) for name in map(str, frame.columns) if not name.isidentifier()}
-    frame = frame.set_axis([odd.get(name, name) for name in map(str, frame.columns)], axis=1)
-    for name in sorted(odd, key=len, reverse=True):
-        right = right.replace(f"`{name}`", odd[name])
-        right = re.sub(rf"(?<![\w.]){re.escape(name)}(?![\w.])", odd[name], right)
-    return re.sub(r"`(\w+)`", r"\1", right), frame, {alias: name for name, alias in odd.items()}
+    names = list(map(str, frame.columns))
+    odd = {name: _alias(name) for name in names if not _is_plain(name)}
+    apart = [name for name in odd if name in right and name == name.strip() and _WORD.search(name)]
+    bare = [
+        re.escape(name) + (r"(?!\s*\()" if name in RESERVED else "")
+        for name in sorted(apart, key=len, reverse=True)
+        if not _NUMBER.fullmatch(name)  # a number is one, unless it is between backticks
+    ]
+    word = rf"(?<![\w.%])(?:{'|'.join(bare)})(?![\w.%])" if bare else r"(?!)"
+    known = set(names)
+
+    def written(part: re.Match[str]) -> str:
+        text, between = part[0], part["between"]
+        if part["quoted"] is not None:
+            return text
+        return odd.get(text, text) if between is None else _alias(between) if between in known else text
+
+    right = re.sub(rf"(?P<quoted>'[^']*'|\"[^\"]*\")|`(?P<between>[^`]*)`|{word}", written, right)
+    frame = frame.set_axis([odd.get(name, name) for name in names], axis=1)
+    return right, frame, {alias: name for name, alias in odd.items()}
+
+
+@dataclass(frozen=True)
+class _Right:
+    """A right side as formulaic gets it: nothing in it that formulas do not hold.
+
+    Attributes
+    ----------
+    terms : str
+    offsets : tuple of str
+    frame : DataFrame
+        The data, with columns whose names are words.
+    odd : dict
+        The names that words stand for.
+    content : Content
+    """
+
+    terms: str
+    offsets: tuple[str, ...]
+    frame: pd.DataFrame
+    odd: dict[str, str]
+    content: Content
+
+    @classmethod
+    def of(cls, right: str, frame: pd.DataFrame) -> _Right:
+        """The only way of a text to formulaic."""
+        plain, frame, odd = plainly(right, frame)
+        terms, offsets = split_offsets(plain)
+        offsets = tuple(f"0 + {part}" for part in offsets)
+        parts = [read(terms, right), *(read(part, right) for part in offsets)]
+        names, numbers = (part.names for part in parts), (part.numbers for part in parts)
+        content = Content(frozenset().union(*names), parts[0].alone, frozenset().union(*numbers))
+        return cls(terms, offsets, frame, odd, content)
 
 
 def parse(formula: str, name: str = "formula") -> tuple[tuple[str, ...], str]:
@@ -111,16 +168,16 @@ class Design:
         """A design on data, its matrix, and the sum of its offsets (None without any)."""
         import formulaic  # not before a formula is given: it takes a while
 
-        plain, frame, names = plainly(right, frame)
-        terms, offsets = split_offsets(plain)
-        _require_columns(parameter, right, " + ".join((terms, *offsets)), frame, names)
+        asked = _Right.of(right, frame)
+        _require_columns(parameter, right, asked)
+        names = asked.odd
+
+        def matrix_of(text: str) -> Any:
+            return formulaic.model_matrix(text, asked.frame, context=context(), output="pandas", na_action="raise")
+
         try:
             with np.errstate(divide="ignore", invalid="ignore"):
-                found = formulaic.model_matrix(terms, frame, context=CONTEXT, output="pandas", na_action="raise")
-                apart = [
-                    formulaic.model_matrix(f"0 + {part}", frame, context=CONTEXT, output="pandas", na_action="raise")
-                    for part in offsets
-                ]
+                found, apart = matrix_of(asked.terms), [matrix_of(part) for part in asked.offsets]
         except Exception as problem:
             raise DataError(
                 f"the formula of {parameter}, '~ {right}', cannot be computed on these data: {_said(problem)}"
@@ -135,9 +192,9 @@ class Design:
 
     def matrix(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray | None]:
         """Matrix and offset of new data."""
-        plain, frame, names = plainly(self.right, frame)
-        terms, offsets = split_offsets(plain)
-        lacking = sorted(_needed(self.parameter, self.right, plain) - set(frame.columns))
+        asked = _Right.of(self.right, frame)
+        frame, names = asked.frame, asked.odd
+        lacking = sorted(asked.content.names - set(frame.columns))
         if lacking:
             have = ", ".join(names.get(c, c) for c in map(str, frame.columns[:12]))
             raise DataError(
@@ -145,11 +202,11 @@ class Design:
                 f"needs; their columns are {have}"
             )
         remedy = "Fill them in, or leave these rows out of the new data."
-        _require_columns(self.parameter, self.right, " + ".join((terms, *offsets)), frame, names, remedy)
+        _require_columns(self.parameter, self.right, asked, remedy)
         self._require_known_levels(frame, names)
         try:
-            found = self.spec.get_model_matrix(frame, CONTEXT, na_action="raise").to_numpy(dtype=float)
-            parts = [part.get_model_matrix(frame, CONTEXT, na_action="raise") for part in self.offsets]
+            found = self.spec.get_model_matrix(frame, context(), na_action="raise").to_numpy(dtype=float)
+            parts = [part.get_model_matrix(frame, context(), na_action="raise") for part in self.offsets]
         except Exception as problem:
             raise DataError(
                 f"the formula of {self.parameter}, '~ {self.right}', cannot be computed there: {_said(problem)}"
@@ -214,7 +271,7 @@ class Design:
 
         The reference is the level at which these terms are zero, or the first.
         """
-        alias = factor if factor.isidentifier() else _alias(factor)
+        alias = _alias(factor)
         levels, (own, mixed) = self.levels.get(alias), self._terms_of(alias)
         if not own and not mixed:
             raise SettingError(f"'{factor}' is not in the formula of {self.parameter}, '~ {self.right}'")
@@ -228,7 +285,7 @@ class Design:
                 f"the effect of '{factor}' on {self.parameter} depends on other variables (the term '{mixed[0]}'), so "
                 "that there is not one difference between its levels. What to do: fit again without that term."
             )
-        matrix = self.spec.subset(own).get_model_matrix(pd.DataFrame({alias: levels})).to_numpy(dtype=float)
+        matrix = self.spec.subset(own).get_model_matrix(pd.DataFrame({alias: levels}), context()).to_numpy(dtype=float)
         order = np.argsort(matrix.any(axis=1), kind="stable")
         places = [place for term in own for place in self.spec.term_indices[term]]
         return tuple(levels[i] for i in order), places, matrix[order]
@@ -267,21 +324,16 @@ def counted(frame: pd.DataFrame, rights: Sequence[str]) -> tuple[pd.DataFrame, n
 
 def variables(right: str, frame: pd.DataFrame) -> tuple[str, ...]:
     """The columns of a frame that a right side names."""
-    plain, _, odd = plainly(right, frame.iloc[:0])
-    terms, offsets = split_offsets(plain)
-    used = {odd.get(name, name) for name in _needed("formula", right, " + ".join((terms, *offsets)))}
+    asked = _Right.of(right, frame.iloc[:0])
+    used = {asked.odd.get(name, name) for name in asked.content.names}
     _require_known("a parameter", used, list(map(str, frame.columns)))
     return tuple(name for name in map(str, frame.columns) if name in used)
 
 
 def alone(right: str, frame: pd.DataFrame) -> tuple[str, ...]:
     """The columns that a right side has as they are, and never inside a function such as ``C(...)`` or ``log(...)``."""
-    import formulaic
-
-    plain, _, odd = plainly(right, frame.iloc[:0])
-    factors = {factor.expr for term in formulaic.Formula(split_offsets(plain)[0]) for factor in term.factors}
-    bare = [name for name in variables(right, frame) if name not in odd.values() and name in factors]
-    return tuple(name for name in bare if not any(re.search(rf"\b{name}\b", e) for e in factors - {name}))
+    bare = _Right.of(right, frame.iloc[:0]).content.alone
+    return tuple(name for name in map(str, frame.columns) if name in bare)
 
 
 def as_factor(right: str, name: str) -> str:
@@ -298,22 +350,6 @@ def _said(problem: Exception) -> str:
     return f"'{found[1]}' is no number in some rows (of zero or a negative value, a logarithm or a root is none)"
 
 
-def _needed(parameter: str, right: str, plain: str) -> set[str]:
-    """The names that a right side uses, functions apart."""
-    import formulaic
-
-    try:
-        factors = {factor.expr for term in formulaic.Formula(plain) for factor in term.factors}
-        trees = [ast.parse(expression.strip("{}"), mode="eval") for expression in factors]
-    except Exception as problem:
-        named = "the formula" if parameter == "formula" else f"the formula of {parameter}"
-        raise SettingError(f"{named}, '~ {right}', cannot be read: {_said(problem)}") from problem
-    nodes = [node for tree in trees for node in ast.walk(tree)]
-    called = {id(inner) for node in nodes if isinstance(node, ast.Call) for inner in ast.walk(node.func)}
-    called |= {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}  # contr.sum
-    return {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called}
-
-
 def _require_known(parameter: str, needed: set[str], names: list[str]) -> None:
     for name in sorted(needed - set(names)):
         named = "the formula" if parameter in ("formula", "a parameter") else f"the formula of {parameter}"
@@ -323,11 +359,12 @@ def _require_known(parameter: str, needed: set[str], names: list[str]) -> None:
 
 
 def _require_columns(
-    parameter: str, right: str, plain: str, frame: pd.DataFrame, odd: Mapping[str, str],
+    parameter: str, right: str, asked: _Right,
     remedy: str = "Pass missing='drop' (on the command line: --missing drop) to leave them out.",
 ) -> None:  # fmt: skip
-    """Refuse a formula that names no column, or one in which values are missing."""
-    needed = _needed(parameter, right, plain)
+    """Refuse a formula that names no column, one in which values are missing, or that reckons with texts."""
+    frame, odd = asked.frame, asked.odd
+    needed = asked.content.names
     _require_known(
         parameter, {odd.get(name, name) for name in needed}, [odd.get(c, c) for c in map(str, frame.columns)]
     )
@@ -338,6 +375,11 @@ def _require_columns(
             raise DataError(
                 f"{lost} of {len(frame)} rows have no '{odd.get(name, name)}' (first: row {row}), which the formula of "
                 f"{parameter} needs. {remedy}"
+            )
+    for name in sorted(asked.content.numbers):
+        if any(isinstance(value, (str, bytes)) for value in pd.unique(frame[name])):
+            raise DataError(
+                f"the formula of {parameter}, '~ {right}', reckons with '{odd.get(name, name)}', which holds texts"
             )
 
 

@@ -104,10 +104,6 @@ def season(t: Any, period: float, order: int = 1) -> dict[str, Any]:
     return found
 
 
-CONTEXT: Mapping[str, Any] = {"season": season, "log1p": np.log1p, "sqrt": np.sqrt}
-"""What formulas know besides formulaic's own functions."""
-
-
 @dataclass(frozen=True)
 class Series:
     """The order of rows in time.

@@ -246,7 +246,7 @@ def parse(text: str) -> Graph:
     """A graph from a word of the command line: ``grid:6x6``, ``torus:10x10`` or ``complete:8``."""
     kind, _, rest = text.partition(":")
     sizes = rest.split("x")
-    numbers = [int(s) for s in sizes] if all(s.isdecimal() for s in sizes) else []
+    numbers = [int(s) for s in sizes] if all(s.isdecimal() and len(s) < 10 for s in sizes) else []
     if kind in ("grid", "torus") and len(numbers) == 2:
         return grid(numbers[0], numbers[1], periodic=kind == "torus")
     if kind == "complete" and len(numbers) == 1:

@@ -97,8 +97,9 @@ def made(described: Mapping[str, Any]) -> Any:
     """The prior that `plain` described."""
     name, arguments = described["name"], {k: _value(v) for k, v in described["arguments"].items()}
     if "transforms" in described:
-        steps = [getattr(dist.transforms, s["name"])(**{k: _value(v) for k, v in s["arguments"].items()})
-                 for s in described["transforms"]]  # fmt: skip
+        steps = [_kind(dist.transforms, s["name"], dist.transforms.Transform)(
+                     **{k: _value(v) for k, v in s["arguments"].items()}
+                 ) for s in described["transforms"]]  # fmt: skip
         return dist.TransformedDistribution(made(described["base"]), steps)
     if "base" in described:
         base = made(described["base"])
@@ -107,7 +108,15 @@ def made(described: Mapping[str, Any]) -> Any:
         if name == "Independent":
             return base.to_event(described["shape"])
         return dist.TruncatedDistribution(base, **arguments)
-    return getattr(dist, name)(**arguments)
+    return _kind(dist, name, dist.Distribution)(**arguments)
+
+
+def _kind(module: Any, name: str, base: type) -> Any:
+    """A distribution or transformation by its name, which a file may hold: nothing else that the module has."""
+    found = getattr(module, name)
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise TypeError(f"{name} is no {base.__name__.lower()}")
+    return found
 
 
 def _plain(prior: Any) -> Plain:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from inspect import signature
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from .._util.checkpoint import ABOUT
 from .._util.files import write_together
 from ..errors import DataError, SettingError
 from ..fitting.fit import fit
+from ..models import known_as
 from ..models.base import AbstractModel
 from ..models.from_file import is_code
 from ..models.kinds import family
@@ -30,6 +31,70 @@ from . import render
 RUN, CHECKPOINT = "run.json", "checkpoint"
 EDGES, NODES, DIFFERENCES = "edges.csv", "nodes.csv", "differences.csv"  # of networks
 KNOWN = ("data", "settings", "versions")
+
+
+class Options(TypedDict, total=False):
+    """The options of models given by name, as the command line takes them."""
+
+    graph: str | None
+    states: str | None
+    rates: list[float] | None
+    kinds: str | dict[str, str] | None
+    levels: list[int | str] | dict[str, list[int | str]] | None
+    terms: str
+    nodes: str
+    directed: bool
+    at: list[str]
+    neighbours: int
+
+
+class Settings(TypedDict, total=False):
+    """What a run on the command line was asked to do: all that is written of it, and all that is read back."""
+
+    model: str
+    formula: str | None
+    nu: str
+    zeros: str
+    interaction: str
+    loss: str
+    beta: float | None
+    calibration: str | None
+    prior: str | None
+    on_failure: str
+    bootstrap: int
+    resampling: str
+    sampler: str
+    draws: int | None
+    warmup: int | None
+    chains: int | None
+    seed: int
+    columns: list[str] | None
+    weights: str | None
+    weighting: str
+    missing: str
+    missing_codes: list[str] | dict[str, list[str]] | None
+    decimal: str | None
+    cluster: str | None
+    time: str | None
+    check: bool
+    options: Options
+
+
+def unlike(value: Any, hint: Any, name: str = "") -> str | None:
+    """The name of the first part of a value that is not of its type; None where all are."""
+    if is_typeddict(hint):
+        hints = get_type_hints(hint)
+        if not isinstance(value, dict):
+            return name
+        wrong = (key if key not in hints else unlike(own, hints[key], key) for key, own in value.items())
+        return next((str(part) for part in wrong if part is not None), None)
+    kind, inner = get_origin(hint) or hint, get_args(hint)
+    if kind is UnionType:
+        return None if any(unlike(value, own) is None for own in inner) else name
+    if not isinstance(value, (int, float) if kind is float else kind) or (isinstance(value, bool) and kind is not bool):
+        return name
+    parts: list[Any] = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    return name if any(unlike(part, inner[-1]) is not None for part in parts) else None
 
 
 def write_run(folder: Path, fit: Fit, about: Mapping[str, Any]) -> tuple[str, ...]:
@@ -127,15 +192,16 @@ def again(earlier: Fit, settings: Mapping[str, Any]) -> dict[str, Any]:
 
     So are the codes of labelled levels, and a network needs the levels that were declared.
     """
-    done = {"missing_codes": None, "decimal": None}
+    done: dict[str, Any] = {"missing_codes": None, "decimal": None}
+    if settings.get("options"):
+        done["options"] = {name: own for name, own in settings["options"].items() if name != "nodes"}
     if isinstance(earlier.model, Regression):
         weights = earlier.model.observed.weights
         counted = isinstance(weights, np.ndarray)  # equal rows; a command's own weights are a column
         done |= {"weighting": "frequency"} if counted else {}
         return {"data": earlier.model.observed.frame, "weights": weights} | done
     if isinstance(earlier.model, RandomGraph):
-        options = {name: own for name, own in (settings.get("options") or {}).items() if name != "nodes"}
-        return {"data": earlier.model.graph_observed, "options": options} | done
+        return {"data": earlier.model.graph_observed} | done
     whole = earlier.data if earlier.incomplete is None else earlier.incomplete
     found = {"data": whole, "columns": None, "weights": None} | done
     if earlier.settings["model"] != "network":
@@ -151,20 +217,28 @@ def again(earlier: Fit, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rerun_settings(folder: Path, about: Mapping[str, Any], model: str | None) -> tuple[Fit, dict[str, Any]]:
-    """The earlier fit, and what to call `fit` with; ``model`` names the code of a user's own, which must be named."""
+    """The earlier fit, and what to call `fit` with; ``model`` names the code of a user's own, which must be named.
+
+    Nothing else is read back than what the command line writes: a folder may come from a stranger.
+    """
     settings = dict(about["settings"])
-    formulas = {"nu", "zeros", "interaction", "intercept", "threshold", "quadratic"}
-    unknown = sorted(set(settings) - set(signature(fit).parameters) - formulas)
-    if unknown:
-        raise DataError(f"'{folder}' is not the folder of a run: fit has no setting {', '.join(unknown)}")
+    wrong = unlike(settings, Settings)
+    if wrong is not None:
+        raise DataError(f"'{folder}' is not the folder of a run: the setting '{wrong}' in {RUN} is none of a run's")
     if is_code(settings["model"]):
         if model is None:
             raise SettingError(
-                f"this run used the model {settings['model']}. Files execute code only when they are named: repeat the "
-                f"command with --model {settings['model']}"
+                f"this run used the model {settings['model']}. Files execute code only when they are named: if you "
+                f"trust that file, repeat the command with --model {settings['model']}"
             )
         settings["model"] = model
-    return read_fit(folder), settings
+    earlier = read_fit(folder)
+    if not is_code(about["settings"]["model"]) and known_as(settings["model"]) != earlier.settings["model"]:
+        raise DataError(
+            f"'{folder}' is not the folder of one run: {RUN} is about {settings['model']}, {POSTERIOR} about "
+            f"{earlier.settings['model']}"
+        )
+    return earlier, settings
 
 
 def same_draws(one: Fit, other: Fit) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from .. import losses, models
+from .._util.resources import SHARE, memory
 from .._util.tables import Table
 from ..data.dataset import Dataset
 from ..data.formulas import Design, parse
@@ -52,6 +53,7 @@ def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
     if not path.is_file():
         raise DataError(f"there is no file '{path}'")
     try:
+        _require_plain(path)
         with xr.open_datatree(path, engine="h5netcdf") as opened:
             tree = opened.load()
         about = json.loads(tree.attrs["dfdbayes"])
@@ -71,6 +73,33 @@ def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
         f"'{path.name}' was saved by dfdbayes 0.1 (format {number}), whose parameters had other names. What to do: fit "
         "again, or read it with that version."
     )
+
+
+def _require_plain(path: Path) -> None:
+    """Refuse a file whose arrays lie in other files, which has groups in circles, or arrays that no memory holds."""
+    import h5py
+
+    seen, bytes_ = set(), 0.0
+    with h5py.File(path, "r") as file:
+        left: list[h5py.Group] = [file]
+        while left:
+            group = left.pop()
+            for name in group:
+                if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+                    raise ValueError(f"'{name}' is a link to somewhere else")
+                part = group[name]
+                at = h5py.h5o.get_info(part.id).addr
+                if at in seen:
+                    raise ValueError(f"'{name}' is there twice")
+                seen.add(at)
+                if isinstance(part, h5py.Group):
+                    left.append(part)
+                elif isinstance(part, h5py.Dataset):
+                    if part.external or part.is_virtual:
+                        raise ValueError(f"the numbers of '{name}' are in another file")
+                    bytes_ += float(part.size or 0) * part.dtype.itemsize
+    if bytes_ > SHARE * memory():
+        raise ValueError(f"it says that it holds {bytes_ / 2**30:.0f} GiB")
 
 
 def _model_of(settings: dict[str, Any], data: Dataset, tree: xr.DataTree, about: dict[str, Any]) -> AbstractModel:
