@@ -26,6 +26,7 @@ from jaxtyping import Array, Bool, Float
 
 from ..data.dataset import Dataset
 from ..models.base import AbstractModel
+from ..models.lattice import has_clusters
 from ..models.regression import Regression
 from ..models.tables import filled, padded_size
 from ..simulators import draw, draw_given
@@ -279,8 +280,7 @@ def _pool(model: AbstractModel, theta: np.ndarray, given: np.ndarray | None, rng
 
 def _quick_method(model: AbstractModel) -> str | None:
     """Clusters of equal neighbours where the model has nothing but these: it needs no compilation."""
-    clusters = model.name in ("ising", "potts") and model.options.get("states") != "binary"
-    return "swendsen-wang" if clusters and not model.options.get("intercept") and model.domain.d > 16 else None
+    return "swendsen-wang" if has_clusters(model) and model.domain.d > 16 else None
 
 
 def _joined(looked: list[Family], rows: Rows) -> Float[np.ndarray, "m k"]:
