@@ -23,7 +23,7 @@ from ..data.observed import Observed
 from ..data.sites import Sites
 from ..errors import ModelError
 from .base import AbstractModel, Row
-from .families import AbstractFamily, BinaryFamily, CountFamily, Linked, Rows, off_link, on_link, over_rows
+from .families import AbstractFamily, CountFamily, Linked, Rows, off_link, on_link, over_rows
 from .graphs import Graph
 from .network import Pairwise
 from .pairwise_regression import LevelRegressionConditionals, PairwiseRegressionTable

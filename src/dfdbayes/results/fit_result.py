@@ -259,9 +259,8 @@ class Fit(Shown):
         Parameters
         ----------
         newdata : frame, mapping or path, optional
-            The columns that the formulas name. By default the data's own distinct rows: one line for each, with how
-            many observations it stands for (``observations``) and the number of the first (``row``, from 0, of the
-            rows that were used), however many observations there are.
+            The columns that the formulas name. By default the data's own rows, with their index and in their order;
+            rows that were left out of the fit have no numbers (NaN).
         interval : float
             The level of both intervals.
 
@@ -336,9 +335,9 @@ class Fit(Shown):
         Returns
         -------
         pandas.DataFrame
-            One line for each observation, equal ones as often as they occur (a random 100,000 of more; with
-            observation weights, as many as there are, drawn by these): ``observed``, ``fitted`` (the expected value)
-            and ``residual``. The index is the number of the first observation with the same values and covariates.
+            One line for each row of the data, with its index and in its order, however often it counts: ``observed``,
+            ``fitted`` (the expected value) and ``residual``. Rows that were left out of the fit (a missing value; no
+            earlier rows that a lag needs) have no numbers (NaN).
 
         Examples
         --------

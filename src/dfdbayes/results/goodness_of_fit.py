@@ -42,7 +42,6 @@ MOST_OBSERVATIONS = 20_000  # that are compared
 MOST_GIVEN = 4000  # the same where each has covariates, and
 PER_ROW = 20  # so many simulated values; for networks, which take longer,
 PER_NETWORK, NETWORK_VALUES, LEAST_GIVEN = 5, 160_000, 500  # fewer, so many values in all, of no fewer observations
-MOST_RESIDUALS = 100_000  # observations of a regression
 POOL, LEAST_POOL, MOST_POOL = 60_000, 400, 4000  # simulated values in all, and simulated observations
 LEFT = 1e-6  # of a statistic's variance, below which the parameters fit it by themselves
 AT_ONCE = 100  # simulated data sets

@@ -11,19 +11,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 from scipy import special
 
 from .._util.process import require_seed
 from ..data.dataset import Dataset
 from ..data.formulas import INTERCEPT, Design, frame_of
+from ..data.series import PLACE
 from ..errors import DataWarning, ModelError, SettingError
 from ..models.families import over_rows
 from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
 from ..models.tables import filled, padded_size
-from ..simulators.given import CELLS, distributions, tails, width
-from .goodness_of_fit import MOST_RESIDUALS, some
+from ..simulators.given import CELLS, Tails, distributions, tails, width
 from .predictive import evenly
 from .ratios import ODDS, VALUE, multiplies
 
@@ -126,9 +126,8 @@ def predictions(fit: Fit, newdata: Any, interval: float) -> pd.DataFrame:
     """See `Fit.predict`."""
     model, ends = require_regression(fit, "predictions"), require_level(interval)
     if newdata is None:
-        given = fit.data.given
-        assert given is not None
-        table = pd.DataFrame({"observations": fit.data.observations}, index=_places(fit.data.first))
+        _, given, known = rows_of(model, fit.data)
+        table = pd.DataFrame(index=pd.RangeIndex(len(given)))
     else:
         frame = frame_of(newdata)
         given, table = covariates(model, frame), pd.DataFrame(index=frame.index)
@@ -151,7 +150,23 @@ def predictions(fit: Fit, newdata: Any, interval: float) -> pd.DataFrame:
     mean, low, high, new_low, new_high = values[:, where.reshape(-1)]
     table = table.assign(mean=mean, mean_low=low, mean_high=high)
     table = table.assign(new_low=new_low.astype(np.int64), new_high=new_high.astype(np.int64))
-    return table.sort_index(kind="stable") if newdata is None else table
+    return model.observed.by_row(table, known) if newdata is None else table
+
+
+def rows_of(model: Regression, data: Dataset) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, "n q"], np.ndarray]:
+    """Values and covariates of the rows that formulas were evaluated on, and whether each has a value."""
+    observed = model.observed
+    if observed.series is not None:
+        assert data.given is not None
+        order = np.argsort(data.given[:, data.given_columns.index(PLACE)])
+        return data.rows[order, 0], data.given[order], np.ones(len(order), bool)
+    number = "\0row"
+    frame = observed.rows[list(data.columns)].assign(**{number: np.arange(len(observed.rows), dtype=float)})
+    apart = Dataset.of(frame, model.domain, columns=data.columns, given=[number], missing="drop")
+    assert apart.given is not None
+    values, there = np.zeros(len(frame), np.int64), apart.given[:, 0].astype(np.int64)
+    values[there] = apart.rows[:, 0]
+    return values, covariates(model, observed.rows), np.isin(np.arange(len(frame)), there)
 
 
 def _warn_of_far(model: Regression, new: pd.DataFrame) -> None:
@@ -195,8 +210,17 @@ def residuals(fit: Fit, seed: int) -> pd.DataFrame:
     """See `Fit.residuals`."""
     model = require_regression(fit, "residuals")
     require_seed(seed)
-    few = some(fit.data, min(fit.data.n, MOST_RESIDUALS))
-    return residuals_of(model, fit.joint_draws.mean(axis=0), few, seed)
+    values, given, known = rows_of(model, fit.data)
+    distinct, where = np.unique(np.column_stack([values, given]), axis=0, return_inverse=True)
+    where, x = where.reshape(-1), distinct[:, 0].astype(np.int64)
+    found = tails(model, fit.joint_draws.mean(axis=0), distinct[:, 1:], x)
+    table = model.observed.by_row(
+        pd.DataFrame({"observed": values, "fitted": found.mean[where], "distinct": where}), known
+    )
+    left_out = table["distinct"].isna().to_numpy()
+    each = table.pop("distinct").fillna(0).to_numpy(dtype=np.int64)
+    share = np.random.default_rng([seed, 6]).random(len(each))
+    return table.assign(residual=np.where(left_out, np.nan, _quantile_residuals(found, each, share)))
 
 
 def residuals_of(model: Regression, theta: Float[np.ndarray, " p"], data: Dataset, seed: int = 0) -> pd.DataFrame:
@@ -205,15 +229,20 @@ def residuals_of(model: Regression, theta: Float[np.ndarray, " p"], data: Datase
     found = tails(model, theta, data.given, data.rows[:, 0])
     each = np.repeat(np.arange(len(data.rows)), data.counts.astype(np.int64))
     share = np.random.default_rng([seed, 6]).random(len(each))
-    below = found.below[each] + share * found.here[each]
-    above = found.above[each] + (1.0 - share) * found.here[each]
-    normal = special.ndtri(np.maximum(np.minimum(below, above), LEAST_CHANCE))  # the smaller tail has all its digits
     columns = {
         "observed": data.rows[each, 0],
         "fitted": found.mean[each],
-        "residual": np.where(below <= above, normal, -normal),
+        "residual": _quantile_residuals(found, each, share),
     }
     return pd.DataFrame(columns, index=_places(data.first[each])).sort_index(kind="stable")
+
+
+def _quantile_residuals(found: Tails, each: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Of rows that are ``each`` of the tails', with a random share of the chance of the value itself."""
+    below = found.below[each] + share * found.here[each]
+    above = found.above[each] + (1.0 - share) * found.here[each]
+    normal = special.ndtri(np.maximum(np.minimum(below, above), LEAST_CHANCE))  # the smaller tail has all its digits
+    return np.where(below <= above, normal, -normal)
 
 
 # -- Effects -----------------------------------------------------------------------------------
