@@ -384,6 +384,45 @@ def test_the_effect_of_a_hurdles_mean_is_a_derivative(hurdle):
     assert np.isfinite(table.loc["age", "effect"])
 
 
+@pytest.mark.parametrize("form", ["mean", "location"])
+def test_effects_are_of_the_expected_count_with_the_part_for_zeros(people, form):
+    """What predictions at changed covariates say, for whatever formulas the covariates are in."""
+    rng = np.random.default_rng(5)
+    frame = people.head(200).assign(treated=np.tile([0, 1], 100))
+    gone = rng.random(200) < 0.2 + 0.4 * frame["treated"]
+    frame["visits"] = np.where(gone, 0, 1 + rng.poisson(np.exp(0.9 - 0.4 * frame["treated"] + 0.3 * frame["age"])))
+    settings = {"formula": "visits ~ treated + age + clinic", "zeros": "~ age + treated + clinic"}
+    model, more = ("poisson", {}) if form == "mean" else ("cmp", {"options": {"form": form}, "nu": "~ treated"})
+    fit = dfd.fit(model, frame, check=False, **settings, **more, **QUICK)
+    table = fit.effects()
+
+    def mean(**changed):
+        return fit.predict(frame.assign(**changed))["mean"].mean()
+
+    assert table["change"].to_dict() == {
+        "treated": "0 to 1",
+        "age": "per unit",
+        "clinic=B": "A to B",
+        "clinic=C": "A to C",
+    }
+    assert table["effect"]["treated"] == pytest.approx(mean(treated=1) - mean(treated=0), rel=1e-6)
+    assert table["effect"]["clinic=B"] == pytest.approx(mean(clinic="B") - mean(clinic="A"), rel=1e-6)
+    slope = (mean(age=frame["age"] + 1e-4) - mean(age=frame["age"] - 1e-4)) / 2e-4
+    assert table["effect"]["age"] == pytest.approx(slope, rel=1e-5)
+    assert table.loc["treated", "effect_low"] < table.loc["treated", "effect"] < table.loc["treated", "effect_high"]
+
+
+@pytest.mark.filterwarnings("ignore::dfdbayes.errors.InfluenceWarning")
+def test_a_variable_in_another_form_in_the_part_for_zeros_has_no_effect_by_term(people):
+    frame = people.head(150)
+    fit = dfd.fit("poisson", frame, formula="visits ~ age + days", zeros="~ age + I(age**2)", check=False, **QUICK)
+    table = fit.effects()
+    assert np.isnan(table["effect"]["age"]) and table["change"]["age"] == "in several terms"
+    assert np.isfinite(table["effect"]["days"]) and np.isfinite(table["ratio"]["age"])
+    plain = dfd.fit("cmp", frame, formula="visits ~ age", nu="~ age + I(age**2)", check=False, **QUICK)
+    assert np.isfinite(plain.effects()["effect"]["age"])  # nu has no part in the mean
+
+
 def test_variables_in_several_terms_have_no_effect_by_term(people):
     fit = dfd.fit("poisson", people, formula="visits ~ age * clinic + days", **QUICK)
     table = fit.effects()

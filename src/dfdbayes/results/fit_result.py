@@ -362,9 +362,10 @@ class Fit(Shown):
         pandas.DataFrame
             One line for each term but the intercept: ``coefficient``; ``ratio``, the median of its exponential, where
             the link is a logarithm (of counts the rate ratio, IRR; ``odds_ratio`` where it is logistic); and
-            ``effect``, the average marginal effect on the expected value over the rows of the data, through this
-            parameter alone. ``change`` says of what: of a level of a factor against the reference level ("A to B"), of
-            a 0/1 term ("0 to 1"), or the derivative ("per unit"). A
+            ``effect``, the average marginal effect on the expected value over the rows of the data, through all
+            formulas that the covariate is in: with ``zeros=`` (a hurdle) that of the count with its zeros, where
+            ``ratio`` is of the mean without that part. ``change`` says of what: of a level of a factor against the
+            reference level ("A to B"), of a 0/1 term ("0 to 1"), or the derivative ("per unit"). A
             variable that is in several terms (interactions, powers, splines) has no effect by term: compare
             ``fit.predict(newdata)`` at values of interest. Of a random graph, each term's ``odds_ratio`` of a tie given
             all others (the median), and the probability that its coefficient is ``above_zero``.

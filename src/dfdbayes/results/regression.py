@@ -251,7 +251,7 @@ def _quantile_residuals(found: Tails, each: np.ndarray, share: np.ndarray) -> np
 def effects(fit: Fit, interval: float) -> pd.DataFrame:
     """See `Fit.effects`."""
     model, ends = require_regression(fit, "effects"), require_level(interval)
-    design, first = _main_design(model)
+    design = _main_design(model)
     given, weights = _weighted(fit.data)
     draws = fit.joint_draws
     thetas = evenly(draws, int(max(MOST_VALUES / len(given), LEAST_DRAWS)))
@@ -266,7 +266,7 @@ def effects(fit: Fit, interval: float) -> pd.DataFrame:
         line: dict[str, Any] = {"term": label} | _interval("coefficient", coefficient, ends)
         if link:
             line |= _interval(link, np.exp(coefficient), ends) | {link: float(np.exp(np.median(coefficient)))}
-        change, found = _effect(model, design, first, place, given, weights, thetas)
+        change, found = _effect(model, design, place, given, weights, thetas)
         lines.append(line | {"change": change} | _interval("effect", found, ends))
     return pd.DataFrame(lines).set_index("term") if lines else pd.DataFrame(index=pd.Index([], name="term"))
 
@@ -282,12 +282,11 @@ def odds_ratios(fit: Fit, interval: float) -> pd.DataFrame:
     return pd.DataFrame(lines).set_index("term")
 
 
-def _main_design(model: Regression) -> tuple[Design, int]:
-    """The design of the main parameter, and its first covariate."""
-    for term, design in zip(model.terms, model.designs, strict=True):
-        if design.parameter == model.family.main:
-            return design, term.first
-    raise SettingError(f"there are no effects: {model.family.main} has no formula")
+def _main_design(model: Regression) -> Design:
+    """The design of the main parameter."""
+    if model.family.main not in model.varying:
+        raise SettingError(f"there are no effects: {model.family.main} has no formula")
+    return model.design(model.family.main)
 
 
 def _weighted(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
@@ -305,41 +304,82 @@ def _interval(name: str, draws: np.ndarray | None, ends: tuple[float, float]) ->
 
 
 def _effect(
-    model: Regression, design: Design, first: int, place: int, given: np.ndarray, weights: np.ndarray,
-    thetas: np.ndarray,
-) -> tuple[str, np.ndarray | None]:  # fmt: skip
+    model: Regression, design: Design, place: int, given: np.ndarray, weights: np.ndarray, thetas: np.ndarray
+) -> tuple[str, np.ndarray | None]:
     """How a term changes, and draws of what that does to the expected value, averaged over the rows."""
-    together = _alone(design, place)
-    if together is None:
+    label = design.labels[place]
+    columns, own = _columns_of(model, design, place)
+    if not own:
         return "in several terms", None
-    columns = [first + k for k in together]
     switches = bool(np.isin(given[:, columns], (0.0, 1.0)).all())
-    if not switches and len(together) > 1:  # a spline, say
+    if not switches and len(columns) > len(own):  # a spline, say
         return "in several terms", None
     if not switches:
-        along = np.eye(given.shape[1])[first + place]
+        along = np.zeros(given.shape[1])
+        along[own] = 1.0
         return "per unit", _in_blocks(_slopes, model, thetas, given, _points(model, thetas, given), along) @ weights
-    if len(together) > 1 and (given[:, columns].sum(axis=1) == 1.0).all():  # all levels, so that none is the reference
+    alone = _alone(design, place)
+    assert alone is not None
+    levels = given[:, [_first_of(model, design) + k for k in alone]]
+    if len(alone) > 1 and (levels.sum(axis=1) == 1.0).all():  # all levels, so that none is the reference
         return "no reference level", None
     off = given.copy()
     off[:, columns] = 0.0
     on = off.copy()
-    on[:, first + place] = 1.0
+    on[:, own] = 1.0
     points = _points(model, thetas, off, on)
     change = _in_blocks(_means, model, thetas, on, points) - _in_blocks(_means, model, thetas, off, points)
-    against = design.reference(label := design.labels[place])
+    against = design.reference(label)
     return f"{against} to {label.partition('=')[2]}" if against else "0 to 1", change @ weights
+
+
+def _columns_of(model: Regression, design: Design, place: int) -> tuple[list[int], list[int]]:
+    """The covariates of a column's term in all formulas that the expected value depends on, and of the column itself.
+
+    None where the term is not the same in all of them, or a variable of it is in another term too.
+    """
+    variables = _names_of(design, design.spec.term_variables[_term_at(design, place)])
+    labels = {design.labels[k] for k in _alone(design, place) or ()}
+    columns: list[int] = []
+    own: list[int] = []
+    for other in model.designs:
+        if other.parameter not in model.family.of_the_mean:
+            continue
+        specs = (other.spec, *other.offsets)
+        if not any(variables & _names_of(other, used) for spec in specs for used in spec.term_variables.values()):
+            continue
+        same = other.labels.index(design.labels[place]) if design.labels[place] in other.labels else None
+        together = None if same is None else _alone(other, same)
+        if same is None or together is None or {other.labels[k] for k in together} != labels:
+            return [], []
+        first = _first_of(model, other)
+        columns += [first + k for k in together]
+        own.append(first + same)
+    return columns, own
+
+
+def _first_of(model: Regression, design: Design) -> int:
+    """The first covariate of a formula."""
+    return next(term.first for term in model.terms if term.parameter == design.parameter)
+
+
+def _term_at(design: Design, place: int) -> Any:
+    """The term that a column is of."""
+    return next(term for term, columns in design.spec.term_indices.items() if place in columns)
+
+
+def _names_of(design: Design, variables: Any) -> set[str]:
+    """Those among a formula's names that are columns, as the data call them."""
+    return {design.names.get(name, name) for name in _of_data(variables)}
 
 
 def _alone(design: Design, place: int) -> Sequence[int] | None:
     """The columns of a column's term; None where a variable of it is in another term too, or in an offset."""
+    term = _term_at(design, place)
     used = [variables for spec in (design.spec, *design.offsets) for variables in spec.term_variables.items()]
-    for term, columns in design.spec.term_indices.items():
-        if place in columns:
-            own = _of_data(design.spec.term_variables[term])
-            others = [_of_data(variables) for other, variables in used if other is not term]
-            return None if any(own & names for names in others) else columns
-    return None
+    own = _of_data(design.spec.term_variables[term])
+    others = [_of_data(variables) for other, variables in used if other is not term]
+    return None if any(own & names for names in others) else design.spec.term_indices[term]
 
 
 def _of_data(variables: Any) -> set[str]:
