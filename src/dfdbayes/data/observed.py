@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from .dataset import Dataset
+from .domain import Domain
 from .series import Series
 
 
@@ -29,6 +31,10 @@ class Observed:
         What the data call their rows, also those that were left out; by default their numbers, from 0.
     place : array, optional
         For every row of the data the one of ``rows`` that it is, -1 where it was left out; by default all as they are.
+    cluster : str, optional
+        The column that says which rows belong together.
+    weighting : str
+        What weights are.
     """
 
     frame: pd.DataFrame
@@ -36,6 +42,8 @@ class Observed:
     series: Series | None = None
     index: pd.Index | None = None
     place: np.ndarray | None = None
+    cluster: str | None = None
+    weighting: str = "auto"
 
     @property
     def rows(self) -> pd.DataFrame:
@@ -50,6 +58,7 @@ class Observed:
             arrays["weights"] = np.asarray(self.weights, float)
         series = None if self.series is None else self.series.plain()
         known = {"columns": about, "weights": self.weights if by_name else None, "series": series}
+        known |= {"cluster": self.cluster, "weighting": self.weighting}
         if self.place is not None:
             arrays["place"] = self.place
         if self.index is not None:
@@ -72,7 +81,19 @@ class Observed:
                 if len(names) > 1
                 else pd.Index(parts["0"]).rename(names[0])
             )
-        return cls(frame, weights, None if series is None else Series.of_plain(series), index, arrays.get("place"))
+        made = None if series is None else Series.of_plain(series)
+        more = about.get("cluster"), about.get("weighting", "auto")
+        return cls(frame, weights, made, index, arrays.get("place"), *more)
+
+    def apart(self, domain: Domain, columns: Sequence[str]) -> Dataset:
+        """Those of ``rows`` that have a value and a weight, equal ones apart, in their order; ``first`` says which."""
+        number = "\0row"
+        frame = self.rows.assign(**{number: np.arange(len(self.rows), dtype=float)})
+        found = Dataset.of(
+            frame, domain, columns=columns, weights=self.weights, given=[number], missing="drop", cluster=self.cluster,
+            weighting=self.weighting,
+        )  # fmt: skip
+        return found.at(np.argsort(found.first))
 
     def by_row(self, found: pd.DataFrame, known: np.ndarray) -> pd.DataFrame:
         """What was computed for each of ``rows``, for every row of the data; no numbers where one was left out."""

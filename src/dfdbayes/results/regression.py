@@ -160,13 +160,10 @@ def rows_of(model: Regression, data: Dataset) -> tuple[Int[np.ndarray, " n"], Fl
         assert data.given is not None
         order = np.argsort(data.given[:, data.given_columns.index(PLACE)])
         return data.rows[order, 0], data.given[order], np.ones(len(order), bool)
-    number = "\0row"
-    frame = observed.rows[list(data.columns)].assign(**{number: np.arange(len(observed.rows), dtype=float)})
-    apart = Dataset.of(frame, model.domain, columns=data.columns, given=[number], missing="drop")
-    assert apart.given is not None
-    values, there = np.zeros(len(frame), np.int64), apart.given[:, 0].astype(np.int64)
-    values[there] = apart.rows[:, 0]
-    return values, covariates(model, observed.rows), np.isin(np.arange(len(frame)), there)
+    apart, known = observed.apart(model.domain, data.columns), np.zeros(len(observed.rows), bool)
+    values = np.zeros(len(known), np.int64)
+    values[apart.first], known[apart.first] = apart.rows[:, 0], True
+    return values, covariates(model, observed.rows), known
 
 
 def _warn_of_far(model: Regression, new: pd.DataFrame) -> None:
