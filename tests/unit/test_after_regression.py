@@ -110,10 +110,7 @@ def test_predictions_of_a_hurdle_in_the_location_form(hurdle):
 
 
 def test_predictions_at_the_own_rows(poisson, people):
-    table = poisson.predict()
-    assert table["observations"].sum() == 400 and table.index.is_monotonic_increasing
-    whole = poisson.predict(people)
-    np.testing.assert_allclose(whole.loc[table.index, "mean"], table["mean"], rtol=1e-12)
+    pd.testing.assert_frame_equal(poisson.predict(), poisson.predict(people), check_names=False, rtol=1e-12)
     assert poisson.predict(people.head(0)).empty
     with pytest.warns(DataWarning, match=r"'age' is 12 in the new data, and the fit has seen -"):
         poisson.predict({"age": 12.0, "clinic": "B", "days": 20})
@@ -206,9 +203,87 @@ def test_equal_rows_have_residuals_of_their_own():
     frame = pd.DataFrame({"x": [0, 1, 0, 1, 1] * 120, "sex": ["f", "f", "m", "m", "m"] * 120})
     fit = dfd.fit("bernoulli", frame, formula="x ~ sex", check=True, **QUICK)
     table = fit.residuals()
-    assert len(table) == 600 and table["residual"].nunique() == 600 and table.index.nunique() == len(fit.data.rows) == 4
+    assert len(table) == table["residual"].nunique() == 600 and len(fit.data.rows) == 4
+    np.testing.assert_array_equal(table["observed"], frame["x"])
     assert stats.kstest(table["residual"], "norm").pvalue > 0.001
     assert fit.checks.size == 600
+
+
+def shuffled(people, index):
+    frame = people.head(120).sample(frac=1.0, random_state=1)
+    return frame.set_axis(index(len(frame)))
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        lambda n: [f"p{i % 50}" for i in range(n)],  # repeated
+        lambda n: np.arange(n)[::-1] * 2,
+        lambda n: pd.date_range("2020-01-31", periods=n, tz="Europe/Berlin", name="day"),
+        lambda n: pd.MultiIndex.from_product([["a", "b"], range(n // 2)], names=["half", None]),
+    ],
+    ids=["repeated texts", "numbers", "dates", "several levels"],
+)
+def test_what_belongs_to_a_row_stands_at_its_row(people, index, tmp_path):
+    frame = shuffled(people, index)
+    fit = dfd.fit("poisson", frame, formula="visits ~ age + clinic", check=False, **QUICK)
+    fit.save(tmp_path / "fit.nc")
+    for one in (fit, dfd.load(tmp_path / "fit.nc")):
+        table = one.residuals()
+        assert table.index.equals(frame.index) and table.index.names == frame.index.names
+        np.testing.assert_array_equal(table["observed"], frame["visits"])
+        np.testing.assert_allclose(table["fitted"], fit.predict(frame)["mean"], rtol=0.02)
+        np.testing.assert_allclose(one.predict(), fit.predict(frame), rtol=1e-9)
+    first = fit.influence(1)
+    assert frame["visits"].iloc[first.index[0]] == first["visits"].iloc[0]
+
+
+@pytest.mark.filterwarnings("ignore::dfdbayes.errors.DroppedRowsWarning")
+def test_rows_that_were_left_out_have_no_numbers(people):
+    frame = shuffled(people, lambda n: np.repeat("same", n)).astype({"visits": float})
+    frame.iloc[3, frame.columns.get_loc("age")] = np.nan
+    frame.iloc[[7, 9], frame.columns.get_loc("visits")] = np.nan
+    fit = dfd.fit("poisson", frame, formula="visits ~ age", missing="drop", check=False, **QUICK)
+    table = fit.residuals()
+    assert fit.data.dropped == 3 and len(table) == len(fit.predict()) == len(frame)
+    np.testing.assert_array_equal(np.flatnonzero(table["residual"].isna()), [3, 7, 9])
+    assert fit.predict().isna().all(axis=1).sum() == 3
+    np.testing.assert_array_equal(table["observed"].dropna(), frame.dropna()["visits"])
+    first = fit.influence(5)
+    np.testing.assert_array_equal(frame["visits"].iloc[first.index], first["visits"])
+    assert plots.residuals(fit)
+
+
+def test_weighted_rows_and_clusters_have_a_line_each(people):
+    frame = people.head(120).assign(often=np.tile([1, 3, 2], 40), school=np.tile(np.arange(20), 6))
+    for settings in ({"weights": "often"}, {"weights": "often", "weighting": "sampling"}, {"cluster": "school"}):
+        fit = dfd.fit("poisson", frame, formula="visits ~ age", check=False, **settings, **QUICK)
+        np.testing.assert_array_equal(fit.residuals()["observed"], frame["visits"])
+        np.testing.assert_allclose(fit.predict()["mean"], fit.predict(frame)["mean"], rtol=1e-12)
+
+
+def test_counted_rows_have_a_line_each(people, monkeypatch):
+    frame = pd.DataFrame({"x": [1, 0, 0, 1, 1] * 120, "sex": ["f", "f", "m", "m", "m"] * 120})
+    monkeypatch.setattr("dfdbayes.data.formulas.LARGE", 400)
+    fit = dfd.fit("bernoulli", frame, formula="x ~ sex", check=False, **QUICK)
+    assert len(fit.model.observed.rows) == 4
+    np.testing.assert_array_equal(fit.residuals()["observed"], frame["x"])
+    assert fit.residuals()["residual"].nunique() == 600
+    assert set(fit.data.first) == {0, 1, 2, 3}
+
+
+def test_rows_of_a_series_keep_their_order():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"week": np.arange(80), "cases": rng.poisson(4.0, 80)}).sample(frac=1.0, random_state=2)
+    fit = dfd.fit("poisson", frame, formula="cases ~ lag(cases)", time="week", check=False, **QUICK)
+    table = fit.residuals()
+    pd.testing.assert_index_equal(table.index, frame.index)
+    first = (frame["week"] == 0).to_numpy()
+    assert table["residual"].isna().to_numpy().tolist() == first.tolist()
+    np.testing.assert_array_equal(table["observed"][~first], frame["cases"][~first])
+    before = frame.set_index("week")["cases"].reindex(frame["week"] - 1).to_numpy()
+    grows = pd.Series(fit.predict()["mean"].to_numpy()[~first]).corr(pd.Series(before[~first]))
+    assert abs(grows) > 0.99
 
 
 @pytest.mark.filterwarnings("ignore::dfdbayes.errors.PriorWarning")
@@ -307,6 +382,45 @@ def test_the_effect_of_a_hurdles_mean_is_a_derivative(hurdle):
     wanted = (average(1e-4) - average(-1e-4)) / 2e-4
     np.testing.assert_allclose(found @ hurdle.data.counts / hurdle.data.n, wanted, rtol=1e-5)
     assert np.isfinite(table.loc["age", "effect"])
+
+
+@pytest.mark.parametrize("form", ["mean", "location"])
+def test_effects_are_of_the_expected_count_with_the_part_for_zeros(people, form):
+    """What predictions at changed covariates say, for whatever formulas the covariates are in."""
+    rng = np.random.default_rng(5)
+    frame = people.head(200).assign(treated=np.tile([0, 1], 100))
+    gone = rng.random(200) < 0.2 + 0.4 * frame["treated"]
+    frame["visits"] = np.where(gone, 0, 1 + rng.poisson(np.exp(0.9 - 0.4 * frame["treated"] + 0.3 * frame["age"])))
+    settings = {"formula": "visits ~ treated + age + clinic", "zeros": "~ age + treated + clinic"}
+    model, more = ("poisson", {}) if form == "mean" else ("cmp", {"options": {"form": form}, "nu": "~ treated"})
+    fit = dfd.fit(model, frame, check=False, **settings, **more, **QUICK)
+    table = fit.effects()
+
+    def mean(**changed):
+        return fit.predict(frame.assign(**changed))["mean"].mean()
+
+    assert table["change"].to_dict() == {
+        "treated": "0 to 1",
+        "age": "per unit",
+        "clinic=B": "A to B",
+        "clinic=C": "A to C",
+    }
+    assert table["effect"]["treated"] == pytest.approx(mean(treated=1) - mean(treated=0), rel=1e-6)
+    assert table["effect"]["clinic=B"] == pytest.approx(mean(clinic="B") - mean(clinic="A"), rel=1e-6)
+    slope = (mean(age=frame["age"] + 1e-4) - mean(age=frame["age"] - 1e-4)) / 2e-4
+    assert table["effect"]["age"] == pytest.approx(slope, rel=1e-5)
+    assert table.loc["treated", "effect_low"] < table.loc["treated", "effect"] < table.loc["treated", "effect_high"]
+
+
+@pytest.mark.filterwarnings("ignore::dfdbayes.errors.InfluenceWarning")
+def test_a_variable_in_another_form_in_the_part_for_zeros_has_no_effect_by_term(people):
+    frame = people.head(150)
+    fit = dfd.fit("poisson", frame, formula="visits ~ age + days", zeros="~ age + I(age**2)", check=False, **QUICK)
+    table = fit.effects()
+    assert np.isnan(table["effect"]["age"]) and table["change"]["age"] == "in several terms"
+    assert np.isfinite(table["effect"]["days"]) and np.isfinite(table["ratio"]["age"])
+    plain = dfd.fit("cmp", frame, formula="visits ~ age", nu="~ age + I(age**2)", check=False, **QUICK)
+    assert np.isfinite(plain.effects()["effect"]["age"])  # nu has no part in the mean
 
 
 def test_variables_in_several_terms_have_no_effect_by_term(people):

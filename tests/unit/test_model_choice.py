@@ -10,7 +10,7 @@ from scipy import stats
 import dfdbayes as dfd
 import small_fits
 from dfdbayes.errors import DisagreementWarning, SettingError
-from dfdbayes.fitting.held_out import folds_of, held_out, places
+from dfdbayes.fitting.held_out import folds_of, held_out, matched, places
 from dfdbayes.inference.minimise import mode
 from dfdbayes.results.agreement import agreement
 from small_fits import QUICK as SETTINGS
@@ -97,17 +97,46 @@ def test_regressions_with_different_covariates():
         place = places(name, fit.data, fits["y ~ x + z"].data)
         np.testing.assert_array_equal(fit.data.rows[place], fits["y ~ x + z"].data.rows)
     other = dfd.fit("poisson", frame, formula="y ~ z", **QUICK)
-    with pytest.raises(SettingError, match="cannot be matched"):
-        dfd.compare_models({"x": fits["y ~ x"], "z": other})
+    assert dfd.compare_models({"x": fits["y ~ x"], "z": other}, folds=5).best == ("x",)
+    with pytest.raises(SettingError, match="of other data"):
+        dfd.compare_models({"x": fits["y ~ x"], "fewer": dfd.fit("poisson", frame.head(200), formula="y ~ z", **QUICK)})
 
 
-def test_what_cannot_be_compared(fits):
-    with pytest.raises(SettingError, match="give fits"):
-        dfd.compare_models(["poisson", "cmp"])
-    with pytest.raises(SettingError, match="at least two"):
-        dfd.compare_models({"one": fits["cmp"]})
-    with pytest.raises(SettingError, match="too few for 150 folds"):
-        dfd.compare_models(fits, folds=150)
+@pytest.mark.parametrize("more", [{}, {"weights": "w"}, {"weights": "w", "weighting": "sampling"}, {"cluster": "c"}])
+def test_covariates_of_any_part_do_not_make_other_rows(more):
+    """Scores and errors are those of rows that are all apart, where they can be matched one by one."""
+    rng = np.random.default_rng(3)
+    x, z = rng.integers(0, 3, (2, 240))
+    frame = pd.DataFrame({"x": x, "z": z, "w": 1 + (x + z) % 2, "c": np.arange(240) % 40})
+    frame["y"] = rng.poisson(np.exp(0.3 + 0.4 * x)) * (rng.random(240) > 0.2 * z)
+    frame = frame.set_axis(rng.permutation(240))
+    zeros = dfd.fit("poisson", frame, formula="y ~ x", zeros="~ z", **more, **QUICK)
+    spread = dfd.fit("cmp", frame, formula="y ~ x", nu="~ 1", **more, **QUICK)
+    plain = [dfd.fit("poisson", frame, **more, columns=["y"], **QUICK)] if not more else []
+    found = dfd.compare_models({"zeros": zeros, "spread": spread}, folds=4)
+    assert found.best == ("zeros",)
+    base, where = matched({"zeros": zeros, "spread": spread})
+    for name, fit in {"zeros": zeros, "spread": spread}.items():
+        np.testing.assert_array_equal(fit.data.rows[where[name]], base.rows)
+        own = np.bincount(where[name], weights=base.counts, minlength=len(fit.data.rows))
+        if more in ({}, {"weights": "w"}):  # equal rows of several clusters, or weights, are matched with one of them
+            np.testing.assert_allclose(own, fit.data.counts)
+    np.testing.assert_array_equal(base.rows[:, 0], frame["y"])
+    if plain:
+        assert len(dfd.compare_models([zeros, spread, *plain], folds=4).table) == 3
+
+
+def test_rows_that_were_counted_are_matched(monkeypatch):
+    rng = np.random.default_rng(3)
+    x, z = rng.integers(0, 2, (2, 240))
+    frame = pd.DataFrame({"x": x, "z": z, "y": (rng.random(240) < 0.2 + 0.5 * x).astype(int)})
+    texts = ("y ~ x", "y ~ z")
+    apart = dfd.compare_models({text: dfd.fit("bernoulli", frame, formula=text, **QUICK) for text in texts}, folds=5)
+    monkeypatch.setattr("dfdbayes.data.formulas.LARGE", 200)
+    counted = {text: dfd.fit("bernoulli", frame, formula=text, **QUICK) for text in texts}
+    assert len(counted["y ~ x"].model.observed.rows) == 4
+    assert apart.best == ("y ~ x",)
+    pd.testing.assert_frame_equal(dfd.compare_models(counted, folds=5).table, apart.table, rtol=1e-4)
 
 
 # -- two losses --------------------------------------------------------------------------------

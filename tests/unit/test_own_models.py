@@ -121,3 +121,85 @@ def test_a_file_with_a_log_mass_and_no_model(tmp_path, monkeypatch):
         model_of("mine.py:log_mass")
     with pytest.raises(dfd.errors.ModelError, match=r"write mine.py:log_mass"):
         model_of("mine:log_mass")
+
+
+def decaying(name, domain=None):
+    """A geometric distribution under a name of its own, or under that of a built-in model."""
+    return dfd.Model(
+        lambda theta, x: x[0] * theta["decay"], dfd.Counts(1) if domain is None else domain,
+        {"decay": dist.Normal(0.0, 2.0)}, name=name,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["poisson", "cmp", "bernoulli"])
+def test_a_model_with_the_name_of_a_built_in_one_is_itself_in_a_regression(name, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=200)})
+    frame["y"] = rng.negative_binomial(1, 1.0 / (1.0 + np.exp(0.3 * frame["x"] - 0.5)))
+    settings = {"formula": "y ~ x", "loss": "ratio", "check": False}
+    mine, other = (quietly(decaying(own), frame, **settings) for own in (name, "mine"))
+    assert mine.minimum.names == other.minimum.names == ("decay[Intercept]", "decay[x]")
+    np.testing.assert_array_equal(mine.minimum.vector, other.minimum.vector)
+    mine.save(tmp_path / "fit.nc")
+    assert dfd.load(tmp_path / "fit.nc").missing == ("model",)
+    loaded = dfd.load(tmp_path / "fit.nc", model=decaying(name))
+    pd.testing.assert_frame_equal(loaded.predict(frame.head(3)), mine.predict(frame.head(3)))
+    with pytest.raises(dfd.errors.ModelError, match="'poisson' and 'cmp'"):
+        quietly(decaying(name), frame, zeros="~ 1", **settings)
+
+
+def test_a_changed_copy_of_a_built_in_model_is_not_that_model_in_a_regression():
+    from dataclasses import replace
+
+    frame = pd.DataFrame({"x": np.linspace(-1.0, 1.0, 60), "y": [1, 2, 3] * 20})
+    changed = [
+        replace(dfd.models.Poisson(), domain=dfd.Counts(1, minimum=1), log_normaliser=None),
+        replace(dfd.models.Poisson(), b=lambda x: -2.0 * gammaln(x[0] + 1.0), log_normaliser=None),
+    ]
+    for model in changed:
+        found = quietly(model, frame, formula="y ~ x", loss="ratio", check=False)
+        assert found.minimum.names == ("rate[Intercept]", "rate[x]")
+
+
+@pytest.mark.parametrize("name", ["ising", "potts"])
+def test_checks_of_a_model_with_the_name_of_a_lattice_need_no_clusters(name):
+    model = dfd.Model(
+        lambda theta, x: theta["up"] * jnp.sum(x), dfd.Spins(25), {"up": dist.Normal(0.0, 1.0)}, name=name
+    )
+    rows = np.random.default_rng(0).choice([-1, 1], (60, 25))
+    assert quietly(model, rows).checks is not None
+
+
+def test_remedies_and_priors_of_the_paper_go_by_what_a_model_is():
+    rng = np.random.default_rng(4)
+    wide = pd.DataFrame({"visits": rng.negative_binomial(1.0, 0.15, 300)})
+    model = dfd.Model(
+        lambda theta, x: x[0] * theta["log_rate"] - gammaln(x[0] + 1.0), dfd.Counts(1),
+        {"log_rate": dist.Normal(0.0, 3.0)}, name="poisson",
+    )  # fmt: skip
+    mine, other = (quietly(one, wide) for one in (model, replace_name(model, "mine")))
+    assert mine.checks.sentence == other.checks.sentence and "does not reproduce" in mine.checks.sentence
+    pair = dfd.Model(
+        lambda theta, x: theta["a"] * (x[0] + x[1]) - jnp.sum(gammaln(x + 1.0)), dfd.Counts(2), {"a": NORMAL},
+        name="poisson-graphical",
+    )  # fmt: skip
+    assert dfd.models.paper_priors(pair) == {} == dfd.models.paper_priors(model)
+
+
+def replace_name(model, name):
+    return dfd.Model(model.log_mass, model.domain, dict.fromkeys(["log_rate"], dist.Normal(0.0, 3.0)), name=name)
+
+
+def test_two_models_of_one_name_are_not_nested():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=120), "y": rng.poisson(2.0, 120)})
+    models = [
+        dfd.Model(lambda t, x: x[0] * t["a"] - gammaln(x[0] + 1), dfd.Counts(1), {"a": NORMAL}),
+        dfd.Model(lambda t, x: x[0] * t["a"] - 2.0 * gammaln(x[0] + 1), dfd.Counts(1), {"a": NORMAL}),
+    ]
+    one, two = (
+        quietly(model, frame, formula=text, loss="ratio", check=False)
+        for model, text in zip(models, ("y ~ 1", "y ~ x"), strict=True)
+    )
+    with pytest.raises(dfd.errors.SettingError, match="not nested"):
+        dfd.compare_nested(one, two)

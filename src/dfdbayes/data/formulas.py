@@ -312,14 +312,18 @@ def frame_of(source: Any) -> pd.DataFrame:
     return source.to_pandas()
 
 
-def counted(frame: pd.DataFrame, rights: Sequence[str]) -> tuple[pd.DataFrame, np.ndarray | None]:
-    """Distinct rows and how often each occurs, where rows are very many and formulas treat each alone."""
+def counted(frame: pd.DataFrame, rights: Sequence[str]) -> tuple[pd.DataFrame, np.ndarray | None, np.ndarray | None]:
+    """Distinct rows, how often each occurs, and which one each row is, where rows are very many.
+
+    As they are where there is nothing to gain, or where formulas do not treat each alone.
+    """
     if len(frame) < LARGE or any(word in right for right in rights for word in OWN_SCALE):
-        return frame, None
+        return frame, None, None
     if any(frame[name].nunique() > LARGE // 100 for name in frame.columns):  # nothing to gain
-        return frame, None
-    found = frame.groupby(list(frame.columns), sort=True, dropna=False, observed=True).size()
-    return found.index.to_frame(index=False), found.to_numpy(dtype=float)
+        return frame, None, None
+    groups = frame.groupby(list(frame.columns), sort=True, dropna=False, observed=True)
+    found = groups.size()
+    return found.index.to_frame(index=False), found.to_numpy(dtype=float), groups.ngroup().to_numpy()
 
 
 def variables(right: str, frame: pd.DataFrame) -> tuple[str, ...]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from .dataset import Dataset
+from .domain import Domain
 from .series import Series
 
 
@@ -25,11 +27,23 @@ class Observed:
         The column of weights, or the weights.
     series : Series, optional
         The order of rows in time, and their lags.
+    index : Index, optional
+        What the data call their rows, also those that were left out; by default their numbers, from 0.
+    place : array, optional
+        For every row of the data the one of ``rows`` that it is, -1 where it was left out; by default all as they are.
+    cluster : str, optional
+        The column that says which rows belong together.
+    weighting : str
+        What weights are.
     """
 
     frame: pd.DataFrame
     weights: str | np.ndarray | None = None
     series: Series | None = None
+    index: pd.Index | None = None
+    place: np.ndarray | None = None
+    cluster: str | None = None
+    weighting: str = "auto"
 
     @property
     def rows(self) -> pd.DataFrame:
@@ -38,40 +52,92 @@ class Observed:
 
     def plain(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays by column number, and what they are in values JSON can hold."""
-        arrays, about = {}, []
-        for i, (name, column) in enumerate(self.frame.items()):
-            kind: dict[str, Any] = {"name": str(name), "kind": "number"}
-            if isinstance(column.dtype, pd.CategoricalDtype):
-                levels = column.cat.categories
-                kind |= {"kind": "category", "levels": levels.tolist(), "ordered": bool(column.cat.ordered)}
-                values = column.cat.codes.to_numpy()
-            elif pd.api.types.is_bool_dtype(column):
-                kind["kind"], values = "bool", column.to_numpy(dtype=np.int8)
-            elif pd.api.types.is_numeric_dtype(column):
-                values = column.to_numpy()
-            else:
-                kind["kind"], values = "text", np.array([str(value) for value in column], dtype="U")
-            arrays[f"column{i}"] = values
-            about.append(kind)
+        arrays, about = _plain(self.frame, "column")
         by_name = isinstance(self.weights, str)
         if self.weights is not None and not by_name:
             arrays["weights"] = np.asarray(self.weights, float)
         series = None if self.series is None else self.series.plain()
-        return arrays, {"columns": about, "weights": self.weights if by_name else None, "series": series}
+        known = {"columns": about, "weights": self.weights if by_name else None, "series": series}
+        known |= {"cluster": self.cluster, "weighting": self.weighting}
+        if self.place is not None:
+            arrays["place"] = self.place
+        if self.index is not None:
+            levels = self.index.to_frame(index=False)
+            parts, known["index"] = _plain(levels.set_axis(range(levels.shape[1]), axis=1), "index")
+            names = [name if isinstance(name, str) else None for name in self.index.names]
+            arrays, known["index_names"] = arrays | parts, names
+        return arrays, known
 
     @classmethod
     def of_plain(cls, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> Observed:
         """Back from `plain`."""
-        columns: dict[str, Any] = {}
-        for i, kind in enumerate(about["columns"]):
-            values: Any = arrays[f"column{i}"]
-            if kind["kind"] == "category":
-                values = pd.Categorical.from_codes(values.astype(int), kind["levels"], ordered=kind["ordered"])
-            elif kind["kind"] == "bool":
-                values = values.astype(bool)
-            elif kind["kind"] == "text":
-                values = values.astype(object)
-            columns[kind["name"]] = values
+        frame = _of_plain(arrays, about["columns"], "column")
         weights = arrays["weights"] if "weights" in arrays else about["weights"]
-        series = about.get("series")
-        return cls(pd.DataFrame(columns), weights, None if series is None else Series.of_plain(series))
+        series, index = about.get("series"), None
+        if about.get("index"):
+            parts, names = _of_plain(arrays, about["index"], "index"), about["index_names"]
+            index = (
+                pd.MultiIndex.from_frame(parts, names=names)
+                if len(names) > 1
+                else pd.Index(parts["0"]).rename(names[0])
+            )
+        made = None if series is None else Series.of_plain(series)
+        more = about.get("cluster"), about.get("weighting", "auto")
+        return cls(frame, weights, made, index, arrays.get("place"), *more)
+
+    def apart(self, domain: Domain, columns: Sequence[str]) -> Dataset:
+        """Those of ``rows`` that have a value and a weight, equal ones apart, in their order; ``first`` says which."""
+        number = "\0row"
+        frame = self.rows.assign(**{number: np.arange(len(self.rows), dtype=float)})
+        found = Dataset.of(
+            frame, domain, columns=columns, weights=self.weights, given=[number], missing="drop", cluster=self.cluster,
+            weighting=self.weighting,
+        )  # fmt: skip
+        return found.at(np.argsort(found.first))
+
+    def by_row(self, found: pd.DataFrame, known: np.ndarray) -> pd.DataFrame:
+        """What was computed for each of ``rows``, for every row of the data; no numbers where one was left out."""
+        place = np.arange(len(found)) if self.place is None else self.place
+        index = pd.RangeIndex(len(place), name="row") if self.index is None else self.index
+        lost = (place < 0) | ~known[place]
+        table = found.iloc[np.where(lost, 0, place)].set_axis(index)
+        return table.where(np.broadcast_to(~lost[:, None], table.shape)) if lost.any() else table
+
+
+def _plain(frame: pd.DataFrame, prefix: str) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
+    """Columns as arrays that a file can hold, and what they are."""
+    arrays, about = {}, []
+    for i, (name, column) in enumerate(frame.items()):
+        kind: dict[str, Any] = {"name": str(name), "kind": "number"}
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            levels = column.cat.categories
+            kind |= {"kind": "category", "levels": levels.tolist(), "ordered": bool(column.cat.ordered)}
+            values = column.cat.codes.to_numpy()
+        elif pd.api.types.is_bool_dtype(column):
+            kind["kind"], values = "bool", column.to_numpy(dtype=np.int8)
+        elif pd.api.types.is_numeric_dtype(column):
+            values = column.to_numpy()
+        else:
+            kind["kind"], values = "text", np.array([str(value) for value in column], dtype="U")
+            if prefix == "index" and pd.api.types.is_datetime64_any_dtype(column):
+                kind["kind"] = f"{column.dtype}"
+        arrays[f"{prefix}{i}"] = values
+        about.append(kind)
+    return arrays, about
+
+
+def _of_plain(arrays: Mapping[str, np.ndarray], about: list[dict[str, Any]], prefix: str) -> pd.DataFrame:
+    """Back from `_plain`."""
+    columns: dict[str, Any] = {}
+    for i, kind in enumerate(about):
+        values: Any = arrays[f"{prefix}{i}"]
+        if kind["kind"] == "category":
+            values = pd.Categorical.from_codes(values.astype(int), kind["levels"], ordered=kind["ordered"])
+        elif kind["kind"] == "bool":
+            values = values.astype(bool)
+        elif kind["kind"] == "text":
+            values = values.astype(object)
+        elif kind["kind"].startswith("datetime64"):
+            values = pd.Series(values.astype(object)).astype(kind["kind"])
+        columns[kind["name"]] = values
+    return pd.DataFrame(columns)

@@ -144,11 +144,11 @@ class Series:
         unit = pd.factorize(frame[self.by])[0] if self.by else np.zeros(len(frame), np.int64)
         return places + unit * (2 * int(places.max(initial=0)) + 2)
 
-    def sorted(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The same rows in order: units one after the other, each in the order of time."""
+    def order(self, frame: pd.DataFrame) -> Int[np.ndarray, " n"]:
+        """Rows in order: units one after the other, each in the order of time."""
         place = self.places(frame)
         unit = pd.factorize(frame[self.by], sort=True)[0] if self.by else np.zeros(len(frame), np.int64)
-        return frame.iloc[np.lexsort((place, unit))].reset_index(drop=True)
+        return np.lexsort((place, unit))
 
     def beside(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, Bool[np.ndarray, " n"]]:
         """Sorted rows with their lags as further columns, and whether all their earlier rows are there."""
@@ -197,12 +197,15 @@ class Ordered:
         Those with all their earlier rows, with lags as columns.
     notes : tuple of str
         Gaps, which a user should know of.
+    origin : array
+        Which row of the data each of ``rows`` is.
     """
 
     series: Series
     whole: pd.DataFrame
     rows: pd.DataFrame
     notes: tuple[str, ...]
+    origin: Int[np.ndarray, " n"]
 
     @property
     def aside(self) -> tuple[str, ...]:
@@ -229,7 +232,8 @@ def ordered(frame: pd.DataFrame, lags: Sequence[Lag], time: str | None, by: str 
         if not pd.api.types.is_numeric_dtype(frame[name]):
             raise DataError(f"lag({name}) needs numbers, and '{name}' holds others (use 0 and 1 for a binary series)")
     series = Series(time, by, tuple(lags), Calendar("rows") if time is None else Calendar.of(frame[time]))
-    whole = series.sorted(frame)
+    order = series.order(frame)
+    whole = frame.iloc[order].reset_index(drop=True)
     _require_once(whole, series)
     found, known = series.beside(whole)
     found[PLACE] = series.lines(whole)
@@ -239,7 +243,7 @@ def ordered(frame: pd.DataFrame, lags: Sequence[Lag], time: str | None, by: str 
         named = " and ".join(lag.name for lag in series.lags)
         raise DataError(f"no row has all its earlier values ({named}): is the time in the right column?")
     told, notes = _told(whole, known, series)
-    return Ordered(replace(series, told=told), whole, found[known].reset_index(drop=True), notes)
+    return Ordered(replace(series, told=told), whole, found[known].reset_index(drop=True), notes, order[known])
 
 
 def _shown(frame: pd.DataFrame, series: Series, row: int) -> str:

@@ -7,6 +7,7 @@ other weights of the same rows, not a fit from scratch.
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +22,9 @@ from ..inference.objective import Objective
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
 from ..models.random_graph import RandomGraph
+from ..models.regression import Regression
 from ..results.fit_result import Fit
+from ..results.regression import covariates
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,50 @@ def require_comparable(name: str, fit: Fit) -> None:
         )
 
 
+def matched(fits: Mapping[str, Fit]) -> tuple[Dataset, dict[str, Int[np.ndarray, " u"]]]:
+    """Rows that all fits are of, and which of each fit's distinct rows every one of them is.
+
+    Rows are distinct by a fit's covariates, so fits whose covariates differ are matched by the rows of the data.
+    """
+    base = max((fit.data for fit in fits.values()), key=lambda own: (len(own.rows), len(own.given_columns)))
+    try:
+        return base, {name: places(name, fit.data, base) for name, fit in fits.items()}
+    except SettingError:
+        rows = {name: found for name, fit in fits.items() if (found := _by_row_of_the_data(fit)) is not None}
+        if not rows:
+            raise
+    base = next(iter(rows.values()))
+    for name, own in rows.items():
+        if not _same_rows(own, base):
+            raise _of_other_data(name)
+    return base, {name: places(name, fit.data, rows.get(name, base)) for name, fit in fits.items()}
+
+
+def _by_row_of_the_data(fit: Fit) -> Dataset | None:
+    """A row for each of the data, equal ones apart, ``first`` saying which; None where a fit does not know them."""
+    model = fit.model
+    if not isinstance(model, Regression) or model.observed.series is not None:
+        return None
+    observed = model.observed
+    found = observed.apart(model.domain, fit.data.columns)
+    known = np.full(len(observed.rows), -1)
+    known[found.first] = np.arange(len(found.rows))
+    given = covariates(model, observed.rows)[found.first]
+    if observed.place is None:
+        return replace(found, given=given, given_columns=fit.data.given_columns)
+    rows = np.flatnonzero((observed.place >= 0) & (known[observed.place] >= 0))
+    chosen = known[observed.place[rows]]
+    counts = np.ones(len(rows)) if len(rows) > len(found.rows) else None  # equal rows were one, with a count
+    return replace(found.at(chosen, counts), first=rows, given=given[chosen], given_columns=fit.data.given_columns)
+
+
+def _same_rows(own: Dataset, base: Dataset) -> bool:
+    pairs = [(own.first, base.first), (own.rows, base.rows), (own.counts, base.counts)]
+    pairs += [(own.observations, base.observations)]
+    alike = all(np.array_equal(a, b) for a, b in pairs) and (own.cluster is None) == (base.cluster is None)
+    return alike and (own.cluster is None or base.cluster is None or np.array_equal(own.cluster, base.cluster))
+
+
 def places(name: str, own: Dataset, base: Dataset) -> Int[np.ndarray, " u"]:
     """For every row of ``base`` the row of ``own`` that it is, where ``own`` has fewer covariates."""
     if own.digest == base.digest:
@@ -98,9 +145,14 @@ def places(name: str, own: Dataset, base: Dataset) -> Int[np.ndarray, " u"]:
             found = [known.get(key, -1) for key in _keys(base, shared)]
             if min(found) >= 0:
                 return np.array(found)
-    raise SettingError(
-        f"'{name}' is a fit of other data, or of covariates whose rows cannot be matched with those of the others. "
-        "What to do: fit all models to the same rows and columns; covariates of one should be among those of another."
+    raise _of_other_data(name)
+
+
+def _of_other_data(name: str) -> SettingError:
+    return SettingError(
+        f"'{name}' is a fit of other data: its rows, columns, weights or clusters are not those of the others. What to "
+        "do: fit all models to the same rows and columns; with lags or missing='drop', leave out beforehand the rows "
+        "that one of the models cannot use."
     )
 
 

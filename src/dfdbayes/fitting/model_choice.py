@@ -21,7 +21,7 @@ from ..results.fit_result import Fit
 from ..results.predictive import evenly
 from .comparison import by_name
 from .fit import fit
-from .held_out import Folds, folds_of, held_out, places, require_comparable, score_of, scored
+from .held_out import Folds, folds_of, held_out, matched, require_comparable, score_of, scored
 
 SURE = 0.95  # of a difference's sign, from which one model is called better
 LEAST = 4.0  # of a sum of log scores, below which errors of differences are not to be trusted (Sivula et al., 2020)
@@ -93,8 +93,8 @@ def compare_models(
     Parameters
     ----------
     candidates : mapping of name to Fit, or sequence
-        Fits of the same rows; covariates of one must be among those of another, unless no two rows are equal. With
-        ``data``, models or names of models. In a sequence they have the names of models, numbered where equal.
+        Fits of the same rows, whatever their covariates. With ``data``, models or names of models. In a sequence they
+        have the names of models, numbered where equal.
     data, **settings
         As for `fit`, which then fits every model; one that cannot be fitted is in ``failed``.
     score : str or loss
@@ -122,8 +122,7 @@ def compare_models(
         raise SettingError("comparing needs at least two models that can be fitted" + (f" ({told})" if told else ""))
     for name, one in fits.items():
         require_comparable(name, one)
-    base = max((one.data for one in fits.values()), key=lambda own: (len(own.rows), len(own.given_columns)))
-    where = {name: places(name, one.data, base) for name, one in fits.items()}
+    base, where = matched(fits)
     dealt = folds_of(base, folds, seed)
     judge = score_of([(one.model, one.data) for one in fits.values() if one.model is not None], score)
     held = {name: held_out(one, dealt, where[name], judge)[0] for name, one in fits.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from ..errors import ModelError, SettingError
 from ..models.families import CountFamily
 from ..models.regression import Regression
 from ..results.fit_result import Fit
+from ..results.saving import structure_of
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def _require_nested(smaller: Regression, larger: Regression) -> None:
     if isinstance(small, CountFamily) and isinstance(large, CountFamily):
         same = small.form == large.form
     else:
-        same = smaller.name == larger.name and type(small) is type(large)
+        same = type(small) is type(large) and _structure(smaller) == _structure(larger)
     if not same:
         raise SettingError(
             f"'{smaller.name}' is not nested in '{larger.name}': the fits must be of the same model in the same form"
@@ -115,6 +117,11 @@ def _require_nested(smaller: Regression, larger: Regression) -> None:
         )
     if len(smaller.space.names) == len(larger.space.names):
         raise SettingError("both fits have the same coefficients: there is nothing to test")
+
+
+def _structure(model: Regression) -> dict[str, Any]:
+    """What the model without covariates is, whatever it is called."""
+    return {} if model.base is None else structure_of(model.base) | {"model": ""}
 
 
 def _require_same_data(smaller: Dataset, larger: Dataset) -> None:

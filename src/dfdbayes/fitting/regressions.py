@@ -50,12 +50,12 @@ def read_regression(
     frame = frame_of(data)
     asked, right, grouped = _grouped(frame, asked, right)
     rights = [*asked.values(), *([] if right is None else [right])]
-    timed = _in_time(frame, rights, time, reading)
-    frame = frame if timed is None else timed.rows
+    timed, index = _in_time(frame, rights, time, reading), frame.index
+    origin, frame = (np.arange(len(frame)), frame) if timed is None else (timed.origin, timed.rows)
     covariates = tuple(dict.fromkeys(name for text in rights for name in variables(text, frame)))
     columns, left_out = _responses(frame, response, covariates, reading, () if timed is None else timed.aside)
     require_plain(frame, (*columns, *covariates), rights)
-    kept, dropped, weights = _rows(frame, columns, covariates, reading, None if timed is not None else rights)
+    kept, used, line, weights = _rows(frame, columns, covariates, reading, None if timed is not None else rights)
     if weights is not None and reading["weights"] is None:  # equal rows were counted here
         reading = reading | {"weighting": "frequency"}
     base = _base(model, columns, options, kept, reading | {"weights": weights})
@@ -82,17 +82,31 @@ def read_regression(
         first += k + bool(design.offsets)
     names = [f"{d.parameter}:{label}" for d in designs for label in (*d.labels, *(["offset"] if d.offsets else []))]
     names += [] if timed is None else [PLACE]
+    place = np.full(len(index), -1)
+    place[origin[used]] = line
     found = replace(
-        found, given_columns=tuple(names), dropped=found.dropped + dropped, source=_name(data, found.source),
+        found, first=_first(place, len(kept))[found.first], dropped=found.dropped + len(frame) - len(used),
+        given_columns=tuple(names), source=_name(data, found.source),
         notes=(
             notes_of(data, frame, covariates, rights) + (() if timed is None else timed.notes) + found.notes + left_out
             + grouped + followed
         ),
     )  # fmt: skip
-    used = (
-        Observed(kept, weights) if timed is None else Observed(timed.kept((*columns, *covariates)), None, timed.series)
+    rows, own, series = (kept, weights, None) if timed is None else (
+        timed.kept((*columns, *covariates)), None, timed.series
+    )  # fmt: skip
+    plain = isinstance(index, pd.RangeIndex) and index.equals(pd.RangeIndex(len(index))) and index.name is None
+    as_they_are = np.array_equal(place, np.arange(len(kept)))
+    observed = Observed(
+        rows,
+        own,
+        series,
+        None if plain else index,
+        None if as_they_are else place,
+        reading["cluster"],
+        reading["weighting"],
     )
-    made = regression(base, family, designs, found, used)
+    made = regression(base, family, designs, found, observed)
     return replace(source, data=found), made  # type: ignore[type-var]
 
 
@@ -252,8 +266,10 @@ def _rows(
     covariates: tuple[str, ...],
     reading: dict[str, Any],
     rights: list[str] | None,
-) -> tuple[pd.DataFrame, int, Any]:
-    """The rows to use, how many lacked a covariate and were left out, and weights; equal rows once where many.
+) -> tuple[pd.DataFrame, np.ndarray, np.ndarray, Any]:
+    """The rows to use, which have all covariates, which line of the first each is, and weights.
+
+    Equal rows are one line where they are many.
 
     Rows of a series, for which there are no ``rights`` here, stay apart and in order.
     """
@@ -264,15 +280,24 @@ def _rows(
     if absent:
         hint = close(absent[0], list(frame.columns)) or "."
         raise DataError(f"there is no column '{absent[0]}'{hint} The columns are {some(frame.columns)}.")
-    kept, weights, dropped = frame[needed].reset_index(drop=True), reading["weights"], 0
+    kept, weights, used = frame[needed].reset_index(drop=True), reading["weights"], np.arange(len(frame))
     if reading["missing"] == "drop":
         complete = kept[complete_in].notna().all(axis=1).to_numpy()
-        dropped = int((~complete).sum())
+        used = np.flatnonzero(complete)
         kept = kept[complete].reset_index(drop=True)
         weights = weights if weights is None or isinstance(weights, str) else np.asarray(weights)[complete]
+    line = None
     if weights is None and reading["cluster"] is None and rights is not None:
-        kept, weights = counted(kept, rights)
-    return kept, dropped, weights
+        kept, weights, line = counted(kept, rights)
+    return kept, used, np.arange(len(kept)) if line is None else line, weights
+
+
+def _first(place: np.ndarray, lines: int) -> np.ndarray:
+    """The first row of the data that each line is."""
+    found = np.zeros(lines, np.int64)
+    rows = np.flatnonzero(place >= 0)[::-1]
+    found[place[rows]] = rows  # of several the last written stays: the first row
+    return found
 
 
 def _name(data: Any, default: str) -> str:

@@ -18,6 +18,7 @@ from .autologistic import Autologistic
 from .base import AbstractModel, Model
 from .counts import Bernoulli, ConwayMaxwellPoisson, Poisson
 from .exponential import ExponentialFamily
+from .families import CountFamily
 from .graphs import Graph, of, parse
 from .lattice import Ising, Potts
 from .mixed import Network, for_data
@@ -230,9 +231,9 @@ def network_for(data: Dataset, options: Options, scales: Domain) -> AbstractMode
 def paper_priors(model: AbstractModel) -> dict[str, Any]:
     """The priors of Matsubara et al. (2024) for a model of theirs; none where the model's own are theirs."""
     names = {p.name for p in model.space.parameters}
-    if model.name in ("poisson", "cmp"):
+    if isinstance(model.family, CountFamily):
         return {name: dist.Chi2(3.0) for name in names}
-    if model.name in ("poisson-graphical", "cmp-graphical") and model.options.get("prior") != "squared":
+    if isinstance(model, Pairwise) and model.lowers and model.options.get("prior") != "squared":
         raise ModelError("the paper's priors are of roots: make the model with prior='squared'")
     return {}
 

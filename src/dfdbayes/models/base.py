@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -33,6 +33,9 @@ from .tables import (
     Prepared,
     listing,
 )
+
+if TYPE_CHECKING:
+    from .families import AbstractFamily
 
 LOW = 2.0  # a mean count below which the divergence is not used by default,
 LARGE = 5.0  # and the one from which it is used for counts that vary less than Poisson's too
@@ -64,6 +67,8 @@ class AbstractModel(ABC):
     interactions: Callable[[dict[str, np.ndarray]], Interactions | None] | None
     log_normaliser: Callable[[dict[str, Array]], Array] | None
     options: Mapping[str, Any]
+    family: AbstractFamily | None = None
+    """What a regression with this model uses, where that is not the model's own parameters by their links."""
 
     @abstractmethod
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:

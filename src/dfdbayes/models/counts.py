@@ -15,6 +15,7 @@ from ..data.dataset import Dataset
 from ..data.domain import Binary, Counts
 from .base import Row
 from .exponential import ExponentialFamily
+from .families import BinaryFamily, CountFamily
 from .normaliser import log_normaliser
 from .parameters import Parameter
 
@@ -53,6 +54,7 @@ def Bernoulli() -> ExponentialFamily:
         answers="share",
         meanings={"probability": "the probability of a 1"},
         start=_share_of_ones,
+        family=BinaryFamily(),
     )
 
 
@@ -99,6 +101,7 @@ def Poisson() -> ExponentialFamily:
         start=_mean_count,
         differences=_poisson_differences,
         log_normaliser=_rate,
+        family=CountFamily(dispersed=False),
     )
 
 
@@ -224,4 +227,5 @@ def ConwayMaxwellPoisson() -> ExponentialFamily:
         derived=_mean_and_index,
         differences=_cmp_differences,
         log_normaliser=_log_constant,
+        family=CountFamily(dispersed=True),
     )

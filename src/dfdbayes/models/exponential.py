@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -28,6 +28,9 @@ from .base import (
 from .exponential_tables import DistinctConditionals, DistinctDecrements, DistinctTable, SummedLikelihood
 from .parameters import Space
 from .tables import Prepared
+
+if TYPE_CHECKING:
+    from .families import AbstractFamily
 
 Differences = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
@@ -70,6 +73,7 @@ class ExponentialFamily(AbstractModel):
     formula: str = field(default="", compare=False)
     answers: str = field(default=AbstractModel.answers, compare=False)
     meanings: Mapping[str, str] = field(default_factory=dict, compare=False)
+    family: AbstractFamily | None = field(default=None, compare=False)
     space: Space = field(init=False)
     traced: str = field(init=False)
     """What the functions compute. Models are equal, and share compiled code, where they compute the same."""
@@ -94,7 +98,9 @@ class ExponentialFamily(AbstractModel):
         return self
 
     def current(self) -> ExponentialFamily:
-        return self if is_own(self.T) and is_own(self.eta) else replace(self)
+        if all(function is None or is_own(function) for function in (self.T, self.eta, self.b)):
+            return self
+        return replace(self, family=None)  # a changed copy of a built-in model is not of its family
 
     def table(self, sites: Sites) -> Prepared:
         return DistinctTable.of(self, sites)

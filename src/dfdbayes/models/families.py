@@ -83,6 +83,11 @@ class AbstractFamily(ABC):
         return None
 
     @property
+    def of_the_mean(self) -> tuple[str, ...]:
+        """The parameters that the expected value depends on."""
+        return tuple(p.name for p in self.parameters)
+
+    @property
     def meanings(self) -> Mapping[str, str]:
         """What the coefficients of each parameter do, by its name."""
         return {}
@@ -309,6 +314,10 @@ class CountFamily(AbstractFamily):
         if self.hurdle:
             found = found * jnp.exp(rows["uninflated"] - rows["constant"])
         return jnp.broadcast_to(found, (size,))
+
+    @property
+    def of_the_mean(self) -> tuple[str, ...]:
+        return super().of_the_mean if self.hurdle or self.form != "mean" else (self.main,)
 
     def spread(self, name: str) -> tuple[float, float]:
         return (1.5, 1.0) if name == "nu" else (3.0, 2.5)

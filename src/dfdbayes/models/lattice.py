@@ -12,7 +12,7 @@ from jaxtyping import Array
 from ..data.dataset import Dataset
 from ..data.domain import Binary, Domain, Finite, Spins
 from ..errors import ModelError
-from .base import Interactions, Row
+from .base import AbstractModel, Interactions, Row
 from .exponential import ExponentialFamily
 from .graphs import Graph, of
 from .parameters import Parameter
@@ -197,6 +197,13 @@ def Potts(graph: Any, states: int = 3) -> ExponentialFamily:
         interactions=interactions,
         options={"graph": graph, "states": states},
     )
+
+
+def has_clusters(model: AbstractModel) -> bool:
+    """Whether clusters of equal neighbours can change at once (Swendsen-Wang): nothing favours a value by itself."""
+    statistic = getattr(model, "T", None)
+    spins = model.domain.coordinate(0).levels == (-1, 1)
+    return isinstance(statistic, _Matches) or (isinstance(statistic, _Products) and spins)
 
 
 def _two_states(states: str, size: int) -> Domain:

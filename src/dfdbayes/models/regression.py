@@ -23,7 +23,7 @@ from ..data.observed import Observed
 from ..data.sites import Sites
 from ..errors import ModelError
 from .base import AbstractModel, Row
-from .families import AbstractFamily, BinaryFamily, CountFamily, Linked, Rows, off_link, on_link, over_rows
+from .families import AbstractFamily, CountFamily, Linked, Rows, off_link, on_link, over_rows
 from .graphs import Graph
 from .network import Pairwise
 from .pairwise_regression import LevelRegressionConditionals, PairwiseRegressionTable
@@ -75,7 +75,7 @@ class Regression(AbstractModel):
         The rows that they were made of.
     """
 
-    family: AbstractFamily
+    family: AbstractFamily = field()
     terms: tuple[Term, ...]
     constant: frozenset[str]
     space: Space
@@ -275,15 +275,15 @@ def _nu(theta: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def family_of(model: AbstractModel, options: Mapping[str, Any], hurdle: bool) -> AbstractFamily:
-    """The family that a regression with this model uses."""
-    form = options.get("form") or "mean"
-    if model.name in ("poisson", "cmp") and not isinstance(model, Regression):
-        return CountFamily(model.name == "cmp", form, hurdle)
+    """The family that a regression with this model uses: the model's own, if it has one for these values."""
+    own = None if isinstance(model, Regression) or model.family is None else model.family
+    if own is not None and own.domain != model.domain:  # a changed copy of a built-in model
+        own = None
+    if isinstance(own, CountFamily):
+        return replace(own, form=options.get("form") or "mean", hurdle=hurdle)
     if hurdle:
         raise ModelError("zeros= is for models 'poisson' and 'cmp'")
-    if model.name == "bernoulli":
-        return BinaryFamily()
-    return Linked(model)
+    return Linked(model) if own is None else own
 
 
 def labels_of(parameter: Parameter, terms: Sequence[str]) -> tuple[str, ...]:

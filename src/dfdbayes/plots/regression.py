@@ -137,7 +137,7 @@ def residuals(fit: Fit, seed: int = 0) -> Figure:
     >>> figure = dfd.plots.residuals(fit)
     """
     known = None if fit.checks is None else fit.checks.residuals
-    table = fit.residuals(seed) if known is None else known
+    table = fit.residuals(seed).dropna() if known is None else known
     ordered, n = np.sort(table["residual"].to_numpy()), len(table)
     chance = (np.arange(n) + 0.5) / n
     normal = special.ndtri(chance)

@@ -204,9 +204,9 @@ def again(earlier: Fit, settings: Mapping[str, Any]) -> dict[str, Any]:
         return {"data": earlier.model.graph_observed} | done
     whole = earlier.data if earlier.incomplete is None else earlier.incomplete
     found = {"data": whole, "columns": None, "weights": None} | done
-    if earlier.settings["model"] != "network":
-        return found
     kept = earlier.settings["options"]
+    if "kinds" not in kept:
+        return found
     known = zip(whole.columns, kept["kinds"], kept["levels"], whole.rows.T, strict=True)
     levels = {
         name: own

@@ -259,9 +259,8 @@ class Fit(Shown):
         Parameters
         ----------
         newdata : frame, mapping or path, optional
-            The columns that the formulas name. By default the data's own distinct rows: one line for each, with how
-            many observations it stands for (``observations``) and the number of the first (``row``, from 0, of the
-            rows that were used), however many observations there are.
+            The columns that the formulas name. By default the data's own rows, with their index and in their order;
+            rows that were left out of the fit have no numbers (NaN).
         interval : float
             The level of both intervals.
 
@@ -336,9 +335,9 @@ class Fit(Shown):
         Returns
         -------
         pandas.DataFrame
-            One line for each observation, equal ones as often as they occur (a random 100,000 of more; with
-            observation weights, as many as there are, drawn by these): ``observed``, ``fitted`` (the expected value)
-            and ``residual``. The index is the number of the first observation with the same values and covariates.
+            One line for each row of the data, with its index and in its order, however often it counts: ``observed``,
+            ``fitted`` (the expected value) and ``residual``. Rows that were left out of the fit (a missing value; no
+            earlier rows that a lag needs) have no numbers (NaN).
 
         Examples
         --------
@@ -363,9 +362,10 @@ class Fit(Shown):
         pandas.DataFrame
             One line for each term but the intercept: ``coefficient``; ``ratio``, the median of its exponential, where
             the link is a logarithm (of counts the rate ratio, IRR; ``odds_ratio`` where it is logistic); and
-            ``effect``, the average marginal effect on the expected value over the rows of the data, through this
-            parameter alone. ``change`` says of what: of a level of a factor against the reference level ("A to B"), of
-            a 0/1 term ("0 to 1"), or the derivative ("per unit"). A
+            ``effect``, the average marginal effect on the expected value over the rows of the data, through all
+            formulas that the covariate is in: with ``zeros=`` (a hurdle) that of the count with its zeros, where
+            ``ratio`` is of the mean without that part. ``change`` says of what: of a level of a factor against the
+            reference level ("A to B"), of a 0/1 term ("0 to 1"), or the derivative ("per unit"). A
             variable that is in several terms (interactions, powers, splines) has no effect by term: compare
             ``fit.predict(newdata)`` at values of interest. Of a random graph, each term's ``odds_ratio`` of a tie given
             all others (the median), and the probability that its coefficient is ``above_zero``.

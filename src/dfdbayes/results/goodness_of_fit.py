@@ -26,6 +26,7 @@ from jaxtyping import Array, Bool, Float
 
 from ..data.dataset import Dataset
 from ..models.base import AbstractModel
+from ..models.lattice import has_clusters
 from ..models.regression import Regression
 from ..models.tables import filled, padded_size
 from ..simulators import draw, draw_given
@@ -41,7 +42,6 @@ MOST_OBSERVATIONS = 20_000  # that are compared
 MOST_GIVEN = 4000  # the same where each has covariates, and
 PER_ROW = 20  # so many simulated values; for networks, which take longer,
 PER_NETWORK, NETWORK_VALUES, LEAST_GIVEN = 5, 160_000, 500  # fewer, so many values in all, of no fewer observations
-MOST_RESIDUALS = 100_000  # observations of a regression
 POOL, LEAST_POOL, MOST_POOL = 60_000, 400, 4000  # simulated values in all, and simulated observations
 LEFT = 1e-6  # of a statistic's variance, below which the parameters fit it by themselves
 AT_ONCE = 100  # simulated data sets
@@ -279,8 +279,7 @@ def _pool(model: AbstractModel, theta: np.ndarray, given: np.ndarray | None, rng
 
 def _quick_method(model: AbstractModel) -> str | None:
     """Clusters of equal neighbours where the model has nothing but these: it needs no compilation."""
-    clusters = model.name in ("ising", "potts") and model.options.get("states") != "binary"
-    return "swendsen-wang" if clusters and not model.options.get("intercept") and model.domain.d > 16 else None
+    return "swendsen-wang" if has_clusters(model) and model.domain.d > 16 else None
 
 
 def _joined(looked: list[Family], rows: Rows) -> Float[np.ndarray, "m k"]:

@@ -27,7 +27,8 @@ from ..inference.pilot import weight_of
 from ..losses.base import AbstractLoss
 from ..models import priors
 from ..models.base import AbstractModel
-from ..models.regression import family_of, regression
+from ..models.families import Linked
+from ..models.regression import Regression, family_of, regression
 from .checks import Checks
 from .fit_result import Fit
 from .saving import FORMAT, POSTERIOR, UNFINISHED, structure_of
@@ -102,16 +103,25 @@ def _require_plain(path: Path) -> None:
         raise ValueError(f"it says that it holds {bytes_ / 2**30:.0f} GiB")
 
 
-def _model_of(settings: dict[str, Any], data: Dataset, tree: xr.DataTree, about: dict[str, Any]) -> AbstractModel:
-    """A model by its name and options, with its formulas where it has some."""
+def _model_of(
+    settings: dict[str, Any],
+    data: Dataset,
+    tree: xr.DataTree,
+    about: dict[str, Any],
+    model: AbstractModel | None = None,
+) -> AbstractModel:
+    """A model, or that of this name and options, with its formulas where it has some."""
     options, formulas = dict(settings["options"]), settings.get("formulas")
+    form = options.pop("form", None) if formulas else None
+    base = models.by_name(settings["model"], data.d, options) if model is None else model
     if not formulas:
-        return models.by_name(settings["model"], data.d, options)
-    form = options.pop("form", None)
-    base = models.by_name(settings["model"], data.d, options)
+        return base
+    family = family_of(base, {"form": form}, "zeros" in formulas)
+    known, of_its_own = {p.name for p in family.parameters}, (about["identity"] or {}).get("base") is not None
+    if not known >= set(formulas) or isinstance(family, Linked) != of_its_own:
+        raise ModelError(f"the formulas are not of the model '{base.name}'")
     arrays = tree["regression"].to_dataset()
     observed = Observed.of_plain({str(name): arrays[name].values for name in arrays}, about["regression"])
-    family = family_of(base, {"form": form}, "zeros" in formulas)
     designs = [Design.of(name, parse(text, name)[1], observed.rows)[0] for name, text in formulas.items()]
     return regression(base, family, designs, data, observed)
 
@@ -173,6 +183,8 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
             else:  # a model of one's own that has the name of a built-in one
                 model, lost = None, ["model"]
     else:
+        if settings.get("formulas") and not isinstance(model, Regression):
+            model = _model_of(settings, data, tree, about, model)
         if model.labelled(data.columns).space.names != tuple(about["minimum"]["names"]):
             raise ModelError(
                 f"the model given has the parameters {', '.join(model.space.names[:6])}; those of the file are "

@@ -16,6 +16,7 @@ from ..data.dataset import Dataset
 from ..errors import ModelError, SettingError
 from ..models.base import AbstractModel
 from ..models.graphs import Graph
+from ..models.lattice import has_clusters
 from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
 from ..simulators import Graphs, Mixing, draw, draw_given, simulate_graphs
@@ -229,8 +230,7 @@ def affordable(model: AbstractModel, data: Dataset) -> dict[str, Any]:
         few = _most(model, 100, data)
         return {"draws": 100 if few > 1000 else 40, "size": min(data.n, few)}
     size = int(min(data.n, np.clip(100_000 // (40 * data.d), 20, 100)))
-    clusters = model.name in ("ising", "potts") and model.options.get("states") != "binary"
-    method = "swendsen-wang" if clusters and not model.options.get("intercept") else None  # it needs no compilation
+    method = "swendsen-wang" if has_clusters(model) else None  # it needs no compilation
     return {"draws": 40, "size": size, "method": method}
 
 

@@ -11,19 +11,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 from scipy import special
 
 from .._util.process import require_seed
 from ..data.dataset import Dataset
 from ..data.formulas import INTERCEPT, Design, frame_of
+from ..data.series import PLACE
 from ..errors import DataWarning, ModelError, SettingError
 from ..models.families import over_rows
 from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
 from ..models.tables import filled, padded_size
-from ..simulators.given import CELLS, distributions, tails, width
-from .goodness_of_fit import MOST_RESIDUALS, some
+from ..simulators.given import CELLS, Tails, distributions, tails, width
 from .predictive import evenly
 from .ratios import ODDS, VALUE, multiplies
 
@@ -126,9 +126,8 @@ def predictions(fit: Fit, newdata: Any, interval: float) -> pd.DataFrame:
     """See `Fit.predict`."""
     model, ends = require_regression(fit, "predictions"), require_level(interval)
     if newdata is None:
-        given = fit.data.given
-        assert given is not None
-        table = pd.DataFrame({"observations": fit.data.observations}, index=_places(fit.data.first))
+        _, given, known = rows_of(model, fit.data)
+        table = pd.DataFrame(index=pd.RangeIndex(len(given)))
     else:
         frame = frame_of(newdata)
         given, table = covariates(model, frame), pd.DataFrame(index=frame.index)
@@ -151,7 +150,20 @@ def predictions(fit: Fit, newdata: Any, interval: float) -> pd.DataFrame:
     mean, low, high, new_low, new_high = values[:, where.reshape(-1)]
     table = table.assign(mean=mean, mean_low=low, mean_high=high)
     table = table.assign(new_low=new_low.astype(np.int64), new_high=new_high.astype(np.int64))
-    return table.sort_index(kind="stable") if newdata is None else table
+    return model.observed.by_row(table, known) if newdata is None else table
+
+
+def rows_of(model: Regression, data: Dataset) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, "n q"], np.ndarray]:
+    """Values and covariates of the rows that formulas were evaluated on, and whether each has a value."""
+    observed = model.observed
+    if observed.series is not None:
+        assert data.given is not None
+        order = np.argsort(data.given[:, data.given_columns.index(PLACE)])
+        return data.rows[order, 0], data.given[order], np.ones(len(order), bool)
+    apart, known = observed.apart(model.domain, data.columns), np.zeros(len(observed.rows), bool)
+    values = np.zeros(len(known), np.int64)
+    values[apart.first], known[apart.first] = apart.rows[:, 0], True
+    return values, covariates(model, observed.rows), known
 
 
 def _warn_of_far(model: Regression, new: pd.DataFrame) -> None:
@@ -195,8 +207,17 @@ def residuals(fit: Fit, seed: int) -> pd.DataFrame:
     """See `Fit.residuals`."""
     model = require_regression(fit, "residuals")
     require_seed(seed)
-    few = some(fit.data, min(fit.data.n, MOST_RESIDUALS))
-    return residuals_of(model, fit.joint_draws.mean(axis=0), few, seed)
+    values, given, known = rows_of(model, fit.data)
+    distinct, where = np.unique(np.column_stack([values, given]), axis=0, return_inverse=True)
+    where, x = where.reshape(-1), distinct[:, 0].astype(np.int64)
+    found = tails(model, fit.joint_draws.mean(axis=0), distinct[:, 1:], x)
+    table = model.observed.by_row(
+        pd.DataFrame({"observed": values, "fitted": found.mean[where], "distinct": where}), known
+    )
+    left_out = table["distinct"].isna().to_numpy()
+    each = table.pop("distinct").fillna(0).to_numpy(dtype=np.int64)
+    share = np.random.default_rng([seed, 6]).random(len(each))
+    return table.assign(residual=np.where(left_out, np.nan, _quantile_residuals(found, each, share)))
 
 
 def residuals_of(model: Regression, theta: Float[np.ndarray, " p"], data: Dataset, seed: int = 0) -> pd.DataFrame:
@@ -205,15 +226,20 @@ def residuals_of(model: Regression, theta: Float[np.ndarray, " p"], data: Datase
     found = tails(model, theta, data.given, data.rows[:, 0])
     each = np.repeat(np.arange(len(data.rows)), data.counts.astype(np.int64))
     share = np.random.default_rng([seed, 6]).random(len(each))
-    below = found.below[each] + share * found.here[each]
-    above = found.above[each] + (1.0 - share) * found.here[each]
-    normal = special.ndtri(np.maximum(np.minimum(below, above), LEAST_CHANCE))  # the smaller tail has all its digits
     columns = {
         "observed": data.rows[each, 0],
         "fitted": found.mean[each],
-        "residual": np.where(below <= above, normal, -normal),
+        "residual": _quantile_residuals(found, each, share),
     }
     return pd.DataFrame(columns, index=_places(data.first[each])).sort_index(kind="stable")
+
+
+def _quantile_residuals(found: Tails, each: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Of rows that are ``each`` of the tails', with a random share of the chance of the value itself."""
+    below = found.below[each] + share * found.here[each]
+    above = found.above[each] + (1.0 - share) * found.here[each]
+    normal = special.ndtri(np.maximum(np.minimum(below, above), LEAST_CHANCE))  # the smaller tail has all its digits
+    return np.where(below <= above, normal, -normal)
 
 
 # -- Effects -----------------------------------------------------------------------------------
@@ -222,7 +248,7 @@ def residuals_of(model: Regression, theta: Float[np.ndarray, " p"], data: Datase
 def effects(fit: Fit, interval: float) -> pd.DataFrame:
     """See `Fit.effects`."""
     model, ends = require_regression(fit, "effects"), require_level(interval)
-    design, first = _main_design(model)
+    design = _main_design(model)
     given, weights = _weighted(fit.data)
     draws = fit.joint_draws
     thetas = evenly(draws, int(max(MOST_VALUES / len(given), LEAST_DRAWS)))
@@ -237,7 +263,7 @@ def effects(fit: Fit, interval: float) -> pd.DataFrame:
         line: dict[str, Any] = {"term": label} | _interval("coefficient", coefficient, ends)
         if link:
             line |= _interval(link, np.exp(coefficient), ends) | {link: float(np.exp(np.median(coefficient)))}
-        change, found = _effect(model, design, first, place, given, weights, thetas)
+        change, found = _effect(model, design, place, given, weights, thetas)
         lines.append(line | {"change": change} | _interval("effect", found, ends))
     return pd.DataFrame(lines).set_index("term") if lines else pd.DataFrame(index=pd.Index([], name="term"))
 
@@ -253,12 +279,11 @@ def odds_ratios(fit: Fit, interval: float) -> pd.DataFrame:
     return pd.DataFrame(lines).set_index("term")
 
 
-def _main_design(model: Regression) -> tuple[Design, int]:
-    """The design of the main parameter, and its first covariate."""
-    for term, design in zip(model.terms, model.designs, strict=True):
-        if design.parameter == model.family.main:
-            return design, term.first
-    raise SettingError(f"there are no effects: {model.family.main} has no formula")
+def _main_design(model: Regression) -> Design:
+    """The design of the main parameter."""
+    if model.family.main not in model.varying:
+        raise SettingError(f"there are no effects: {model.family.main} has no formula")
+    return model.design(model.family.main)
 
 
 def _weighted(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
@@ -276,41 +301,82 @@ def _interval(name: str, draws: np.ndarray | None, ends: tuple[float, float]) ->
 
 
 def _effect(
-    model: Regression, design: Design, first: int, place: int, given: np.ndarray, weights: np.ndarray,
-    thetas: np.ndarray,
-) -> tuple[str, np.ndarray | None]:  # fmt: skip
+    model: Regression, design: Design, place: int, given: np.ndarray, weights: np.ndarray, thetas: np.ndarray
+) -> tuple[str, np.ndarray | None]:
     """How a term changes, and draws of what that does to the expected value, averaged over the rows."""
-    together = _alone(design, place)
-    if together is None:
+    label = design.labels[place]
+    columns, own = _columns_of(model, design, place)
+    if not own:
         return "in several terms", None
-    columns = [first + k for k in together]
     switches = bool(np.isin(given[:, columns], (0.0, 1.0)).all())
-    if not switches and len(together) > 1:  # a spline, say
+    if not switches and len(columns) > len(own):  # a spline, say
         return "in several terms", None
     if not switches:
-        along = np.eye(given.shape[1])[first + place]
+        along = np.zeros(given.shape[1])
+        along[own] = 1.0
         return "per unit", _in_blocks(_slopes, model, thetas, given, _points(model, thetas, given), along) @ weights
-    if len(together) > 1 and (given[:, columns].sum(axis=1) == 1.0).all():  # all levels, so that none is the reference
+    alone = _alone(design, place)
+    assert alone is not None
+    levels = given[:, [_first_of(model, design) + k for k in alone]]
+    if len(alone) > 1 and (levels.sum(axis=1) == 1.0).all():  # all levels, so that none is the reference
         return "no reference level", None
     off = given.copy()
     off[:, columns] = 0.0
     on = off.copy()
-    on[:, first + place] = 1.0
+    on[:, own] = 1.0
     points = _points(model, thetas, off, on)
     change = _in_blocks(_means, model, thetas, on, points) - _in_blocks(_means, model, thetas, off, points)
-    against = design.reference(label := design.labels[place])
+    against = design.reference(label)
     return f"{against} to {label.partition('=')[2]}" if against else "0 to 1", change @ weights
+
+
+def _columns_of(model: Regression, design: Design, place: int) -> tuple[list[int], list[int]]:
+    """The covariates of a column's term in all formulas that the expected value depends on, and of the column itself.
+
+    None where the term is not the same in all of them, or a variable of it is in another term too.
+    """
+    variables = _names_of(design, design.spec.term_variables[_term_at(design, place)])
+    labels = {design.labels[k] for k in _alone(design, place) or ()}
+    columns: list[int] = []
+    own: list[int] = []
+    for other in model.designs:
+        if other.parameter not in model.family.of_the_mean:
+            continue
+        specs = (other.spec, *other.offsets)
+        if not any(variables & _names_of(other, used) for spec in specs for used in spec.term_variables.values()):
+            continue
+        same = other.labels.index(design.labels[place]) if design.labels[place] in other.labels else None
+        together = None if same is None else _alone(other, same)
+        if same is None or together is None or {other.labels[k] for k in together} != labels:
+            return [], []
+        first = _first_of(model, other)
+        columns += [first + k for k in together]
+        own.append(first + same)
+    return columns, own
+
+
+def _first_of(model: Regression, design: Design) -> int:
+    """The first covariate of a formula."""
+    return next(term.first for term in model.terms if term.parameter == design.parameter)
+
+
+def _term_at(design: Design, place: int) -> Any:
+    """The term that a column is of."""
+    return next(term for term, columns in design.spec.term_indices.items() if place in columns)
+
+
+def _names_of(design: Design, variables: Any) -> set[str]:
+    """Those among a formula's names that are columns, as the data call them."""
+    return {design.names.get(name, name) for name in _of_data(variables)}
 
 
 def _alone(design: Design, place: int) -> Sequence[int] | None:
     """The columns of a column's term; None where a variable of it is in another term too, or in an offset."""
+    term = _term_at(design, place)
     used = [variables for spec in (design.spec, *design.offsets) for variables in spec.term_variables.items()]
-    for term, columns in design.spec.term_indices.items():
-        if place in columns:
-            own = _of_data(design.spec.term_variables[term])
-            others = [_of_data(variables) for other, variables in used if other is not term]
-            return None if any(own & names for names in others) else columns
-    return None
+    own = _of_data(design.spec.term_variables[term])
+    others = [_of_data(variables) for other, variables in used if other is not term]
+    return None if any(own & names for names in others) else design.spec.term_indices[term]
 
 
 def _of_data(variables: Any) -> set[str]:

@@ -12,7 +12,9 @@ from scipy.special import gammaln, xlogy
 from ..data.dataset import Dataset
 from ..data.formulas import INTERCEPT
 from ..models.base import AbstractModel
+from ..models.families import CountFamily
 from ..models.graphs import Graph
+from ..models.network import Pairwise
 from ..models.regression import Regression
 from . import features
 from .goodness_of_fit import Finding
@@ -175,7 +177,7 @@ def _remedy(finding: Finding, model: AbstractModel, data: Dataset, findings: Seq
         return _of_regression(finding, model)
     if data.d == 1:
         return _of_counts(model, data, findings)
-    if kind in (features.VARIANCE, features.ZEROS, features.SKEWNESS) and model.name == "poisson-graphical":
+    if kind in (features.VARIANCE, features.ZEROS, features.SKEWNESS) and _has_one_spread(model):
         return "try model='cmp-graphical', where each column's spread is a parameter"
     if kind in (features.TOTAL, features.COMBINATIONS):
         others = "another" if isinstance(model, Regression) else "a"
@@ -184,6 +186,16 @@ def _remedy(finding: Finding, model: AbstractModel, data: Dataset, findings: Seq
             "says which group, give it in the formula: formula='~ group' (on the command line: --formula '~ group')"
         )
     return "look at the observed and predicted shares of this column's values, in fit.checks.marginals or the report"
+
+
+def _is_poisson(model: AbstractModel) -> bool:
+    """Whether one column is of Poisson counts, with covariates or without."""
+    return isinstance(model.family, CountFamily) and not model.family.dispersed
+
+
+def _has_one_spread(model: AbstractModel) -> bool:
+    """Whether columns are of counts whose spread is no parameter."""
+    return isinstance(model, Pairwise) and model.lowers and not any(kind.free for kind in model.kinds)
 
 
 def _of_lattice(finding: Finding, graph: Graph | None) -> str:
@@ -221,7 +233,7 @@ def _of_regression(finding: Finding, model: Regression) -> str:
         if "zeros" in model.varying:
             return "the zeros may depend on another covariate: give it in zeros='~ ...'"
         return f"try zeros='~ 1' (on the command line: --zeros '~ 1'), a part of its own for zeros {_HURDLE}"
-    if model.name == "poisson":
+    if _is_poisson(model):
         return f"try model='cmp', whose spread is a parameter; {missing}, too"
     if "nu" not in model.varying:
         return missing
@@ -241,11 +253,11 @@ def _of_counts(model: AbstractModel, data: Dataset, findings: Sequence[Finding])
     mean = float(np.average(x, weights=counts))
     variance = float(np.average((x - mean) ** 2, weights=counts))
     tails = [one for one in findings if one.kind in (features.VARIANCE, features.SKEWNESS)]
-    if model.name != "poisson" and any(one.predicted > one.observed for one in tails):
+    if not _is_poisson(model) and any(one.predicted > one.observed for one in tails):
         faster = "let the log mass fall faster at large values, for example by a term -gammaln(x[0] + 1)"
         return f"the model's tail is too long: {faster if model.answers == 'own' else _DISTRIBUTION}"
     if variance <= mean:
-        return "the counts vary less than Poisson counts: try model='cmp'" if model.name == "poisson" else _DISTRIBUTION
+        return "the counts vary less than Poisson counts: try model='cmp'" if _is_poisson(model) else _DISTRIBUTION
     what, numbers = spread_of(x, counts)
     column = data.columns[0]
     if what == ZEROS:
@@ -254,7 +266,7 @@ def _of_counts(model: AbstractModel, data: Dataset, findings: Sequence[Finding])
         rates = " and ".join(f"{rate:.3g}" for rate in numbers)
         shown = ", ".join(f"{rate:.3g}" for rate in numbers)
         return f"two groups with means near {rates}: try dfd.models.PoissonMixture([{shown}])"
-    if model.name == "poisson":
+    if _is_poisson(model):
         return "negative-binomial-like spread: try model='cmp'"
     if not tails:
         return _DISTRIBUTION

@@ -58,7 +58,9 @@ def written(fit: Fit) -> bytes:
     observed: dict[str, Any] | None = None
     if isinstance(fit.model, Regression):
         arrays, observed = fit.model.observed.plain()
-        groups["regression"] = Table.of({name: (("row",), a) for name, a in arrays.items()})
+        of_data = ("index", "place")  # of all rows, also those that were left out
+        axes_of = {name: ("line",) if name.startswith(of_data) else ("row",) for name in arrays}
+        groups["regression"] = Table.of({name: (axes_of[name], a) for name, a in arrays.items()})
     kept = {
         "regression": observed,
         "checks": None if fit.checks is None else fit.checks.plain(),
