@@ -95,6 +95,64 @@ def test_a_weight_by_bootstrap_has_influences_too():
     assert found["shift"].abs().is_monotonic_decreasing
 
 
+def of_counts(model, columns, noise, seed):
+    rng = np.random.default_rng(seed)
+    means = np.exp(0.5 + 0.5 * rng.normal(size=(50, 1)) + noise * rng.normal(size=(50, columns)))
+    frame = pd.DataFrame(rng.poisson(means), columns=[f"v{j}" for j in range(columns)])
+    return frame, lambda data: quietly(model, data)
+
+
+def of_answers(columns, number, seed):
+    rng = np.random.default_rng(seed)
+    answers = (rng.random((number, columns)) < rng.random(columns)).astype(int)
+    frame = pd.DataFrame(answers, columns=[f"v{j}" for j in range(columns)])
+    return frame, lambda data: quietly("ising-network", data)
+
+
+def of_covariates(number, columns, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((number, columns))
+    frame = pd.DataFrame(x, columns=[f"x{j}" for j in range(columns)])
+    frame["y"] = rng.poisson(np.exp(1.0 + 0.4 * x[:, 0]))
+    frame.loc[3, "y"] = 60
+    return frame, lambda data: quietly("poisson", data, formula="y ~ " + " + ".join(frame.columns[:-1]), loss="dfd")
+
+
+MANY_PARAMETERS = {
+    "counts, 55 of 50 rows": lambda: of_counts("poisson-graphical", 10, 0.8, 1),
+    "dispersed counts, 54 of 50 rows": lambda: of_counts("cmp-graphical", 9, 0.8, 2),
+    "answers, 36 of 25 rows": lambda: of_answers(8, 25, 3),
+    "covariates, 6 of 60 rows": lambda: of_covariates(60, 5, 5),
+}
+
+
+@pytest.mark.parametrize("case", MANY_PARAMETERS)
+def test_rows_that_matter_are_left_out_in_fact(case):
+    """Where parameters exceed rows one step said 142 standard errors of a row whose absence makes 1.3."""
+    frame, fitted = MANY_PARAMETERS[case]()
+    fit = fitted(frame)
+    table, names = fit.influence(3), list(fit.minimum.names)
+    assert table["refitted"].any() or table["shift"].abs().max() < 0.7
+    centre = fit.calibration.curvature.centre
+    space = fit.model.space
+    low, high = np.where(space.beyond, space.lower, -np.inf), np.where(space.beyond, space.upper, np.inf)
+    for row, line in table.iterrows():
+        without = fitted(frame.drop(index=row)).calibration.curvature
+        moved = np.clip(centre, low, high) - np.clip(without.centre, low, high)
+        shift = (moved / np.sqrt(np.diag(without.covariance)))[names.index(line["parameter"])]
+        assert line["refitted"] or abs(line["shift"]) < 0.7
+        assert line["shift"] == pytest.approx(shift, rel=2e-3) or not line["refitted"]
+
+
+def test_a_row_alike_to_others_is_left_out_once():
+    """40 twice among 200 counts: one of the two is left out, not both."""
+    x = np.append(np.random.default_rng(0).poisson(4.0, 200), [40, 40])
+    first = quietly("poisson", x, loss="dfd").influence(1).iloc[0]
+    whole, less = (quietly("poisson", part, loss="dfd").calibration.curvature for part in (x, x[:-1]))
+    assert first["refitted"] and first["observations"] == 2
+    assert first["shift"] == pytest.approx((whole.centre - less.centre)[0] / np.sqrt(less.covariance[0, 0]), rel=1e-3)
+
+
 def test_where_rows_have_no_influence_of_their_own():
     lattice = dfd.simulate(dfd.models.Ising(dfd.graphs.grid(8, 8)), {"temperature": 3.0}, 1, seed=2).rows
     fit = quietly(dfd.models.Ising(dfd.graphs.grid(8, 8)), lattice, loss="pseudo")

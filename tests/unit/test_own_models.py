@@ -1,5 +1,7 @@
 """A model of one's own: what the prior decides, what has no sum, and the check's words are said plainly."""
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
@@ -106,6 +108,62 @@ def test_a_mass_without_a_finite_sum_is_said_at_once():
     with pytest.warns(dfd.errors.ModelWarning, match="has no finite sum"):
         fit = dfd.fit(mass, COUNTS, **QUICK)
     assert "no finite sum" in fit.checks.problem
+
+
+NEGATIVE_BINOMIAL = own(
+    lambda t, x: (
+        gammaln(x[0] + t["size"])
+        - gammaln(t["size"])
+        - gammaln(x[0] + 1)
+        + t["size"] * jnp.log1p(-t["p"])
+        + x[0] * jnp.log(t["p"])
+    ),
+    size=HALF,
+    p=dist.Uniform(0.0, 1.0),
+)
+TAILS = {  # (log mass, whether its sum is finite)
+    "geometric": (lambda t, x: x[0] * jnp.log1p(-t["a"]), True),
+    "one over x squared": (lambda t, x: -(1.0 + t["a"]) * jnp.log1p(x[0]) - jnp.log1p(x[0]), True),
+    "a root in the exponent": (lambda t, x: -t["a"] * jnp.sqrt(x[0]), True),
+    "counts with a mode of 1e9": (lambda t, x: x[0] * jnp.log(t["a"] * 1e12) - gammaln(x[0] + 1), True),
+    "a square of a logarithm": (lambda t, x: -(1.0 + t["a"]) * 0.01 * jnp.log1p(x[0]) ** 2, True),
+    "one over the root of x": (lambda t, x: -0.5 * jnp.log1p(x[0] + t["a"]), False),
+    "one over a logarithm": (lambda t, x: -2.0 * jnp.log(jnp.log(x[0] + 2.0 + t["a"])), False),
+    "flat": (lambda t, x: -t["a"] * jnp.exp(-x[0]), False),
+    "growing beyond all numbers": (lambda t, x: t["a"] * jnp.exp(x[0]), False),
+    "growing": (lambda t, x: t["a"] * x[0] ** 2, False),
+}
+
+
+@pytest.mark.parametrize("left", [0.1, 1e-3, 1e-6, 1e-9, 1e-12, 1e-14])
+def test_a_geometric_tail_has_a_finite_sum_however_heavy(left):
+    theta = np.array([0.6, 1.0 - left])
+    assert NEGATIVE_BINOMIAL.endless(theta, dfd.Dataset.of(COUNTS)) == ""
+
+
+@pytest.mark.parametrize("tail", TAILS)
+def test_only_sums_that_diverge_are_said_to(tail):
+    log_mass, finite = TAILS[tail]
+    for at in (1e-3, 1e-9):
+        assert bool(own(log_mass, a=HALF).endless(np.array([at]), dfd.Dataset.of(COUNTS))) is not finite
+
+
+@pytest.mark.parametrize("formula", [None, "visits ~ 1"])
+def test_a_likelihood_without_a_constant_says_how_to_give_it(formula):
+    asked = {"formula": formula, "loss": "likelihood"} | QUICK
+    with pytest.raises(dfd.errors.ModelError, match=r"log_normaliser=lambda theta: 0\.0"):
+        dfd.fit(NEGATIVE_BINOMIAL, COUNTS, **asked)
+    known = replace(NEGATIVE_BINOMIAL, log_normaliser=lambda theta: 0.0)
+    fit = quietly(known, COUNTS, **asked)
+    size, p = fit.minimum.vector if formula is None else (np.exp(fit.minimum.vector[0]), fit.minimum.vector[1])
+    assert fit.loss.name == "likelihood"
+    assert size * p / (1.0 - p) == pytest.approx(COUNTS["visits"].mean(), rel=0.02)
+
+
+@pytest.mark.parametrize("constant", [0.0, lambda: 0.0, lambda t: t["q"], lambda t: "a", lambda t: jnp.ones(3)])
+def test_a_constant_that_is_none_is_refused(constant):
+    with pytest.raises(dfd.errors.ModelError, match="log_normaliser"):
+        replace(NEGATIVE_BINOMIAL, log_normaliser=constant)
 
 
 def test_columns_are_used_where_they_are_used_far_out():

@@ -285,7 +285,9 @@ class Model(AbstractModel):
     interactions : callable, optional
         ``interactions(theta)`` gives the `Interactions` for fast simulation.
     log_normaliser : callable, optional
-        ``log_normaliser(theta)``, the log of the sum of all masses, where it is known; the likelihood needs it.
+        ``log_normaliser(theta)``, the log of the sum of all masses, where it is known: ``lambda theta: 0.0`` if
+        ``log_mass`` is the log of a probability as it stands. ``loss="likelihood"`` needs it where the domain is not
+        finite.
     options : mapping, optional
         What the model was made with, in values JSON can hold.
     title, formula : str, optional
@@ -395,7 +397,19 @@ def arguments_of(model: AbstractModel) -> tuple[dict[str, Any], Any]:
 def of_constant(model: AbstractModel) -> str:
     """The identity of the model's formula for its constant."""
     known = model.log_normaliser
-    return "" if known is None else code(known, arguments_of(model)[0])
+    if known is None:
+        return ""
+    try:
+        shape = jnp.shape(jax.eval_shape(lambda theta: jnp.asarray(known(theta), float), arguments_of(model)[0]))
+        said = "" if shape == () else f"it returns an array of shape {shape}"
+    except Exception as problem:
+        said = f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0]}"
+    if said:
+        raise ModelError(
+            f"the log_normaliser of '{model.name}' must be a function of the parameters by name that gives one number, "
+            f"such as lambda theta: 0.0 ({said})"
+        )
+    return code(known, arguments_of(model)[0])
 
 
 def require_scalar(model: AbstractModel, log_mass: Callable[..., Any]) -> None:

@@ -19,7 +19,8 @@ STEPS = np.array([0, 1, 2, 3, 5, 8, 40, 1000, 10**6])  # from the end of a half-
 SMALL = 40  # values up to which a log mass has to be a number: beyond, one may overflow
 BASES = 4  # rows, each column of which is changed in turn
 MOST_COLUMNS = 50  # that are tried
-FAR = 1e6  # beyond the largest value seen: where a mass that has a finite sum falls faster than one over x
+FAR = 1e6  # beyond the largest value seen, where it is first asked whether a mass falls faster than one over x,
+DOUBLINGS = 27  # and how often as far: to 1e14, where a geometric tail of ratio 1 - 1e-15 is told from a flat one
 
 
 def require_sound(name: str, log_mass: LogMass, space: Space, domain: Domain) -> None:
@@ -48,9 +49,12 @@ def require_sound(name: str, log_mass: LogMass, space: Space, domain: Domain) ->
 def endless(
     log_masses: Callable[[np.ndarray], Any], domain: Domain, rows: Float[np.ndarray, "u d"]
 ) -> tuple[int, ...] | None:
-    """Columns along which a mass function does not fall, so that it has no finite sum; None where it falls.
+    """Columns along which a mass function does not fall, so that it has no finite sum; None where that is not certain.
 
-    Tried from the row with the largest values, along every half-line and along all of them together.
+    Tried from the row with the largest values, along every half-line and along all of them together. A sum converges
+    where the mass at last falls by more than half whenever x doubles. That may be very far out (a geometric tail of
+    ratio 1 - 1e-9), so a mass is said not to fall only if it falls by less than that as far as numbers go, and if what
+    it falls by settles: that of a geometric tail, or of any that falls faster than a power of x, grows and grows.
     """
     sides = {"above": 1.0, "below": -1.0}
     directions = np.diag([sides.get(domain.coordinate(j).kind, 0.0) for j in range(domain.d)])
@@ -59,9 +63,16 @@ def endless(
         return None
     along = np.vstack([directions, directions.sum(axis=0)[None]])
     start = np.asarray(rows[np.argmax(np.abs(rows).sum(axis=1))], float)
-    near, far = (np.asarray(log_masses(start + times * FAR * along)) for times in (1.0, 2.0))
+    far = FAR * 2.0 ** np.arange(DOUBLINGS + 1)[:, None, None]
+    found = np.asarray(log_masses((start + far * along).reshape(-1, domain.d))).reshape(len(far), -1)
     with np.errstate(invalid="ignore"):
-        bad = (far - near > -np.log(2.0)) | (far == np.inf)
+        falls = found[:-1] - found[1:]
+        more = np.diff(falls, axis=0)
+        rounding = 64 * np.finfo(float).eps * np.abs(found[2:])
+        settles = (more[1:] <= np.maximum(more[:-1], 0.0) + rounding[1:]).all(axis=0)
+        settles &= more[-1] <= np.maximum(0.1 * more[0], 0.0) + rounding[-1]
+        bad = settles & (falls < np.log(2.0)).all(axis=0)
+    bad |= (found == np.inf).any(axis=0) & ~np.isnan(found).any(axis=0)
     return tuple(int(j) for j in np.flatnonzero(along[int(np.argmax(bad))])) if bad.any() else None
 
 

@@ -16,6 +16,7 @@ from ..data.sites import Sites
 from ..errors import ModelError
 from .families import Rows, over_rows
 from .parameters import Theta
+from .slips import without_constant
 from .tables import (
     AbstractConditionals,
     AbstractLikelihood,
@@ -117,10 +118,8 @@ class RegressionLikelihood(AbstractLikelihood):
     @staticmethod
     def of(model: Regression, sites: Sites) -> Prepared:
         if not model.family.supports_likelihood:
-            raise ModelError(
-                f"the likelihood of '{model.name}' needs a sum over too many points. Use loss='ratio' or 'pseudo', "
-                "which need none."
-            )
+            told = without_constant(getattr(model.family, "base", model.family))
+            raise ModelError(f"the likelihood of '{model.name}' needs a sum over too many points. {told}")
         size = _size(len(sites.rows))
         fixed = filled(model.family.fixed(sites.rows), size)
         made = RegressionLikelihood(model, filled(sites.rows, size), _covariates(sites, size), fixed)

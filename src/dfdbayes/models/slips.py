@@ -111,6 +111,19 @@ def in_words(value: Any) -> str:
     return f"{type(value).__name__} {text[:40]}..." if len(text) > 60 else text
 
 
+def without_constant(model: Any) -> str:
+    """What to do where a likelihood needs a constant that cannot be summed up: of functions of one's own, give it."""
+    function = getattr(model, "log_mass", None) or getattr(model, "T", None)
+    others = "loss='dfd', 'ratio' or 'pseudo', which need no such sum"
+    if function is None or (getattr(function, "__module__", None) or "").startswith(__package__):
+        return f"What to do: use {others}."
+    made = "log_normaliser=lambda theta: ..."
+    return (
+        f"What to do: give the logarithm of that sum where the model is made, {made} ({made.replace('...', '0.0')} if "
+        f"the function is the log of a probability as it stands), or use {others}."
+    )
+
+
 def takes(function: Callable[..., Any], count: int) -> bool:
     """Whether a function can be called with so many arguments, as far as that is known."""
     try:

@@ -28,6 +28,7 @@ from ..data.domain import Domain
 from ..data.sites import BLOCKS, Sites
 from ..errors import ModelError
 from .parameters import Theta
+from .slips import without_constant
 
 if TYPE_CHECKING:
     from .base import AbstractModel
@@ -378,6 +379,6 @@ def all_points(model: AbstractModel) -> np.ndarray:
         points = f"{model.domain.size:.3g}" if model.domain.is_finite else "infinitely many"
         raise ModelError(
             f"the likelihood of '{model.name}' needs a sum over {points} points of {model.domain!r}; "
-            f"at most {MOST_POINTS} can be listed. Use loss='dfd', 'ratio' or 'pseudo', which need no such sum."
+            f"at most {MOST_POINTS} can be listed. {without_constant(model)}"
         )
     return model.domain.points()

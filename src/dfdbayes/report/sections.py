@@ -284,8 +284,8 @@ def influence(fit: Fit) -> Markup:
     shown = table.assign(shift=[f"{value:+.2f}" for value in table["shift"]]).set_axis(table.index + 1)
     told = (
         "How far one observation of each row moves the parameter that it moves most, in the standard errors that the "
-        "others give: from the estimate without it to the estimate with it, by one Newton step. Rows are numbered from "
-        "1."
+        "others give: from the estimate without it to the estimate with it, by a fit without it where 'refitted' is "
+        "true, else by one Newton step. Rows are numbered from 1."
     )
     few = f"Shifts of the {len(fit.influential)} distinct rows that matter most."
     picture = html.figure(plots.influence(fit), few, large=True)

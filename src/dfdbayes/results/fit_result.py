@@ -411,7 +411,10 @@ class Fit(Shown):
         return second_opinion(self, loss)
 
     def influence(self, most: int | None = 20) -> pd.DataFrame:
-        """Which rows matter most: how far each moves the estimates, by one Newton step of the calibrated loss.
+        """Which rows matter most: how far each moves the estimates.
+
+        Of most rows that is one Newton step of the calibrated loss. Rows that seem to move an estimate by nearly a
+        standard error, the ten with the largest shifts, are left out in fact, and ``refitted`` says so.
 
         Parameters
         ----------
@@ -424,7 +427,8 @@ class Fit(Shown):
             One line for each distinct row, by the number of the first observation that has it (``row``, from 0, of the
             rows that were used): how many ``observations`` have it, the ``parameter`` that one of them moves most, by
             how many standard errors of the others (``shift``, from the estimate without it to the estimate with it),
-            the row's values, and the change of every parameter, in its own units.
+            whether that is of a fit without it (``refitted``), the row's values, and the change of every parameter, in
+            its own units.
 
         Examples
         --------
