@@ -29,9 +29,9 @@ def run_fit(
     **settings: Any,
 ) -> Any:
     """Fit, show, and write what a folder of a run holds."""
-    from .._util.files import alone_in, require_writable
+    from .._util.files import alone_in, leftovers, require_writable
     from ..errors import SettingError
-    from ..report.runs import is_finished
+    from ..report.runs import UNFINISHED, is_finished
 
     if resume and out is None:
         raise SettingError("--resume needs --out, the folder of the run that was interrupted")
@@ -48,6 +48,8 @@ def run_fit(
         )
     folder = require_writable(out)
     with alone_in(folder):
+        for scratch in leftovers(folder, (*OUTPUTS, UNFINISHED)):
+            scratch.unlink(missing_ok=True)
         return _fit_and_show(
             source, folder, timings, dask, _resumes(folder / CHECKPOINT, resume, force), as_json, settings
         )
