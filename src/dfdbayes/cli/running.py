@@ -31,7 +31,8 @@ def run_fit(
     """Fit, show, and write what a folder of a run holds."""
     from .._util.files import alone_in, leftovers, require_writable
     from ..errors import SettingError
-    from ..report.runs import UNFINISHED, is_finished
+    from ..report.runs import is_finished
+    from ..results.saving import UNFINISHED
 
     if resume and out is None:
         raise SettingError("--resume needs --out, the folder of the run that was interrupted")
@@ -142,18 +143,19 @@ def _fit_and_show(
             warnings.simplefilter("ignore")  # they are on the result, and shown with it
             model = model_of(settings.pop("model"))
             result = fit(model, data_of(source), client=client, checkpoint=checkpoint, resume=resume, **settings)
+        began, names = time.perf_counter(), () if folder is None else write_run(folder, result, about)
     except KeyboardInterrupt:
         kept = "" if checkpoint is None else f"; what is done is kept in {checkpoint}: repeat the command with --resume"
         say(f"interrupted{kept}", error=True)
         sys.exit(130)
-    show(result, 0.95, as_json)
-    written = time.perf_counter()
-    if folder is not None and checkpoint is not None:
-        names = write_run(folder, result, about)
+    writing = time.perf_counter() - began
+    if checkpoint is not None:
         forget(checkpoint)
+    show(result, 0.95, as_json)  # after it is written, whatever becomes of what is printed
+    if folder is not None:
         tell(f"written to {folder}{os.sep}: {', '.join(names)}", as_json)
     if timings:
-        show_timings(result, imported, time.perf_counter() - written)
+        show_timings(result, imported, writing)
     return result
 
 
