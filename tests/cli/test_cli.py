@@ -42,7 +42,7 @@ def test_a_fit_is_kept_before_it_is_checked(visits, tmp_path, monkeypatch):
     monkeypatch.setitem(dfd.fit.__globals__, "_checked", interrupted)
     with pytest.raises(KeyboardInterrupt):
         dfd.fit("poisson", visits, checkpoint=tmp_path / "kept", progress=False, check=True)
-    assert dfd.load(tmp_path / "kept" / "posterior.nc").checks is None
+    assert dfd.load(tmp_path / "kept" / "unchecked.nc").checks is None
     dfd.fit("poisson", visits, checkpoint=tmp_path / "kept", progress=False, check=False)  # the folder is still ours
 
 

@@ -1,8 +1,10 @@
 """Runs that are interrupted, repeated, or cannot be written: nothing is lost and nothing half written."""
 
+import errno
+import inspect
+import io
 import json
 import os
-import random
 import shlex
 import signal
 import subprocess
@@ -12,18 +14,19 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dfdbayes as dfd
+from dfdbayes import cli
 from dfdbayes._util.checkpoint import Folder
 
 COMMAND = [sys.executable, "-m", "dfdbayes"]
-LONG = ("--calibration", "gpc", "--bootstrap", "100", "--sampler", "nuts", "--draws", "200", "--warmup", "100")
+LONG = {  # a bootstrap and chains, and the default sampler where it draws chains
+    "nuts": ("--calibration", "gpc", "--bootstrap", "100", "--sampler", "nuts", "--draws", "200", "--warmup", "100"),
+    "auto": ("--loss", "dfd", "--draws", "4000"),
+}
 QUICK = ("--draws", "200")
-
-
-def command(*arguments, **settings):
-    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, **settings)
 
 
 def draws(folder):
@@ -64,37 +67,46 @@ def test_kept_parts_never_execute_code(tmp_path):
     np.testing.assert_array_equal(folder.part("block-0", lambda: {"z": np.ones(2)})["z"], np.ones(2))
 
 
-def killed_after(seconds, visits, out):
-    process = subprocess.Popen(
-        [*COMMAND, "fit", visits, "--model", "cmp", "--out", out, "--resume", *LONG],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    time.sleep(seconds)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+KILLED = """
+import os, signal, sys
+from dfdbayes import cli
+last, seen = int(sys.argv.pop(1)), []
+def counted(act):
+    def of(path, *arguments, **settings):
+        if str(path).endswith(".part"):
+            if len(seen) == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+            seen.append(path)
+        return act(path, *arguments, **settings)
+    return of
+os.open, os.replace = counted(os.open), counted(os.replace)
+try:
+    cli.main()
+finally:
+    print(len(seen), file=sys.stderr)
+"""
+
+
+def killed(moment, words, out):
+    """A command that is killed as it makes, syncs or moves its so many-th temporary file."""
+    process = [sys.executable, "-c", KILLED, str(moment), *map(str, words), "--out", str(out)]
+    return subprocess.run(process, capture_output=True, text=True)
 
 
 @pytest.mark.slow
-def test_kill_at_twenty_moments_and_resume(visits, tmp_path, record_property):
-    whole = tmp_path / "whole"
-    command("fit", visits, "--model", "cmp", "--out", whole, *LONG, check=True)  # fills the cache of compiled code
-    began = time.perf_counter()
-    command("fit", visits, "--model", "cmp", "--out", whole, *LONG, check=True)
-    length = time.perf_counter() - began
-    wanted, rng, unfinished = draws(whole), random.Random(0), 0
-    for k in range(20):
-        out = tmp_path / f"killed-{k}"
-        killed_after(rng.uniform(0.1, 1.0) * length, visits, out)
-        unfinished += not (out / "run.json").exists()
+@pytest.mark.parametrize("sampler", LONG)
+def test_kill_at_ten_moments_and_resume(call, visits, tmp_path, sampler):
+    words = ["fit", visits, "--model", "cmp", *LONG[sampler]]
+    moments = int(killed(-1, words, tmp_path / "whole").stderr)
+    wanted = draws(tmp_path / "whole")
+    for moment in np.linspace(0, moments - 1, 10).astype(int):
+        out = tmp_path / f"killed-{moment}"
+        assert killed(moment, words, out).returncode == -signal.SIGKILL
         if (out / "posterior.nc").exists():  # complete, or not there at all
             np.testing.assert_array_equal(draws(out), wanted)
-        command("fit", visits, "--model", "cmp", "--out", out, "--resume", *LONG, check=True)
+        assert call(*words, "--out", out, "--resume")[0] == 0
         np.testing.assert_array_equal(draws(out), wanted)
-        assert not (out / "checkpoint").exists()
-        leftovers = {p.name for p in out.iterdir() if not p.name.endswith(".part")}
-        assert leftovers == {"posterior.nc", "report.html", "run.json", "summary.csv", "summary.json"}
-    print(f"\n20 runs of {length:.1f} s killed, {unfinished} of them unfinished; every one resumed to the same draws")
-    assert unfinished >= 15
+        assert {file.name for file in out.iterdir()} == {*OF_A_RUN, "summary.csv", "summary.json"}
 
 
 def test_ctrl_c_keeps_what_is_done(visits, tmp_path):
@@ -179,3 +191,125 @@ def test_a_model_from_a_file_runs_only_when_named(call, visits, tmp_path, monkey
         code, _, err = call("fit", visits, "--model", f"own.py:{name}")
         assert code == 2 and match in err
     assert "no file 'none.py'" in call("fit", visits, "--model", "none.py:x")[2]
+
+
+class Unprintable(io.StringIO):
+    """A terminal that has gone, or a full disk behind it: nothing that is written to it arrives."""
+
+    def __init__(self, problem):
+        super().__init__()
+        self.problem = problem
+
+    def write(self, text):
+        raise self.problem
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Files of counts with names that not every terminal can show, and fits of them."""
+    folder = tmp_path_factory.mktemp("runs")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"month": np.arange(60), "λ": rng.integers(20, 60, 60), "visits": rng.poisson(3.0, 60)})
+    frame.to_csv(folder / "λ.csv", index=False)
+    settings = {"sampler": "laplace", "draws": 100, "progress": False, "check": False}
+    of_age = dfd.fit("poisson", frame, formula="visits ~ λ", **settings)
+    of_time = dfd.fit("poisson", frame, formula="visits ~ lag(visits)", time="month", **settings)
+    of_age.save(folder / "age.nc")
+    of_time.save(folder / "time.nc")
+    return folder
+
+
+OF_A_RUN = ("posterior.nc", "run.json", "report.html")
+WRITTEN = {  # every command that writes, and what must be there afterwards
+    "fit": OF_A_RUN, "rerun": OF_A_RUN, "demo": OF_A_RUN, "compare": ("comparison.csv", "comparison.png"),
+    "coverage": ("coverage.csv", "coverage.png"), "predict": ("predictions.csv",),
+    "forecast": ("forecast.csv", "report.html"), "reproduce": ("index.html",),
+}  # fmt: skip
+
+
+def writing(name, runs, out):
+    """A quick command of this name that writes to a folder."""
+    table = runs / "λ.csv"
+    words = {
+        "fit": ["fit", table, "--model", "poisson", "--columns", "visits", "--sampler", "laplace", "--no-check"],
+        "rerun": ["rerun", runs / "earlier"],
+        "demo": ["demo"],
+        "compare": ["compare", table, "--model", "poisson", "--losses", "ratio,likelihood", "--columns", "visits"],
+        "coverage": ["coverage", "--model", "poisson", "--theta", "3", "--n", "50", "--replicates", "3"],
+        "predict": ["predict", runs / "age.nc", table],
+        "forecast": ["forecast", runs / "time.nc", "--steps", "2"],
+        "reproduce": ["reproduce", "gene-beta", "--quick"],  # whose data are not there
+    }[name]
+    return [*map(str, words), "--out", str(out)]
+
+
+def test_every_command_that_writes_is_listed():
+    about = {one.name or one.callback.__name__: inspect.signature(one.callback) for one in cli.app.registered_commands}
+    assert set(WRITTEN) == {name for name, signature in about.items() if "out" in signature.parameters}
+
+
+@pytest.mark.parametrize(
+    "problem", [BrokenPipeError(errno.EPIPE, "Broken pipe"), OSError(errno.ENOSPC, "disk is full")]
+)
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_was_computed_is_written_though_nothing_can_be_printed(
+    call, runs, tmp_path, monkeypatch, capsys, name, problem
+):
+    """A pipe whose reader has gone ends a command quietly; any other trouble is told, when all is written."""
+    monkeypatch.delenv("DFDBAYES_DATA", raising=False)
+    if name == "rerun" and not (runs / "earlier").exists():
+        assert call(*writing("fit", runs, runs / "earlier"))[0] == 0
+    words = ["dfdbayes", *writing(name, runs, tmp_path / "out")]
+    monkeypatch.setattr(sys, "argv", words + ["--json"] * (name not in ("demo", "reproduce")))
+    monkeypatch.setattr(sys, "stdout", Unprintable(problem))
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    err = capsys.readouterr().err
+    assert all((tmp_path / "out" / file).exists() for file in WRITTEN[name]) and "Traceback" not in err
+    assert not (tmp_path / "out" / "checkpoint").exists()
+    if isinstance(problem, BrokenPipeError):
+        assert not ended.value.code and "error" not in err
+    else:
+        assert ended.value.code == 2 and "error: " in err and "disk is full" in err
+
+
+def test_a_mistake_in_showing_a_fit_does_not_lose_it(call, runs, tmp_path, monkeypatch):
+    def broken(*arguments):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("dfdbayes.results.telling.told", broken)
+    monkeypatch.setattr(sys, "argv", ["dfdbayes", *writing("fit", runs, tmp_path / "out")])
+    with pytest.raises(ZeroDivisionError):
+        cli.main()
+    assert all((tmp_path / "out" / file).exists() for file in OF_A_RUN)
+
+
+def test_a_mistake_in_the_report_does_not_lose_the_fit(call, runs, tmp_path, monkeypatch):
+    def broken(*arguments):
+        raise ZeroDivisionError("an empty axis")
+
+    monkeypatch.setattr("dfdbayes.report.runs.render", broken)
+    code, _, err = call(*writing("fit", runs, tmp_path / "out"))
+    assert code == 2 and "report.html" in err and "an empty axis" in err and "posterior.nc" in err
+    assert dfd.load(tmp_path / "out" / "posterior.nc").data.n == 60
+    assert not (tmp_path / "out" / "report.html").exists() and (tmp_path / "out" / "summary.csv").exists()
+
+
+@pytest.mark.parametrize(("where", "code"), [("| head -c 0", 0), ("> /dev/full", 2), (">&-", 0)])
+def test_output_of_a_process_that_cannot_be_printed(runs, tmp_path, where, code):
+    """Pipes, full disks and closed descriptors of the system, where text is printed only as the process ends."""
+    words = shlex.join([*COMMAND, *writing("predict", runs, tmp_path / "out")])
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    shell = ["bash", "-c", f"set -o pipefail; {words} {where}"]
+    ended = subprocess.run(shell, capture_output=True, text=True, env=environment)
+    assert ended.returncode == code, ended.stderr
+    assert (tmp_path / "out" / "predictions.csv").exists() and "Traceback" not in ended.stderr
+    assert ("error: " in ended.stderr) == (code == 2) and "Exception ignored" not in ended.stderr
+
+
+def test_what_a_terminal_cannot_show_is_replaced(runs, tmp_path):
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    words = [*COMMAND, *writing("fit", runs, tmp_path / "out")]
+    ended = subprocess.run(words, capture_output=True, encoding="latin-1", env=environment)
+    assert ended.returncode == 0 and r"poisson fitted to \u03bb.csv: 60 observations" in ended.stdout
+    assert (tmp_path / "out" / "posterior.nc").exists()

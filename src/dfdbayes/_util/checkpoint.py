@@ -17,13 +17,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import SettingError
-from .files import alone_in, require_writable, write_atomically
+from .files import alone_in, leftovers, require_writable, write_atomically
 from .identity import fingerprint
 
 ABOUT = "about.json"
-FITTED = "posterior.nc"  # a fit that has yet to be checked
-_PART = re.compile(r"(bootstrap|block|graphs)-\d+\.npz")
-_LEFT = re.compile(r"\..*\.[0-9a-f]{8}\.part")  # by a process that was killed while it wrote
+FITTED = "unchecked.nc"  # a fit that has yet to be checked; no name that a user would save a fit under
+_RUN = re.compile(r"[0-9a-f]{16}")  # what `fingerprint` gives: the run that a part carries inside, whatever its name
 MARK = "dfdbayes: finished parts of a run"  # stands in the folders that this module made, and may remove
 
 Arrays = Mapping[str, np.ndarray]
@@ -62,8 +61,10 @@ class Folder:
         if self.path.is_dir() and _alien(self.path):
             raise SettingError(
                 f"the folder '{self.path}' holds files that are not a run's parts ({_alien(self.path)[0]}); nothing "
-                "was touched. Choose another folder."
+                "was touched. What to do: choose another folder, or move them away."
             )
+        for scratch in leftovers(self.path):
+            scratch.unlink(missing_ok=True)
         kept = _about(self.path) if unfinished(self.path) else None
         if kept is None:
             described = json.dumps({"mark": MARK, "run": now})
@@ -113,19 +114,22 @@ def keeping(
 
 def unfinished(path: Path) -> bool:
     """Whether a folder keeps parts of a run that was interrupted."""
-    return _about(path) is not None and any(_PART.fullmatch(file.name) for file in path.iterdir())
+    return _about(path) is not None and any(map(_is_part, path.iterdir()))
 
 
 def forget(path: Path, itself: bool = True) -> None:
-    """Remove what a run kept, and nothing else: a folder without the mark, and other files, stay."""
+    """Remove what a run kept, and nothing else: a folder without the mark, and other files, stay.
+
+    The mark stays where the folder ``itself`` does, so that it is known as ours beside a user's files.
+    """
     if path.is_symlink() or _about(path) is None:
         return
-    for file in path.iterdir():
-        if file.name == FITTED or _LEFT.fullmatch(file.name) or (_PART.fullmatch(file.name) and _run_of(file)):
-            file.unlink(missing_ok=True)
-    (path / ABOUT).unlink(missing_ok=True)  # last: until then the folder is known as ours
-    if itself and not any(path.iterdir()):
-        path.rmdir()
+    for file in [path / FITTED, *leftovers(path), *filter(_is_part, path.iterdir())]:
+        file.unlink(missing_ok=True)
+    if itself:
+        (path / ABOUT).unlink(missing_ok=True)  # last: until then the folder is known as ours
+        if not any(path.iterdir()):
+            path.rmdir()
 
 
 def _about(path: Path) -> dict[str, Any] | None:
@@ -137,20 +141,25 @@ def _about(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def _run_of(file: Path) -> str:
-    """The run that a part belongs to; nothing for a file that is no part."""
+def _is_part(file: Path) -> bool:
+    """Whether a file is a finished part of a run, of any: it carries the run that it belongs to."""
+    if file.suffix != ".npz":
+        return False
     try:
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as found:
-            return str(found["run"])
+            return _RUN.fullmatch(str(found["run"])) is not None
     except Exception:  # whatever is wrong with a file that somebody else may have written
-        return ""
+        return False
 
 
 def _alien(path: Path) -> list[str]:
-    """Names of files in a folder that no run keeps there."""
-    names = sorted(p.name for p in path.iterdir() if not (_LEFT.fullmatch(p.name) or _PART.fullmatch(p.name)))
+    """Names of files in a folder that no run keeps there; none in a folder that carries our mark, where they may be."""
+    if _about(path) is not None:
+        return []
+    left = set(leftovers(path))
+    names = sorted(file.name for file in path.iterdir() if file not in left and not _is_part(file))
     try:
         json.loads((path / ABOUT).read_text())
     except (OSError, ValueError):  # none, or one that a crash left: ours as far as anybody can tell
         return [name for name in names if name != ABOUT]
-    return [name for name in names if name not in (ABOUT, FITTED) or _about(path) is None]
+    return names

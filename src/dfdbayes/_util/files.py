@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from itertools import islice
@@ -21,6 +22,7 @@ except ImportError:  # Windows: folders are not locked there
 
 MOST_BESIDE = 1000  # files of a folder that a misspelt name is compared with
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+_SCRATCH = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.part")  # as `_written` calls its temporary files
 
 
 def misspelt(path: str | os.PathLike[str]) -> str:
@@ -74,6 +76,17 @@ def _written(target: Path, write: Callable[[Path], object]) -> Iterator[Path]:
     finally:
         with suppress(OSError, ValueError):
             scratch.unlink(missing_ok=True)
+
+
+def leftovers(folder: Path, names: Container[str] | None = None) -> list[Path]:
+    """Temporary files that killed processes left in a folder, of files with these names or of all.
+
+    Only who holds the folder alone (`alone_in`) may remove them: another process may be writing them.
+    """
+    if not folder.is_dir():
+        return []
+    found = [(file, _SCRATCH.fullmatch(file.name)) for file in folder.iterdir()]
+    return [file for file, match in found if match and (names is None or match["name"] in names)]
 
 
 def _move(scratch: Path, target: Path) -> None:

@@ -52,6 +52,7 @@ from .comparing import choose, compare
 from .compiled import keep_compiled_code
 from .forecasting import forecast_command
 from .predicting import predict
+from .printing import lasting
 from .running import (
     cluster_at,
     codes_of,
@@ -234,6 +235,9 @@ def coverage_command(
             made, numbers_of(theta), n, replicates, loss=loss, calibration=calibration, client=client,
             bootstrap=bootstrap, sampler=sampler, seed=seed, path=kept,
         )  # fmt: skip
+    if folder is not None:
+        write_text(folder / "coverage.csv", found.table.to_csv(index_label="parameter"))
+        draw(folder / "coverage.png", plots.coverage(found))
     if as_json:
         table = plain_table(found.table.reset_index(names="parameter"))
         print(json.dumps({"table": table, "fitted": found.replicates, "failures": found.failures}))
@@ -243,8 +247,6 @@ def coverage_command(
         for reason, count in found.failures.items():
             say(f"warning: {count} ended in {reason}")
     if folder is not None:
-        write_text(folder / "coverage.csv", found.table.to_csv(index_label="parameter"))
-        draw(folder / "coverage.png", plots.coverage(found))
         tell(f"written to {folder}{os.sep}: coverage.csv, coverage.png, replicates.jsonl", as_json)
 
 
@@ -347,6 +349,17 @@ def summary(
 
 def main() -> None:
     """Run the command line; a user's mistake ends with one line and exit code 2."""
+    with lasting() as (out, _):
+        code = _ended()
+        out.flush()
+        if code == 0 and out.problem is not None and not isinstance(out.problem, BrokenPipeError):
+            why = getattr(out.problem, "strerror", None) or out.problem
+            code = _refused(f"what was found could not be printed ({why}); files that were asked for are written")
+    sys.exit(code)
+
+
+def _ended() -> int:
+    """Run the command, and say how it ended."""
     gc.set_threshold(SELDOM)
     atexit.register(gc.freeze)  # what is there at the end goes with the process, and need not be looked through
     keep_compiled_code()
@@ -360,23 +373,24 @@ def main() -> None:
         sys.argv.insert(1, "describe")
     elif not first.startswith("-") and (os.sep in first or Path(first).suffix):
         hint = misspelt(first)
-        _refuse(f"there is no file '{first}'{hint or ', and no command of that name.'} See 'dfdbayes --help'.")
+        return _refused(f"there is no file '{first}'{hint or ', and no command of that name.'} See 'dfdbayes --help'.")
     try:
-        code = app(standalone_mode=False)
+        return app(standalone_mode=False) or 0
+    except SystemExit as ended:
+        return int(ended.code or 0)
     except DfdbayesError as problem:
-        _refuse(str(problem))
+        return _refused(str(problem))
     except (KeyboardInterrupt, typer.Abort):
-        print("interrupted", file=sys.stderr)
-        sys.exit(130)
+        say("interrupted", error=True)
+        return 130
     except Exception as problem:
         if not hasattr(problem, "format_message"):  # Typer's own errors: a wrong option or argument
             raise
         if problem.format_message():
             where = getattr(getattr(problem, "ctx", None), "info_name", None)
             command = f"dfdbayes {where}" if where in _commands() else "dfdbayes"
-            _refuse(f"{problem.format_message()} See '{command} --help'.")
-        code = 0  # no command was given, and the help was shown
-    sys.exit(code)
+            return _refused(f"{problem.format_message()} See '{command} --help'.")
+        return 0  # no command was given, and the help was shown
 
 
 def _is_data(word: str) -> bool:
@@ -388,6 +402,6 @@ def _commands() -> set[str]:
     return {str(one.name or getattr(one.callback, "__name__", "")) for one in app.registered_commands}
 
 
-def _refuse(message: str) -> None:
+def _refused(message: str) -> int:
     say(f"error: {message}", error=True)
-    sys.exit(2)
+    return 2

@@ -86,6 +86,11 @@ def compare(
         missing_codes=codes_of(missing_codes), decimal=decimal,
         options=options_of(graph, states, rates, kinds, levels), formula=formula, **formulas_of(nu, zeros), check=False,
     )  # fmt: skip
+    if folder is not None:
+        from .. import plots
+
+        write_text(folder / "comparison.csv", compared.table.to_csv())
+        draw(folder / "comparison.png", plots.comparison(compared))
     if as_json:
         warned = {word: list(result.warnings) for word, result in compared.fits.items()}
         table = plain_table(compared.table.reset_index())
@@ -101,10 +106,6 @@ def compare(
         for word, reason in compared.failed.items():
             say(f"warning ({word}): not fitted: {reason}")
     if folder is not None:
-        from .. import plots
-
-        write_text(folder / "comparison.csv", compared.table.to_csv())
-        draw(folder / "comparison.png", plots.comparison(compared))
         tell(f"written to {folder}{os.sep}: comparison.csv, comparison.png", as_json)
 
 

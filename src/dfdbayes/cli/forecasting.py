@@ -34,6 +34,13 @@ def forecast_command(
         warnings.simplefilter("always")
         found = fit.forecast(steps, newdata, interval, seed=seed)
     said = [str(warning.message) for warning in told]
+    if folder is not None:
+        from .. import plots
+        from ..report import write_report
+
+        write_text(folder / FILES[0], found.table.to_csv())
+        draw(folder / FILES[1], plots.forecast(found))
+        write_report(fit, folder / FILES[2], found)
     if as_json:
         table = found.table.reset_index()
         keys = [str(name) for name in found.table.index.names]
@@ -46,10 +53,4 @@ def forecast_command(
         for text in said:
             say(f"warning: {text}")
     if folder is not None:
-        from .. import plots
-        from ..report import write_report
-
-        write_text(folder / FILES[0], found.table.to_csv())
-        draw(folder / FILES[1], plots.forecast(found))
-        write_report(fit, folder / FILES[2], found)
         tell(f"written to {folder}{os.sep}: {', '.join(FILES)}", as_json)

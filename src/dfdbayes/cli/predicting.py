@@ -35,6 +35,8 @@ def predict(
         warnings.simplefilter("always")
         found = pd.concat([rows, fit.predict(rows, interval)], axis=1)
     said = [str(warning.message) for warning in told]
+    if folder is not None:
+        write_text(folder / FILES[0], found.to_csv(index=False))
     if as_json:
         print(json.dumps({"interval": interval, "rows": plain_table(found), "warnings": said}))
     else:
@@ -43,5 +45,4 @@ def predict(
         for text in said:
             say(f"warning: {text}")
     if folder is not None:
-        write_text(folder / FILES[0], found.to_csv(index=False))
         tell(f"written to {folder}{os.sep}: {', '.join(FILES)}", as_json)

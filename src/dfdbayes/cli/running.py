@@ -29,14 +29,15 @@ def run_fit(
     instead: Any = None,
     **settings: Any,
 ) -> Any:
-    """Fit, show, and write what a folder of a run holds.
+    """Fit, write what a folder of a run holds, and show it.
 
     ``instead`` are settings as they are used where those that were asked for, and are written, stand for something else
     by now: columns of data that are a fit's, say.
     """
-    from .._util.files import alone_in, require_here, require_writable
+    from .._util.files import alone_in, leftovers, require_here, require_writable
     from ..errors import SettingError
     from ..report.runs import Settings, is_finished, unlike
+    from ..results.saving import UNFINISHED
 
     assert unlike(settings, Settings) is None, "what is written here is what can be read back"
     if resume and out is None:
@@ -54,6 +55,8 @@ def run_fit(
         )
     folder = require_writable(out)
     with alone_in(folder):
+        for scratch in leftovers(folder, (*OUTPUTS, UNFINISHED)):
+            scratch.unlink(missing_ok=True)
         resumes = _resumes(require_here(folder / CHECKPOINT), resume, force)
         return _fit_and_show(source, folder, timings, dask, resumes, as_json, settings, instead or {})
 
@@ -147,18 +150,19 @@ def _fit_and_show(
             used = settings | dict(instead)
             model = model_of(used.pop("model"))
             result = fit(model, data_of(source), client=client, checkpoint=checkpoint, resume=resume, **used)
+        began, names = time.perf_counter(), () if folder is None else write_run(folder, result, about)
     except KeyboardInterrupt:
         kept = "" if checkpoint is None else f"; what is done is kept in {checkpoint}: repeat the command with --resume"
         say(f"interrupted{kept}", error=True)
         sys.exit(130)
-    show(result, 0.95, as_json)
-    written = time.perf_counter()
-    if folder is not None and checkpoint is not None:
-        names = write_run(folder, result, about)
+    writing = time.perf_counter() - began
+    if checkpoint is not None:
         forget(checkpoint)
+    show(result, 0.95, as_json)  # after it is written, whatever becomes of what is printed
+    if folder is not None:
         tell(f"written to {folder}{os.sep}: {', '.join(names)}", as_json)
     if timings:
-        show_timings(result, imported, time.perf_counter() - written)
+        show_timings(result, imported, writing)
     return result
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import UnionType
 from typing import Any, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
@@ -13,7 +13,7 @@ import pandas as pd
 
 from .._util.checkpoint import ABOUT
 from .._util.files import write_together
-from ..errors import DataError, SettingError
+from ..errors import DataError, OutputError, SettingError
 from ..fitting.fit import fit
 from ..models import known_as
 from ..models.base import AbstractModel
@@ -102,16 +102,37 @@ def write_run(folder: Path, fit: Fit, about: Mapping[str, Any]) -> tuple[str, ..
 
     Everything is made before anything is written. While files are moved into place the folder is marked, so that a
     process that ends in between does not leave the draws of one run beside the summary of another unnoticed.
+
+    Raises
+    ------
+    OutputError
+        If a file cannot be written; or if one that shows the fit, such as its report, could not be made. Then all
+        others are there.
     """
     files = {
         POSTERIOR: fit.to_bytes(),
-        "summary.csv": fit.summary().to_csv(index_label="parameter").encode(),
-        "summary.json": json.dumps(fit.describe(), indent=2, allow_nan=False).encode(),
-        "report.html": render(fit, "summary.json").encode(),
-        **_of_network(fit),
         RUN: json.dumps(dict(about) | {"command": "fit", "versions": versions()}, indent=2).encode(),
     }
+    shown: list[Callable[[], Mapping[str, bytes]]] = [
+        lambda: {"summary.csv": fit.summary().to_csv(index_label="parameter").encode()},
+        lambda: {"summary.json": json.dumps(fit.describe(), indent=2, allow_nan=False).encode()},
+        lambda: {"report.html": render(fit, "summary.json").encode()},
+        lambda: _of_network(fit),
+    ]
+    failed: list[Exception] = []
+    for make in shown:
+        try:
+            files |= make()
+        except Exception as problem:  # a mistake in showing a fit must not lose it
+            failed.append(problem)
     write_together(folder, files, UNFINISHED)
+    if failed:
+        told = "; ".join(f"{type(problem).__name__}: {problem}" for problem in failed)
+        lacking = [name for name in ("summary.csv", "summary.json", "report.html") if name not in files]
+        raise OutputError(
+            f"not all that shows the fit could be made ({', '.join(lacking) or EDGES} is not there): {told}. The fit "
+            f"itself is in '{folder / POSTERIOR}'. What to do: load it with dfd.load, and report this as a defect."
+        ) from failed[0]
     return tuple(files)
 
 
