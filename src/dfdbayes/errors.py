@@ -125,7 +125,7 @@ class InfluenceWarning(DfdbayesWarning):
 
 
 class MisfitWarning(DfdbayesWarning):
-    """Data simulated at the estimate are unlike the observed ones in what the model is about."""
+    """The model does not reproduce the data: those simulated at the estimate differ from the observed ones."""
 
 
 class DivergenceWarning(DfdbayesWarning):

@@ -33,7 +33,7 @@ INSIDE = {
                   "refits", "map_imputation", "graph_likelihood", "resampling", "parametric", "curvature", "clusters",
                   "edges", "calibration", "posterior", "mixing", "pareto", "sampling", "influence", "identification",
                   "diagnostics"],
-    "results": ["regions", "selection", "evidence", "groups", "nodes", "features", "goodness_of_fit", "predictive",
+    "results": ["regions", "selection", "evidence", "groups", "nodes", "features", "relevance", "goodness_of_fit", "predictive",
                 "maps", "ratios", "regression", "remedies", "forecasts", "graph_goodness", "agreement", "checks",
                 "intervals", "uncalibrated", "summary", "tree", "for_arviz", "temporal", "answers", "influence",
                 "saving", "telling", "shown", "fit_result", "loading"],

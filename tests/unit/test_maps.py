@@ -14,7 +14,9 @@ import oracles
 from dfdbayes.data.observed_map import ObservedMap
 from dfdbayes.inference import map_imputation
 from dfdbayes.inference.minimise import mode
+from dfdbayes.results.checks import Checks
 from dfdbayes.results.predictive import evenly
+from dfdbayes.results.relevance import tail_probability
 from small_fits import quietly
 
 CELLS = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1), (2, 2)]  # three by three without the middle
@@ -303,3 +305,44 @@ def test_blocks_give_widths_and_independent_terms_a_warning(partly):
     assert fit.clusters.rows == 144 and 10 <= fit.clusters.number <= 16 and not fit.warnings
     naive = quietly("autologistic", frame, resampling="dirichlet", **settings)
     assert "depend on each other" in naive.warnings[0]
+
+
+def compared(observed, predicted, tail, p_value):
+    """The checks of a map whose neighbours are alike as often as that, with 3 sd between maps."""
+    row = {"observed": observed, "predicted": predicted, "sd": 0.03, "tail": tail, "p_value": p_value}
+    sound = {"observed": 0.5, "predicted": 0.5, "sd": 0.1, "tail": 0.5, "p_value": 1.0}
+    table = pd.DataFrame([sound, row], index=["share of 1", "neighbours alike"])
+    return Checks(equal=table, sites=pd.DataFrame({"1": [0.5]}), sets=100, size=1, remedy="look at it")
+
+
+@pytest.mark.parametrize(
+    ("observed", "predicted", "tail", "p_value", "reproduced"),
+    [
+        (0.85, 0.94, 1.0, 0.002, False),  # no simulated map has as few
+        (0.94, 0.85, 0.0, 0.002, False),  # or as many
+        (0.85, 0.87, 0.7, 0.6, True),
+        (0.8504, 0.8512, 1.0, 0.002, True),  # beyond chance, and of no matter
+    ],
+)
+def test_a_map_is_reproduced_where_its_tail_probability_says_so(observed, predicted, tail, p_value, reproduced):
+    checks = compared(observed, predicted, tail, p_value)
+    assert ("does not reproduce" in checks.sentence) == (not reproduced)
+    assert [type(one) for one in checks.warnings] == [dfd.errors.MisfitWarning] * (not reproduced)
+    assert all("What to do: look at it" in str(one) for one in checks.warnings)
+    assert Checks.of_plain(checks.plain()).sentence == checks.sentence
+
+
+def test_the_tail_probability_has_two_sides():
+    drawn = np.random.default_rng(1).normal(size=100)
+    assert tail_probability(4.0, drawn) < 0.001 and tail_probability(-4.0, drawn) < 0.001
+    assert tail_probability(float(np.median(drawn)), drawn) == 1.0
+    assert tail_probability(float(np.sort(drawn)[4]), drawn) == pytest.approx(2 * 6 / 101)
+
+
+def test_a_map_by_eight_neighbours_is_not_told_to_try_eight(partly):
+    frame, _ = partly
+    at = {"at": ["row", "col"]}
+    settings = {"formula": "there ~ x", "missing": "impute", "bootstrap": 40, "draws": 50}
+    advice = quietly("autologistic", frame, options=at, **settings).checks.remedy
+    assert str(options := at | {"neighbours": 8}) in advice and "--neighbours 8" in advice
+    assert "neighbours" not in quietly("autologistic", frame, options=options, **settings).checks.remedy

@@ -1,15 +1,20 @@
 """The test of fit: its formula against a slow one, its level, what it says of wrong models."""
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
 import dfdbayes as dfd
-from dfdbayes.results import features
+from dfdbayes.errors import MisfitWarning
+from dfdbayes.results import features, relevance
 from dfdbayes.results.checks import Checks, check
-from dfdbayes.results.goodness_of_fit import _corrected, _observed, _pool, _scores, goodness_of_fit
-from dfdbayes.results.remedies import _inflated, _poisson, _two_groups, spread_of
+from dfdbayes.results.goodness_of_fit import Finding, _corrected, _observed, _pool, _scores, goodness_of_fit
+from dfdbayes.results.relevance import statistic_matters
+from dfdbayes.results.remedies import _inflated, _poisson, _two_groups, misfits, spread_of
 from small_fits import QUICK, quietly
 
 RNG = np.random.default_rng(7)
@@ -106,7 +111,7 @@ def test_a_torus_is_not_a_grid():
 def test_regressions_are_checked_too():
     x = RNG.normal(size=300)
     frame = pd.DataFrame({"y": RNG.poisson(np.exp(1.0 + 0.4 * x) * RNG.gamma(2.0, 0.5, 300)), "x": x})
-    fit = dfd.fit("poisson", frame, formula="y ~ x", **QUICK | {"check": True})
+    fit = quietly("poisson", frame, formula="y ~ x")
     first = fit.checks.misfits[0]
     assert first.finding.kind == "variance"
     expected = np.exp(fit.estimate[0] + fit.estimate[1] * x)  # the mean of Pearson residuals' squares, which was tested
@@ -122,14 +127,14 @@ def counts_by_group(spread_a, spread_b, n=150):
 
 
 def test_advice_names_the_group_that_varies_more_and_nothing_that_the_model_has():
-    frame, quick = counts_by_group(1.2, 3.0), QUICK | {"check": True}
-    first = dfd.fit("cmp", frame, formula="y ~ g", **quick).checks.misfits[0]
+    frame = counts_by_group(1.2, 3.0)
+    first = quietly("cmp", frame, formula="y ~ g").checks.misfits[0]
     assert first.finding.kind == "spread by covariate" and first.finding.observed > 1.5
     assert "where g = b as elsewhere" in first.sentence and "nu='~ g' (on the command line: --nu '~ g')" in first.remedy
-    apart = dfd.fit("cmp", frame, formula="y ~ g", nu="~ g", **quick)
+    apart = quietly("cmp", frame, formula="y ~ g", nu="~ g")
     assert not apart.checks.misfits and "more than Poisson counts where g = b (nu 0." in apart.answer
     zeros = pd.DataFrame({"y": np.where(RNG.random(300) < 0.4, 0, frame["y"]), "g": frame["g"]})
-    with_zeros = dfd.fit("cmp", zeros, formula="y ~ g", zeros="~ 1", **quick)
+    with_zeros = quietly("cmp", zeros, formula="y ~ g", zeros="~ 1")
     assert with_zeros.checks.misfits and not any("zeros='~ 1'" in one.remedy for one in with_zeros.checks.misfits)
 
 
@@ -176,3 +181,75 @@ def test_counts_at_the_edge_of_the_family_are_tested_there():
     assert fit.minimum.outcome == "escaped" and fit.estimate[-1] < -10
     middle = fit.joint_draws.mean(axis=0)
     assert goodness_of_fit(fit.model, middle, fit.data).p_value < 0.05 < fit.checks.p_value
+
+
+# -- what is told, and where ------------------------------------------------------------------
+
+
+def overdispersed(n=300):
+    """Counts with a variance of three times their mean."""
+    rng = np.random.default_rng(21)
+    return pd.DataFrame({"month": np.arange(n), "cases": rng.poisson(4.0 * rng.gamma(2.0, 0.5, n))})
+
+
+@pytest.mark.parametrize("loss", ["likelihood", "dfd"])
+def test_a_misfit_is_a_warning_once_and_again_where_intervals_rest_on_it(loss, tmp_path):
+    frame = overdispersed()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        fit = dfd.fit("poisson", frame, formula="cases ~ 1", time="month", loss=loss, **QUICK)
+    of_misfit = [str(one.message) for one in told if one.category is MisfitWarning]
+    assert len(of_misfit) == 1 and of_misfit[0] in fit.warnings and told[-1].filename == __file__
+    assert "does not reproduce the data" in of_misfit[0] and "What to do: try model='cmp'" in of_misfit[0]
+    assert "does not reproduce the data" in fit.answer
+    again = dfd.load(fit.save(tmp_path / "fit.nc"))
+    for one in (fit, again):
+        with pytest.warns(MisfitWarning, match="rest on the model, and the model does not reproduce"):
+            one.predict()
+        with pytest.warns(MisfitWarning, match="rest on the model"):
+            one.forecast(3)
+
+
+def test_a_right_model_and_a_fit_without_checks_are_silent():
+    right = pd.DataFrame({"cases": np.random.default_rng(4).poisson(4.0, 300)})
+    dfd.fit("poisson", right, formula="cases ~ 1", **QUICK).predict()
+    dfd.fit("poisson", overdispersed(), formula="cases ~ 1", **QUICK | {"check": False}).predict()
+
+
+@pytest.mark.parametrize(
+    ("kind", "small", "large"),
+    [
+        ("mean", (2.001, 2.0), (2.2, 2.0)),
+        ("variance", (4.1, 4.0), (6.0, 4.0)),
+        ("skewness", (0.5, 0.4), (0.9, 0.4)),
+        ("zeros", (0.301, 0.3), (0.34, 0.3)),
+        ("zeros", (0.0021, 0.0019), (0.012, 0.005)),
+        ("pairs", (0.31, 0.3), (0.4, 0.3)),
+    ],
+)
+def test_what_matters_is_a_matter_of_the_datas_scale(kind, small, large):
+    assert not statistic_matters(kind, *small, 2.0) and statistic_matters(kind, *large, 2.0)
+
+
+def test_what_matters_moves_a_probability_by_two_in_a_hundred():
+    """The thresholds of moments, by the distributions that they are derived from."""
+    assert stats.norm.cdf(relevance.MEAN) - 0.5 == pytest.approx(0.02, rel=0.01)
+    wider = np.exp(0.5 * relevance.VARIANCE)
+    assert stats.norm.sf(1.0 / wider) - stats.norm.sf(1.0) == pytest.approx(0.02, rel=0.1)
+    shape = 4.0 / relevance.SKEWNESS**2  # of a gamma distribution
+    assert stats.gamma.cdf(shape, shape) - 0.5 == pytest.approx(0.02, rel=0.1)
+    same = 0.5 + np.arcsin(relevance.CORRELATION) / np.pi
+    assert same - 0.5 == pytest.approx(0.02, rel=0.01)
+
+
+def test_a_difference_without_content_is_no_misfit():
+    """Half a million residuals that lie 0.02 standard deviations too high are beyond chance, and fit."""
+    model = dfd.models.Poisson()
+    x = np.repeat(np.arange(15), np.round(500_000 * stats.poisson.pmf(np.arange(15), 3.0)).astype(int))
+    data = dfd.Dataset.of(x)
+    found = check(model, np.full((20, 1), 3.03), data, at=np.array([3.03]))
+    moved = Finding("mean", (0,), (), 3.03, 3.0, 0.001, 12.0)
+    assert misfits(model, data, [moved]) == ()
+    quiet = replace(found, goodness=replace(found.goodness, p_value=0.005, findings=(moved,)), misfits=())
+    assert "reproduces the data" in quiet.sentence and "too small to matter" in quiet.sentence
+    assert not quiet.warnings

@@ -180,7 +180,7 @@ def test_every_check_asks_a_second_loss_and_speaks_where_it_is_far_away(tmp_path
     again = dfd.load(fit.save(tmp_path / "fit.nc")).checks.agreement
     pd.testing.assert_frame_equal(again.table, found.table)
     assert again.p_value == found.p_value and again.sentence == found.sentence
-    far = found.table.assign(standardised=[0, 9, 0, 0, 0, 8, 0, 0, 0, -2.0])
+    far = found.table.assign(standardised=[0, 9, 0, 0, 0, 8, 0, 0, 0, -2.0], shift=[0, 2, 0, 0, 0, 2, 0, 0, 0, 0.1])
     told = replace(fit.checks, agreement=replace(found, table=far, p_value=1e-4)).sentence
     name = far.index[5]
     assert name.startswith("interaction[")  # which an intercept that is a little further away does not hide

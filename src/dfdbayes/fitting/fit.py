@@ -163,7 +163,8 @@ def fit(
         Whether to go on from what that folder keeps. Otherwise an earlier run's parts are removed from it, once the
         data and the model have been found sound.
     check : bool
-        Whether to simulate from the posterior and compare with the data: ``fit.checks``, which reports show.
+        Whether to simulate from the posterior and compare with the data: ``fit.checks``, which reports show, and a
+        `MisfitWarning` where the model does not reproduce them.
     progress : bool
         Whether to show progress bars (only on a terminal).
 

@@ -23,12 +23,13 @@ from ..inference.objective import Objective
 from ..losses.base import AbstractLoss
 from ..models.base import AbstractModel
 from ..models.random_graph import RandomGraph
+from .goodness_of_fit import total_variation
+from .relevance import LEVEL, PROBABILITY, SHIFT
 
 if TYPE_CHECKING:
     from .fit_result import Fit
 
 SAME = 1e-6  # of a standard error: two losses that differ by less in every unit are the same
-LEVEL = 0.05  # of the joint test, below which two losses disagree
 UNASKED = 0.001  # the same where nobody asked
 MOST = 400  # parameters, and
 LEAST = 5.0  # observations for each of them, of an opinion that nobody asked for
@@ -43,16 +44,21 @@ class Agreement:
     ----------
     table : pandas.DataFrame
         By parameter: the two minimisers, their ``difference``, its ``standard_error``, and the one divided by the other
-        (``standardised``; of a positive parameter, that of its logarithm).
+        (``standardised``; of a positive parameter, that of its logarithm). ``shift`` is the difference in standard
+        errors of the first estimate.
     p_value : float
         Of the largest standardised difference, all parameters considered.
     sentence : str
         Whether the losses agree; where they do not, about what, with both numbers.
+    apart : float
+        Where they do not: by how much the two disagree about the probability of an observation at most (total
+        variation). NaN where that is not known.
     """
 
     table: pd.DataFrame
     p_value: float
     sentence: str
+    apart: float = float("nan")
 
     @property
     def agree(self) -> bool:
@@ -61,27 +67,46 @@ class Agreement:
 
     def plain(self) -> dict[str, Any]:
         """The same in values JSON can hold."""
-        return {"table": self.table.to_dict("split"), "p_value": self.p_value, "sentence": self.sentence}
+        about = {"table": self.table.to_dict("split"), "p_value": self.p_value, "sentence": self.sentence}
+        return about | {"apart": None if np.isnan(self.apart) else self.apart}
 
     @classmethod
     def of_plain(cls, about: dict[str, Any]) -> Agreement:
         """Back from `plain`."""
-        return cls(pd.DataFrame(**about["table"]), about["p_value"], about["sentence"])
+        apart = about.get("apart")
+        table = pd.DataFrame(**about["table"])
+        return cls(table, about["p_value"], about["sentence"], float("nan") if apart is None else apart)
+
+    @property
+    def matters(self) -> bool:
+        """Whether they differ beyond chance, in an estimate by what matters, and in what they say about data."""
+        return not self.agree and _matters(self.table, self.apart).any()
 
     @property
     def doubt(self) -> str:
-        """About which parameter they differ most, with both numbers, where that is far beyond chance."""
-        if not self.p_value < UNASKED:
+        """About which parameter they differ most, with both numbers, where that is far beyond chance and matters."""
+        if not (self.p_value < UNASKED and self.matters):
             return ""
-        far = self.table["standardised"].abs()
+        far = self.table["standardised"].abs()[_matters(self.table, self.apart)]
         edges = far[far.index.str.startswith("interaction[")]  # what one asks about, where it is nearly as far
         name = str(edges.idxmax() if len(edges) and edges.max() > 0.7 * far.max() else far.idxmax())
         first, second = self.table.columns[:2]
         own, other = (self.table[loss][name] for loss in (first, second))
         return (
             f"two losses disagree about {name}: it is {own:.3g} by '{first}' and {other:.3g} by '{second}', "
-            f"{far[name]:.1f} joint standard errors apart"
+            f"{far[name]:.1f} joint standard errors apart{_of_data(self.apart)}"
         )
+
+
+def _matters(table: pd.DataFrame, apart: float) -> pd.Series:
+    """Which parameters differ by what matters: by a standard error, where the two also differ in what data they make."""
+    shift = table["shift"].abs() if "shift" in table else pd.Series(np.inf, table.index)  # of an older file
+    return (shift >= SHIFT) & (not apart < PROBABILITY)
+
+
+def _of_data(apart: float) -> str:
+    """What a disagreement is on the scale of the data, where that is known."""
+    return "" if np.isnan(apart) else f" (of the probability of an observation, {apart:.0%})"
 
 
 def second_opinion(fit: Fit, loss: Any) -> pd.DataFrame:
@@ -96,7 +121,7 @@ def second_opinion(fit: Fit, loss: Any) -> pd.DataFrame:
         raise SettingError(f"the fit's own loss is '{other.name}'; ask another one, for example loss='dfd'")
     second = _objective(fit.model, fit.data, other)
     found = agreement(fit.model, fit.data, (fit.loss, fit.minimum), (other, require(minimise(second), second)))
-    if not found.agree:
+    if found.matters:
         warnings.warn(DisagreementWarning(found.sentence), stacklevel=3)
     found.table.attrs.update(p_value=found.p_value, sentence=found.sentence)
     return found.table
@@ -141,9 +166,11 @@ def agreement(
     away = np.abs(space.to_y(there) - space.to_y(here)) * slope * np.sign(there - here)
     standardised = np.where(differ, away / np.where(differ, error, 1.0), 0.0)
     columns = {first[0].name: here, second[0].name: there, "difference": there - here, "standard_error": error}
-    table = pd.DataFrame(columns | {"standardised": standardised}, index=list(first[1].names))
+    shift = away / np.maximum(np.sqrt(number @ own**2), 1e-300)
+    table = pd.DataFrame(columns | {"standardised": standardised, "shift": shift}, index=list(first[1].names))
     p_value = _p_value(standardised[differ], both[:, differ] / error[differ], number)
-    return Agreement(table, p_value, _sentence(table, p_value, first[0].name, second[0].name))
+    apart = total_variation(model, data, here, there) if p_value < LEVEL else float("nan")
+    return Agreement(table, p_value, _sentence(table, p_value, apart), apart)
 
 
 def _objective(model: AbstractModel, data: Dataset, loss: AbstractLoss) -> Objective:
@@ -175,17 +202,24 @@ def _p_value(standardised: np.ndarray, moves: np.ndarray, number: np.ndarray) ->
     return float((1 + np.sum(largest >= np.abs(standardised).max())) / (1 + SIMULATED))
 
 
-def _sentence(table: pd.DataFrame, p_value: float, first: str, second: str) -> str:
+def _sentence(table: pd.DataFrame, p_value: float, apart: float) -> str:
+    first, second = table.columns[:2]
     shown = "p < 0.001" if p_value < 0.001 else f"p = {p_value:.2g}"
     if p_value >= LEVEL:
         return f"the losses '{first}' and '{second}' agree up to chance ({shown})"
-    far = table["standardised"].abs().sort_values(ascending=False)
+    matters = _matters(table, apart)
+    if not matters.any():
+        return (
+            f"the losses '{first}' and '{second}' differ by more than chance ({shown}) and by too little to matter: by "
+            f"at most {table['shift'].abs().max():.2g} standard errors of an estimate{_of_data(apart)}"
+        )
+    far = table["standardised"].abs()[matters].sort_values(ascending=False)
     far = far[far > 2.0].head(3) if (far > 2.0).any() else far.head(1)
     told = "; ".join(
         f"{name} is {one:.3g} by '{first}' and {two:.3g} by '{second}', {far[name]:.1f} joint standard errors apart"
         for name, one, two in table.loc[far.index, [first, second]].itertuples()
     )
     return (
-        f"two losses disagree by more than chance ({shown}): {told}. The model is suspect, or a few rows are. What to "
-        "do: look at fit.checks, and try another model (dfd.compare_models)."
+        f"two losses disagree by more than chance ({shown}): {told}{_of_data(apart)}. The model is suspect, or a few "
+        "rows are. What to do: look at fit.checks, and try another model (dfd.compare_models)."
     )

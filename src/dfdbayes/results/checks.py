@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from scipy import special
 
 from ..data.dataset import Dataset
 from ..errors import DegeneracyError, DfdbayesError, DfdbayesWarning, MisfitWarning
@@ -21,19 +22,18 @@ from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
 from ..simulators.maps import Maps
 from .agreement import Agreement
-from .goodness_of_fit import LEVEL, Finding, GoodnessOfFit, some
+from .goodness_of_fit import Finding, GoodnessOfFit, some
 from .graph_goodness import GraphGoodness, graph_goodness
 from .maps import LIKE, beside, shares, simulated_maps
 from .predictive import affordable, replicate
 from .regression import residuals_of
+from .relevance import LEVEL, beyond_chance, share_matters
 from .remedies import Misfit, misfits
 
 MOST_COLUMNS = 40  # whose statistics are kept one by one
 MOST_MARGINALS = 12
 MOST_RESIDUALS = 2000
-FAR = 4.0  # standard deviations of simulated maps
 FEW = 10  # rows, fewer than which no test would notice a wrong model
-TAIL = 0.01  # share of simulated data sets beyond which a mean is not reproduced
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,8 @@ class Checks:
         minimiser, and says whether there are any that reproduce the data.
     agreement : Agreement or None
         The estimates of another loss beside the fit's own, where both have a minimum; see `Fit.second_opinion`.
+    remedy : str
+        Of a map: what to try where the model does not reproduce it.
     """
 
     goodness: GoodnessOfFit | None = None
@@ -93,6 +95,7 @@ class Checks:
     sites: pd.DataFrame | None = None
     held: bool = False
     agreement: Agreement | None = None
+    remedy: str = ""
 
     @property
     def sentence(self) -> str:
@@ -100,20 +103,35 @@ class Checks:
         if self.graph is not None:
             return self.graph.sentence
         if self.sites is not None and self.equal is not None:
-            row = self.equal.loc[LIKE].to_dict()
-            like = f"{row['observed']:.0%} of neighbouring pairs are alike, {row['predicted']:.0%} in simulated maps"
-            return f"The model {'does not reproduce' if self.warnings else 'reproduces'} the map: {like}."
+            return self._of_map(self.equal)
         if not np.isfinite(self.p_value):
             return (
                 "Whether the model reproduces the data was not checked" + f"{': ' * bool(self.problem)}{self.problem}."
             )
-        shown = "p < 0.002" if self.p_value < 0.002 else f"p = {self.p_value:.2g}"
-        if self.p_value >= LEVEL:
-            return self._reproduced(shown)
-        if not self.misfits:
-            return f"The model does not reproduce the data ({shown})."
-        first = self.misfits[0]
-        return f"The model does not reproduce the data ({shown}): {first.sentence}. {first.advice}"
+        if self.misfits:
+            return f"The model {self._misfit}. {self.misfits[0].advice}"
+        small = "what differs beyond chance is too small to matter; "
+        return self._reproduced(f"{small * beyond_chance(self.p_value)}{self._shown}")
+
+    @property
+    def _shown(self) -> str:
+        """The p-value of the test of fit."""
+        return "p < 0.002" if self.p_value < 0.002 else f"p = {self.p_value:.2g}"
+
+    @property
+    def _misfit(self) -> str:
+        """What the model does not reproduce, with both numbers."""
+        return f"does not reproduce the data ({self._shown}): {self.misfits[0].sentence}"
+
+    def _of_map(self, table: pd.DataFrame) -> str:
+        """A map beside simulated ones: the first thing in which they differ, or how alike neighbours are."""
+        differing = _differing_in(table)
+        name = differing[0] if differing else LIKE
+        row = table.loc[name].to_dict()
+        chance = f" (p = {row['p_value']:.2g})" if "p_value" in row else ""
+        what = "of neighbouring pairs are alike" if name == LIKE else f"is the {name}"
+        told = f"{row['observed']:.0%} {what}, {row['predicted']:.0%} in simulated maps"
+        return f"The model {'does not reproduce' if differing else 'reproduces'} the map: {told}{chance}."
 
     def _reproduced(self, shown: str) -> str:
         """The sentence where the test found nothing, which is no praise of few rows or of a posterior elsewhere."""
@@ -137,7 +155,7 @@ class Checks:
             if self.table is None:
                 break
             own, made, tail = (self.table[part] for part in (name, f"predicted_{name}", f"{name}_tail"))
-            away = np.where((tail < TAIL) | (tail > 1.0 - TAIL), (own - made).abs(), 0.0)
+            away = np.where((tail < 0.5 * LEVEL) | (tail > 1.0 - 0.5 * LEVEL), (own - made).abs(), 0.0)
             worst = int(np.argmax(away))
             if away[worst] > 0:
                 numbers = f"{made.iloc[worst]:.3g}; the data have {own.iloc[worst]:.3g}"
@@ -158,9 +176,14 @@ class Checks:
     @property
     def warnings(self) -> list[DfdbayesWarning]:
         """What of the checks is worth a warning."""
+        if self.graph is not None:
+            return [MisfitWarning(self.graph.problem)] if self.graph.away else []
         if self.sites is not None and self.equal is not None:
-            return _of_like(self.equal.loc[LIKE].to_dict())
-        return [] if self.graph is None or not self.graph.away else [MisfitWarning(self.graph.problem)]
+            found = _differing_in(self.equal)
+            return [MisfitWarning(f"{self.sentence} What to do: {self.remedy}.")] if found else []
+        if not self.misfits:
+            return []
+        return [MisfitWarning(f"the model {self._misfit}. What to do: {self.misfits[0].remedy}.")]
 
     def marginal(self, column: int) -> pd.DataFrame:
         return self.marginals[column]
@@ -178,7 +201,7 @@ class Checks:
             "sets": self.sets, "size": self.size, "method": self.method, "mixed": self.mixed, "problem": self.problem,
             "graph": None if self.graph is None else self.graph.plain(), "sites": _text(self.sites),
             "agreement": None if self.agreement is None else self.agreement.plain(),
-            "held": self.held, "misfits": [[one.sentence, one.remedy, one.finding.kind] for one in self.misfits],
+            "held": self.held, "remedy": self.remedy, "misfits": [[one.sentence, one.remedy, one.finding.kind] for one in self.misfits],
         }  # fmt: skip
 
     @classmethod
@@ -195,6 +218,7 @@ class Checks:
             graph=None if about.get("graph") is None else GraphGoodness.of_plain(about["graph"]),
             sites=_table(about.get("sites")),
             held=about.get("held", False),
+            remedy=about.get("remedy", "look at dfd.plots.sites(fit); a covariate may be missing"),
             agreement=None if about.get("agreement") is None else Agreement.of_plain(about["agreement"]),
             **tables, **{name: about[name] for name in ("sets", "size", "method", "mixed", "problem")},
         )  # fmt: skip
@@ -231,19 +255,32 @@ def _of_graph(found: GraphGoodness) -> Checks:
 
 def _of_map(maps: Maps) -> Checks:
     mixed = bool(maps.mixing.good)
-    return Checks(equal=beside(maps), sites=shares(maps), sets=len(maps), size=1, method="gibbs", mixed=mixed)
+    return Checks(
+        equal=beside(maps), sites=shares(maps), sets=len(maps), size=1, method="gibbs", mixed=mixed,
+        remedy=_remedy_of_map(maps.model),
+    )  # fmt: skip
 
 
-def _of_like(row: dict[Any, float]) -> list[DfdbayesWarning]:
-    """A warning where the interaction does not reproduce how alike neighbours are."""
-    if not abs(row["observed"] - row["predicted"]) > FAR * row["sd"]:
-        return []
+def _remedy_of_map(model: Autologistic) -> str:
+    """What a map's model may lack, and never what it has."""
+    lacks = "a covariate may be missing (dfd.plots.sites(fit) shows where)"
+    if model.map.cells is None or model.neighbours != 4:
+        return lacks
+    own = {"at": list(model.at)} if model.at else {}
+    return f"{lacks}, or corners may join cells, too: options={own | {'neighbours': 8}} (--neighbours 8)"
+
+
+def _differing_in(table: pd.DataFrame) -> list[str]:
+    """In which of its statistics a map differs from simulated ones, beyond chance and by what matters."""
+    if "p_value" not in table:  # of a fit that was saved before there were any
+        tail = table["tail"].clip(upper=1.0 - table["tail"])
+        away = (table["observed"] - table["predicted"]).abs() / table["sd"].clip(lower=1e-300)
+        table = table.assign(p_value=np.where(tail > 0.0, 2.0 * tail, 2.0 * special.ndtr(-away)))
+    told = sorted(table.index, key=lambda name: name != LIKE)  # how alike neighbours are first: a map is about that
     return [
-        MisfitWarning(
-            f"of pairs of neighbours {row['observed']:.0%} are alike, and {row['predicted']:.0%} in maps that the "
-            "model makes: it does not reproduce what it is about. What to do: look at dfd.plots.sites(fit); a "
-            "covariate is probably missing, or neighbours=8 is nearer the truth."
-        )
+        name
+        for name, row in ((name, table.loc[name].to_dict()) for name in told)
+        if beyond_chance(row["p_value"], len(table)) and share_matters(row["observed"], row["predicted"])
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,7 @@ import pandas as pd
 
 from .._util.tables import Table
 from ..data.dataset import Dataset
-from ..errors import ModelError, SettingError
+from ..errors import MisfitWarning, ModelError, SettingError
 from ..inference.calibration import Calibration
 from ..inference.clusters import ClusterSummary
 from ..inference.edges import projected
@@ -269,7 +270,8 @@ class Fit(Shown):
         pandas.DataFrame
             One line for each row, with its index: ``mean``, the expected value (its posterior mean), with a calibrated
             interval ``mean_low`` to ``mean_high``; and ``new_low`` to ``new_high``, between which a new observation
-            lies: quantiles of the model's distribution, mixed over the posterior. Of a map one line for each site:
+            lies: quantiles of the model's distribution, mixed over the posterior. Where the model does not reproduce
+            the data, a `MisfitWarning` says so again: these intervals rest on it. Of a map one line for each site:
             where it is, what was observed, the ``probability`` of the category given its neighbours with a calibrated
             interval ``low`` to ``high``, and, if the fit was checked, the ``marginal`` one, whatever they are.
 
@@ -285,7 +287,15 @@ class Fit(Shown):
             if newdata is not None:
                 raise SettingError("a map predicts its own sites; give those without a value a row, missing='impute'")
             return site_probabilities(self, interval)
-        return predictions(self, newdata, interval)
+        found = predictions(self, newdata, interval)
+        self._warn_of_misfit()
+        return found
+
+    def _warn_of_misfit(self) -> None:
+        """Repeat what the checks found, where intervals of new observations are asked for."""
+        for told in [] if self.checks is None else self.checks.warnings:
+            text = f"intervals of new observations rest on the model, and {str(told)[:1].lower()}{str(told)[1:]}"
+            warnings.warn(MisfitWarning(text), stacklevel=3)
 
     def forecast(
         self, steps: int | None = None, newdata: Any = None, interval: float = 0.95, draws: int = 1000, seed: int = 0
@@ -308,7 +318,8 @@ class Fit(Shown):
         Returns
         -------
         Forecast
-            ``.table`` has a line for each step: ``mean``, ``median``, ``low`` and ``high`` of the new observation.
+            ``.table`` has a line for each step: ``mean``, ``median``, ``low`` and ``high`` of the new observation. Where
+            the model does not reproduce the data, a `MisfitWarning` says so again: these intervals rest on it.
 
         Examples
         --------
@@ -319,7 +330,9 @@ class Fit(Shown):
         >>> list(fit.forecast(2).table.columns)
         ['mean', 'median', 'low', 'high']
         """
-        return forecast(self, steps, newdata, interval, draws, seed)
+        found = forecast(self, steps, newdata, interval, draws, seed)
+        self._warn_of_misfit()
+        return found
 
     def residuals(self, seed: int = 0) -> pd.DataFrame:
         """Randomised quantile residuals of a regression of one column (Dunn and Smyth, 1996).
@@ -387,7 +400,8 @@ class Fit(Shown):
 
         Estimates of a right model agree up to chance, whatever the loss. Both are of the same rows, so the error of
         their difference comes from each unit's influence on both (a Hausman test). Where they differ by more than
-        chance, all parameters considered, a `DisagreementWarning` says about what, with both numbers.
+        chance, all parameters considered, and by what matters (a standard error of an estimate, and two in a hundred of
+        the probability of an observation), a `DisagreementWarning` says about what, with both numbers.
 
         Parameters
         ----------
@@ -397,8 +411,8 @@ class Fit(Shown):
         -------
         pandas.DataFrame
             By parameter: the two minimisers, their ``difference``, its ``standard_error``, and the one divided by the
-            other (``standardised``; of a positive parameter, that of its logarithm). In ``attrs``: ``p_value`` of the
-            joint test, and the ``sentence``.
+            other (``standardised``; of a positive parameter, that of its logarithm); ``shift`` is the difference in
+            standard errors of the first. In ``attrs``: ``p_value`` of the joint test, and the ``sentence``.
 
         Examples
         --------
@@ -406,7 +420,7 @@ class Fit(Shown):
         >>> frame = pd.DataFrame({"visits": [0, 1, 2, 1, 3, 4, 3, 6] * 5, "age": [20, 25, 30, 35, 40, 45, 50, 55] * 5})
         >>> fit = dfd.fit("poisson", frame, formula="visits ~ age", sampler="laplace", check=False, progress=False)
         >>> list(fit.second_opinion("ratio").columns)
-        ['likelihood', 'ratio', 'difference', 'standard_error', 'standardised']
+        ['likelihood', 'ratio', 'difference', 'standard_error', 'standardised', 'shift']
         """
         return second_opinion(self, loss)
 

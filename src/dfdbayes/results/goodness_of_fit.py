@@ -33,9 +33,9 @@ from ..simulators import draw, draw_given
 from ..simulators.exact import listed
 from ..simulators.given import tails
 from .features import MOST_POINTS, Family, Rows, columns_of, families
+from .relevance import LEVEL
 
 MOMENTS, NONE = "corrected moments", "none"
-LEVEL = 0.05  # from which a family of statistics counts as failed
 REPLICATES = 1000
 MOST_LISTED = 2**16  # values of a count
 MOST_OBSERVATIONS = 20_000  # that are compared
@@ -196,6 +196,27 @@ def goodness_of_fit(model: AbstractModel, theta: Float[np.ndarray, " p"], data: 
     if not kept:
         return NO_TEST
     return _judged(kept, observed, pool.rows)
+
+
+def total_variation(
+    model: AbstractModel, data: Dataset, first: Float[np.ndarray, " p"], second: Float[np.ndarray, " p"]
+) -> float:
+    """By how much two parameter vectors disagree about the probability of an observation at most, given covariates.
+
+    NaN where the model cannot be simulated. Of rows with covariates it is the mean over rows.
+    """
+    if not model.supports("simulation"):
+        return float("nan")
+    _, given, _, _ = _observed(model, first, some(data, _most_observations(model), weighted=False))
+    pool = _pool(model, first, given, _rng(data, 6))
+    rows, beside = jnp.asarray(pool.rows.x), None if pool.given is None else jnp.asarray(pool.given)
+    was, now = (np.asarray(model.log_masses(jnp.asarray(at), rows, beside)) for at in (first, second))
+    per = pool.per_row or len(was)
+    change = (now - was).reshape(-1, per)
+    ratio = np.exp(change - change.max(axis=1, keepdims=True))  # of masses, up to the constants
+    weights = pool.rows.weights.reshape(-1, per) / pool.rows.weights.reshape(-1, per).sum(axis=1, keepdims=True)
+    ratio /= np.sum(weights * ratio, axis=1, keepdims=True)
+    return float(np.mean(0.5 * np.sum(weights * np.abs(ratio - 1.0), axis=1)))
 
 
 def _most_observations(model: AbstractModel) -> int:

@@ -22,12 +22,11 @@ from ..errors import SettingError, some
 from ..models.graph_counts import Whole
 from ..models.random_graph import RandomGraph
 from ..simulators import Graphs, require_sound, simulate_graphs
+from .relevance import beyond_chance, tail_probability, total_matters
 
 LEVEL = 0.95  # of simulated graphs inside the envelope
 MOST_SOURCES = 200  # nodes from which distances are measured
-FAR = 3.0  # standard deviations of simulated graphs
 MOST = 6  # features of a graph
-LEAST = 0.01  # p-value of a feature up to which simulated graphs differ in it
 REMEDIES = {
     "degree": ("gwdegree", "gwdegree(0.5), or nodecov and nodefactor of what makes nodes have more ties"),
     "sent": ("gwodegree", "gwodegree(0.5), or nodecov and nodefactor of what makes nodes have more ties"),
@@ -86,15 +85,17 @@ class GraphGoodness:
 
     @property
     def away(self) -> tuple[str, ...]:
-        """Statistics of the model that no simulated graph reaches, and that are three standard deviations away."""
-        own = self.statistics
-        unreached = own["p_value"] < 3.0 / (self.size + 1)
-        return tuple(map(str, own.index[unreached & ((own["observed"] - own["mean"]).abs() > FAR * own["sd"])]))
+        """Statistics of the model in which simulated graphs differ from the observed one by more than chance."""
+        return tuple(
+            str(name)
+            for name, row in self.statistics.iterrows()
+            if beyond_chance(row["p_value"], len(self.statistics)) and total_matters(row["observed"], row["mean"])
+        )
 
     @property
     def differing(self) -> tuple[str, ...]:
         """Features in which simulated graphs differ from the observed one by more than chance."""
-        return tuple(name for name, p in self.p_values.items() if p <= LEAST)
+        return tuple(name for name, p in self.p_values.items() if beyond_chance(p, len(self.p_values)))
 
     @property
     def sentence(self) -> str:
@@ -114,8 +115,13 @@ class GraphGoodness:
         tried += ["covariates of the nodes (nodematch, nodecov)"] if "edges" in names else []
         return (
             f"Graphs simulated from the model differ from this one in {_joined(self.differing)} "
-            f"(p < {LEAST:g}). What may be missing: {'; '.join(tried)}."
+            f"({self._least}). What may be missing: {'; '.join(tried)}."
         )
+
+    @property
+    def _least(self) -> str:
+        """The largest p-value of a feature that differs: all of them are that small."""
+        return f"p <= {max(self.p_values[name] for name in self.differing):.2g}"
 
     @property
     def _numbers(self) -> str:
@@ -226,7 +232,8 @@ def _statistics(graphs: Graphs) -> pd.DataFrame:
     table = _table(graphs.observed, graphs.statistics, list(graphs.model.statistics.names), whole=True)
     table.insert(1, "mean", graphs.statistics.mean(axis=0))
     table.insert(2, "sd", graphs.statistics.std(axis=0))
-    return table
+    each = zip(graphs.observed, graphs.statistics.T, strict=True)
+    return table.assign(p_value=[tail_probability(observed, drawn) for observed, drawn in each])
 
 
 def _table(

@@ -12,6 +12,7 @@ from ..errors import SettingError
 from ..models.autologistic import Autologistic
 from ..simulators.maps import Maps, by_colours, simulate_maps
 from .predictive import evenly
+from .relevance import tail_probability
 
 if TYPE_CHECKING:
     from .fit_result import Fit
@@ -35,12 +36,13 @@ def statistics(model: Autologistic, values: Int[np.ndarray, "b n"]) -> dict[str,
 
 
 def beside(maps: Maps) -> pd.DataFrame:
-    """Statistics of the observed map and of simulated ones (join counts, as shares), with their ``tail``."""
+    """Statistics of the observed map and of simulated ones (join counts, as shares), with their ``tail`` and p-value."""
     own, others = statistics(maps.model, maps.model.map.values[None]), statistics(maps.model, maps.values)
     rows = [
-        {"observed": own[name][0], "predicted": drawn.mean(), "sd": drawn.std(), "tail": np.mean(drawn >= own[name][0])}
-        for name, drawn in others.items()
-    ]
+        {"observed": seen, "predicted": drawn.mean(), "sd": drawn.std(), "tail": np.mean(drawn >= seen),
+         "p_value": tail_probability(seen, drawn)}
+        for seen, drawn in ((own[name][0], drawn) for name, drawn in others.items())
+    ]  # fmt: skip
     return pd.DataFrame(rows, index=list(others))
 
 

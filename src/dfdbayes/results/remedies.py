@@ -18,6 +18,7 @@ from ..models.network import Pairwise
 from ..models.regression import Regression
 from . import features
 from .goodness_of_fit import Finding
+from .relevance import statistic_matters
 
 SPREAD, GROUPS, ZEROS = "spread", "groups", "zeros"
 ROUNDS = 200  # of the EM algorithm
@@ -52,21 +53,25 @@ class Misfit:
 
 
 def misfits(model: AbstractModel, data: Dataset, findings: Sequence[Finding]) -> tuple[Misfit, ...]:
-    """Findings of the test of fit as sentences, each with a model that has the missing piece."""
-    found = [Misfit(said(one, model, data), _remedy(one, model, data, findings), one) for one in findings]
-    plain = [one for one in found if _is_plain(one.finding)] or found
-    return tuple(sorted(plain, key=lambda one: _later(one, model)))
+    """Findings of the test of fit that matter as sentences, each with a model that has the missing piece."""
+    told = [one for one in findings if _matters(one, model, data)]
+    found = [Misfit(said(one, model, data), _remedy(one, model, data, findings), one) for one in told]
+    return tuple(sorted(found, key=lambda one: _later(one, model)))
+
+
+def _matters(finding: Finding, model: AbstractModel, data: Dataset) -> bool:
+    """Whether the two numbers differ by what matters on the scale of the data."""
+    spread = 1.0  # of a regression of one column, where statistics are of standardised residuals
+    if finding.kind == features.MEAN and not (isinstance(model, Regression) and data.d == 1):
+        x = data.rows[:, finding.columns[0]].astype(float)
+        spread = float(np.sqrt(np.average((x - np.average(x, weights=data.counts)) ** 2, weights=data.counts)))
+    return statistic_matters(finding.kind, finding.observed, finding.predicted, spread)
 
 
 def _later(misfit: Misfit, model: AbstractModel) -> bool:
     """Whether another finding says more: of zeros, or of where counts vary otherwise than their common shape has it."""
     kind, shaped = misfit.finding.kind, isinstance(model, Regression) and "nu" in model.varying
     return (_HURDLE in misfit.remedy and kind != features.ZEROS) or (shaped and kind != features.SPREAD_BY)
-
-
-def _is_plain(finding: Finding) -> bool:
-    """Whether the two numbers differ as they stand, also where parameters that were fitted hide most of it."""
-    return abs(finding.observed - finding.predicted) > 0.05 * max(abs(finding.observed), abs(finding.predicted))
 
 
 def said(finding: Finding, model: AbstractModel, data: Dataset) -> str:
