@@ -110,7 +110,7 @@ def _steps(values: np.ndarray, name: str) -> Int[np.ndarray, " n"]:
     if not (gaps > ROUNDING * size).any():
         return np.zeros(len(numbers), np.int64)
     for least in (ROUNDING * size, NOISE * np.ptp(distinct)):
-        apart = gaps[gaps > least]
+        apart = gaps[gaps > least] if (gaps > least).any() else gaps
         step = float(apart.min())
         along = numbers / step
         off = np.abs(along - np.round(along))
