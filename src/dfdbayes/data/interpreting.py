@@ -465,7 +465,7 @@ def match(name: str, table: Sequence[str]) -> str:
     """The name of a column that there is."""
     if name not in table:
         hint = close(name, list(map(str, table))) or "."
-        raise DataError(f"there is no column '{name}'{hint} The columns are {some(table)}.")
+        raise DataError(f"there is no column '{name}'{hint} The columns are {some(map(repr, table))}.")
     return name
 
 
