@@ -189,6 +189,47 @@ def test_what_is_wrong_with_a_map_is_said(change, says):
         dfd.models.Autologistic("found ~ height", at=("row", "col")).observe(frame)
 
 
+def grid(rows=15, columns=15):
+    r, c = np.divmod(np.arange(rows * columns), columns)
+    return pd.DataFrame({"r": r, "c": c, "found": np.random.default_rng(0).integers(0, 2, rows * columns)})
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        lambda x: x.where(x.index < 224, 10**9),  # one site far away
+        lambda x: x + 2**60,
+        lambda x: x.astype(float) * 0.1 + 1e-17 * np.arange(225),
+        lambda x: x * 250.0 + 1e-7 * np.random.default_rng(1).normal(size=225),  # projected coordinates
+        lambda x: x.astype("uint64") + np.uint64(2**63),
+    ],
+    ids=["far", "2**60", "tenths", "projected", "uint64"],
+)
+def test_sites_are_told_apart_however_their_coordinates_are_written(moved):
+    frame = grid()
+    model = dfd.models.Autologistic("found ~ 1", at=("r", "c"))
+    plain = model.observe(frame)[1].map
+    found = model.observe(frame.assign(r=moved(frame["r"]), c=moved(frame["c"])))[1].map
+    lost = {tuple(edge) for edge in plain.edges} - {tuple(edge) for edge in found.edges}
+    assert all(224 in edge for edge in lost) and len(lost) <= 2 and len(found.edges) + len(lost) == len(plain.edges)
+
+
+def test_sites_that_share_a_place_are_named_as_they_are():
+    frame = grid()
+    model = dfd.models.Autologistic("found ~ 1", at=("r", "c"))
+    twice = pd.concat([frame, frame.iloc[[3]], frame.iloc[[7]], frame.iloc[[7]]], ignore_index=True)
+    with pytest.raises(dfd.errors.DataError, match="3 rows are at r = 0, c = 7: a map"):
+        model.observe(twice)
+    uneven = frame.assign(r=frame["r"].astype(float), c=frame["c"].astype(float))
+    uneven.loc[224, ["r", "c"]] = [0.0, 1.000001]  # beside site 1
+    with pytest.raises(dfd.errors.DataError, match=r"not on a regular grid|rows 2 and 225 .*c = 1\.000001"):
+        model.observe(uneven)
+    with pytest.raises(dfd.errors.DataError, match="'r' and 'c' span too many"):
+        model.observe(
+            frame.assign(r=frame["r"].where(frame["r"] > 0, -(2**40)), c=frame["c"].where(frame["c"] > 0, -(2**40)))
+        )
+
+
 def test_a_saved_map_is_the_same_map():
     seen = bound(MAPS[3], 3)[1].map
     again = ObservedMap.of_plain(seen.plain())

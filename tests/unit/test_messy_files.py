@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dfdbayes as dfd
+from dfdbayes.data import encodings
 from dfdbayes.data.reading import table_of
 
 DataError = dfd.errors.DataError
@@ -288,3 +289,58 @@ def test_rows_of_a_folder_are_counted_through(tmp_path):
         dfd.Dataset.of(tmp_path)
     assert "row 4 has fewer cells" in str(caught.value) and "row 5, column 'y' is the text 'oh'" in str(caught.value)
     assert any("row 4 has fewer cells" in text for text in dfd.describe(tmp_path).problems)
+
+
+def in_file(tmp_path, text):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_a_line_of_names_longer_than_what_is_looked_at_first(tmp_path, separator):
+    """The names of 20,000 columns are 440 kB."""
+    size, answers = 20_000, np.random.default_rng(0).integers(0, 9, (4, 20_000))
+    lines = [
+        separator.join(f"answer_to_question_{j:05d}" for j in range(size)),
+        *(separator.join(map(str, row)) for row in answers),
+    ]
+    path = in_file(tmp_path, "\n".join(lines) + "\n")
+    data = dfd.Dataset.of(path)
+    assert data.columns[-1] == "answer_to_question_19999" and data.n == 4
+    assert sorted(data.rows[:, -1].tolist()) == sorted(answers[:, -1].tolist())
+    with pytest.raises(dfd.errors.DataError) as refused:
+        dfd.Dataset.of(path, columns=["question"])
+    assert len(str(refused.value)) < 1000
+
+
+LONG = {
+    "cell": 'a,b,t\n1,2,"' + "x" * 300_000 + '"\n3,4,y\n5,6,z\n',
+    "cell with lines": 'a,b,t\n1,2,"' + "x y, \n" * 50_000 + '"\n3,4,y\n5,6,z\n',
+    "cell further down": "a,b,t\n" + "1,2,z\n" * 50_000 + '3,4,"' + "x, \n" * 100_000 + '"\n5,6,z\n',
+    "spaces": 'a, b, t\n1, 2, "' + "x" * 300_000 + '"\n3, 4, "y"\n5, 6, "z"\n',
+    "name": "a,b," + "t" * 300_000 + "\n1,2,3\n3,4,5\n5,6,6\n",
+    "comment": "# " + "x" * 300_000 + "\na,b,t\n1,2,z\n3,4,z\n5,6,z\n",
+    "cell of 5 MB": 'a,b,t\n1,2,"' + "x" * 5_000_000 + '"\n3,4,y\n5,6,z\n',
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_cells_are_read(tmp_path, name):
+    data = dfd.Dataset.of(in_file(tmp_path, LONG[name]), columns=["a", "b"])
+    assert set(map(tuple, data.rows.tolist())) == {(1, 2), (3, 4), (5, 6)}
+
+
+def test_cells_that_are_too_long_are_refused_in_words(tmp_path):
+    late = "a,b,t\n" + "1,2,z\n" * 50_000 + '1,2,"' + "x" * 9_000_000 + '"\n3,4,y\n'
+    with pytest.raises(dfd.errors.DataError, match=r"x\.csv has a row of more than 4 MB.*What to do"):
+        dfd.Dataset.of(in_file(tmp_path, late), columns=["a", "b"])
+    unclosed = 'a,b,t\n1,2,"' + "x\n" * 150_000 + "\n3,4,y\n5,6,z\n"
+    with pytest.raises(dfd.errors.DataError, match=r"quotation mark near line 2 .* is not closed"):
+        dfd.Dataset.of(in_file(tmp_path, unclosed), columns=["a", "b"])
+
+
+def test_lines_without_an_end_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(encodings, "MOST", 2**19)
+    with pytest.raises(dfd.errors.DataError, match=r"the first lines of x\.csv are longer than 0\.5 MB"):
+        dfd.Dataset.of(in_file(tmp_path, "a" * 2**20))

@@ -1,5 +1,6 @@
 """Series: lags and seasons by formula, windows of neighbouring rows, forecasts."""
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -95,6 +96,72 @@ def test_times_are_whole_steps(times, places, after):
     assert calendar.places(column).tolist() == places
     following = calendar.at(np.array([max(places) + 1]))[0]
     assert following == pytest.approx(after, abs=2e-3) if not isinstance(after, str) else str(following.date()) == after
+
+
+def utc(first, n, step):
+    return pd.date_range(first, periods=n, freq=step, tz="UTC")
+
+
+@pytest.mark.parametrize(
+    ("times", "after"),
+    [
+        (pd.date_range("2024-10-20", periods=14, tz="Europe/Berlin"), "2024-11-03"),
+        (pd.date_range("2024-10-26 12:00", periods=30, freq="h", tz="Europe/Berlin"), "2024-10-27 17:00:00+01:00"),
+        (pd.date_range("2024-01-01", periods=9, freq="MS", tz="America/New_York"), "2024-10-01"),
+        ([f"2024-10-{day}T00:00:00+0{2 if day < 28 else 1}:00" for day in range(20, 31)], "2024-10-31"),
+        ([f"{time:%Y-%m-%dT%H:%MZ}" for time in utc("2024-01-01", 9, "h")], "2024-01-01 09:00:00+00:00"),
+        (np.arange("2300-01", "2301-06", dtype="datetime64[M]").astype("datetime64[s]"), "2301-06-01"),
+        (np.arange("2300-01-01", "2300-02-01", dtype="datetime64[D]").astype("datetime64[s]"), "2300-02-01"),
+        ([f"{year}-01-01" for year in range(2255, 2270)], "2270-01-01"),
+        (2**60 + np.arange(20), 2**60 + 20),
+        (np.append(7 * np.arange(20), 7 * 2**58), 7 * (2**58 + 1)),
+        (-(2**62) + 3 * np.arange(20), 60 - 2**62),
+        (pd.array([2**60, 2**60 + 1, 2**60 + 2], dtype="Int64"), 2**60 + 3),
+    ],
+    ids=["days", "hours", "months", "offsets", "Z", "far months", "far days", "years", "2**60", "span", "low", "Int64"],
+)
+def test_times_of_any_clock_and_century_are_exact(times, after):
+    """Of a day or more the clock on the wall counts; shorter steps do not see it put back."""
+    column = pd.Series(times, name="time")
+    calendar = Calendar(**json.loads(json.dumps(Calendar.of(column).plain())))
+    places = calendar.places(column)
+    assert places[:-1].tolist() == list(range(len(places) - 1)) and places[-1] > places[-2]
+    following = calendar.at(places[-1:] + 1)[0]
+    assert str(following).removesuffix(" 00:00:00") == str(after)
+    assert calendar.places(column.astype(str)).tolist() == places.tolist() or calendar.kind == "numbers"
+    series = ordered(pd.DataFrame({"time": times, "y": range(len(times))}), lags_of(["lag(y)"]), "time", None, "refuse")
+    assert len(series.rows) == len(times) - 1 - (places[-1] > len(places))
+
+
+def test_a_series_with_a_time_zone_is_fitted_forecast_and_loaded(frame, tmp_path):
+    times = pd.date_range("2024-01-01", periods=len(frame), freq="MS", tz="Europe/Berlin")
+    found = dfd.fit("poisson", frame.assign(week=times), formula="cases ~ log1p(lag(cases))", time="week", **QUICK)
+    first = found.forecast(2).table
+    assert str(first.index[0].date()) == "2034-09-01"
+    again = dfd.load(found.save(tmp_path / "fit.nc")).forecast(2).table
+    assert (again.index == first.index).all()
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        (np.uint64(2**63) + np.arange(9, dtype=np.uint64), "'time' holds 9223372036854775808.*2\\*\\*62"),
+        ([2**70 + i for i in range(9)], "'time' holds 1180591620717411303424.*2\\*\\*62"),
+        (pd.Timestamp("2024-01-01") + pd.to_timedelta(100 * np.arange(9), unit="ns"), "closer together than.*'time'"),
+        ([0.0, 1e-300, 1.0], r"'time' span 1e\+300 .*too many"),
+    ],
+    ids=["uint64", "int", "nanoseconds", "floats"],
+)
+def test_times_that_cannot_be_exact_are_refused(times, said):
+    with pytest.raises(dfd.errors.DataError, match=said):
+        Calendar.of(pd.Series(times, name="time"))
+
+
+def test_earlier_rows_of_large_times_are_found():
+    frame = pd.DataFrame({"t": 2**60 + np.array([0, 1, 2, 4, 5]), "y": range(5)})
+    assert dfd.lagged(frame, ["y"], time="t")["y_lag1"].tolist() == [0, 1, 3]
+    with pytest.raises(dfd.errors.DataError, match=r"'t' holds dates.*lag\(y\)"):
+        dfd.lagged(frame.assign(t=utc("2024-01-01", 5, "D")), ["y"], time="t")
 
 
 def test_times_that_are_no_steps_are_refused():

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import DataError
-from .encodings import beginning, shown
+from .encodings import ENOUGH, beginning, lines_in, shown
 from .missing import AMONG_NUMBERS, WORDS
 from .numerals import Marks, is_number
 
@@ -22,6 +22,7 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": 
 LINES = 1000  # of a file from which its separator and its names are told
 LOOKED_AT = 200  # of these whose cells are read as numbers
 Cells = list[list[str]]
+csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))  # the usual 128 kB make an error of a long cell
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Dialect:
         Lines before that, which are none of the table: ``sep=;``, or comments.
     loose : bool
         Whether there may be spaces around separators and quoted texts.
+    longest : int
+        Letters in the longest row of its beginning, where this is long.
     """
 
     encoding: str
@@ -50,6 +53,7 @@ class Dialect:
     marks: Marks
     nameless: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    longest: int = 0
 
     @property
     def words(self) -> str:
@@ -73,7 +77,9 @@ def sniff(path: Path, name: str, decimal: str | None = None) -> Dialect:
         raise DataError(f"{name} is empty: it needs a line of column names and at least two rows")
     quote = _quote(body)
     few = "\n".join(lines[skipped : skipped + LINES])
-    tables = {s: _cells(few, s, quote, whole and len(lines) <= skipped + LINES) for s in SEPARATORS}
+    if lines_in(few.encode()) < ENOUGH:  # a cell has more lines than that
+        few = body
+    tables = {s: _cells(few, s, quote, whole and len(few) == len(body)) for s in SEPARATORS}
     separator = declared if declared in SEPARATORS else _separator(tables, path.suffix.lower(), name)
     cells = tables[separator]
     padded = re.search(rf"{re.escape(separator)} +{quote}", body) is not None
@@ -93,7 +99,17 @@ def sniff(path: Path, name: str, decimal: str | None = None) -> Dialect:
             "What to do: nothing if names and texts look right; else save it as UTF-8.",
         )
     return Dialect(
-        encoding, separator, quote, names, headed, skipped, padded or separator == " ", marks, nameless, notes
+        encoding,
+        separator,
+        quote,
+        names,
+        headed,
+        skipped,
+        padded or separator == " ",
+        marks,
+        nameless,
+        notes,
+        max(sum(map(len, row)) + len(row) for row in cells),
     )
 
 
@@ -128,7 +144,7 @@ def _cells(body: str, separator: str, quote: str, whole: bool) -> Cells:
     reader = csv.reader(lines, delimiter=separator, quotechar=quote, skipinitialspace=True)
     try:
         found = [row for row in reader if row and row != [""]]
-    except csv.Error:  # a cell of more than 128 kB, as after a quotation mark that nothing closes
+    except csv.Error:  # a cell of more than 2 GB
         return []
     return [[cell.strip() for cell in row] for row in (found if whole or len(found) < 2 else found[:-1])]
 

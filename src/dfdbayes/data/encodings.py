@@ -8,7 +8,9 @@ from pathlib import Path
 
 from ..errors import DataError
 
-SAMPLE = 2**18  # bytes from which encoding, separator and decimal mark are told
+SAMPLE = 2**18  # bytes from which encoding, separator and decimal mark are told, if they hold enough lines
+ENOUGH = 5  # lines: the names, and rows of which one may be cut, and more than one is left to compare
+MOST = 2**26  # bytes that are looked at for these
 
 _OTHERS = (
     (b"PK\x03\x04", "an Excel or other zipped file", "give it its own ending (.xlsx), or save it as CSV"),
@@ -44,6 +46,8 @@ def beginning(path: Path, name: str) -> tuple[str, str, bool]:
     """The first part of a file as text with newlines alike, its encoding, and whether that part is all of it."""
     with path.open("rb") as handle:
         sample = handle.read(SAMPLE)
+        while lines_in(sample) < ENOUGH and len(sample) < MOST and (more := handle.read(len(sample))):
+            sample += more
         whole = not handle.read(1)
     for magic, what, remedy in _OTHERS:
         if sample.startswith(magic):
@@ -51,11 +55,22 @@ def beginning(path: Path, name: str) -> tuple[str, str, bool]:
     for mark, what in _MARKUP:
         if sample.lstrip().lower().startswith(mark):
             raise DataError(f"{name} is {what}, not a table. What to do: save the table as CSV.")
+    if not whole and lines_in(sample) < ENOUGH:
+        raise DataError(
+            f"the first lines of {name} are longer than {MOST / 2**20:g} MB, and nobody can tell how it is written. "
+            "What to do: save the table with a line for each row; close quotation marks."
+        )
     encoding = _encoding(sample, whole, name)
     text = codecs.getincrementaldecoder(encoding)("strict").decode(sample, whole)
     if "\0" in text:
         raise DataError(f"{name} holds zero bytes and is no text. What to do: save the table as CSV in UTF-8.")
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), encoding, whole
+
+
+def lines_in(sample: bytes) -> int:
+    """How many lines end there, outside of double quotation marks."""
+    outside = b"".join(sample.split(b'"')[::2])
+    return max(outside.count(b"\n"), outside.count(b"\r"))
 
 
 def _encoding(sample: bytes, whole: bool, name: str) -> str:

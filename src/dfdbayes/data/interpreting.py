@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..errors import DataError, SettingError, close
+from ..errors import DataError, SettingError, close, some
 from .distinct import Tally, condense
 from .domain import Coordinate, Domain
 from .identifiers import LOOKED_AT, without_identifiers
 from .missing import MissingCodes
 from .numerals import both, doubtful
 from .problems import Problems, affected
-from .reading import CHUNK, Memory, Table, unmasked
+from .reading import CHUNK, Memory, Table, repeated, unmasked
 from .text import NO_WORDS, Columns, Ragged
 from .yes_no import read_answers, told_answers
 
@@ -98,7 +98,7 @@ class Reading:
         names = tuple(name for name in names if name not in besides)
         if columns is not None:
             names = tuple(match(str(c), table.columns) for c in listed(columns))
-            twice = sorted({name for name in names if names.count(name) > 1})
+            twice = repeated(names)
             if twice:
                 raise DataError(f"the column '{twice[0]}' is asked for twice")
         elif set(names) & set(table.nameless):
@@ -465,7 +465,7 @@ def match(name: str, table: Sequence[str]) -> str:
     """The name of a column that there is."""
     if name not in table:
         hint = close(name, list(map(str, table))) or "."
-        raise DataError(f"there is no column '{name}'{hint} The columns are {', '.join(map(repr, table))}.")
+        raise DataError(f"there is no column '{name}'{hint} The columns are {some(map(repr, table))}.")
     return name
 
 

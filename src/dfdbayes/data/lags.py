@@ -49,6 +49,12 @@ def lagged(
     for name in [*wanted, *(name for name in (by, time) if name is not None)]:
         if name not in frame.columns:
             raise DataError(f"there is no column '{name}'; the columns are {', '.join(map(str, frame.columns))}")
+    if time is not None and not pd.api.types.is_numeric_dtype(frame[time]):
+        raise DataError(
+            f"'{time}' holds dates or texts, and steps here are whole numbers. What to do: number the steps (1, 2, 3, "
+            f"...) in a column; or fit with formula='... ~ lag({wanted[0]})' and time='{time}', which takes "
+            "dates."
+        )
     keys = [name for name in (by, time) if name is not None]
     if time is not None and frame.duplicated(keys).any():
         twice = frame.loc[frame.duplicated(keys), keys].iloc[0]
@@ -72,6 +78,8 @@ def lagged(
 
 def _earlier(ordered: pd.DataFrame, wanted: list[str], by: str | None, time: str | None, lag: int) -> pd.DataFrame:
     """The values of so many steps before, missing where there are none."""
+    if time is not None:  # from the first one: missing values make floats of what is shifted
+        ordered = ordered.assign(**{time: ordered[time] - ordered[time].min()})
     grouped = ordered if by is None else ordered.groupby(by, sort=False)
     shifted = grouped[[*wanted, *([time] if time else [])]].shift(lag)
     if time is not None:

@@ -20,6 +20,10 @@ NEIGHBOURHOODS = {
 }  # half of the steps from a cell to its neighbours: the others are the same pairs
 MOST_CATEGORIES = 12
 UNEVEN = 0.05  # of a step, that a coordinate may be away from a regular grid
+ROUNDING = 1e-13  # of the size of coordinates, by which equal ones may differ: a few hundred times double precision
+NOISE = 1e-6  # of the map's width, by which they may differ after a projection, where no grid is seen without that
+FINE = 1e-3  # of the usual distance between coordinates, below which the least of them is no step of a grid
+MOST_CELLS = 2**62  # of a grid that encloses all sites, whose cells are numbered by 64-bit integers
 
 
 class Sites(NamedTuple):
@@ -67,12 +71,24 @@ def _rasters(source: Any) -> dict[str, Any] | None:
 def cells_of(frame: pd.DataFrame, at: tuple[str, ...]) -> Int[np.ndarray, "n 2"]:
     """Row and column of every site on a regular grid, from its two coordinates."""
     found = np.stack([_steps(frame[name].to_numpy(), name) for name in at], axis=1)
-    _, first, counts = np.unique(found, axis=0, return_index=True, return_counts=True)
-    if (counts > 1).any():
-        place = first[int(np.argmax(counts > 1))]
-        where = ", ".join(f"{name} = {frame[name].iloc[place]}" for name in at)
+    if np.prod(found.max(axis=0, initial=0) + 3.0) > MOST_CELLS:
         raise DataError(
-            f"{int(counts.max())} rows are at {where}: a map has one value at each site. What to do: keep one row of "
+            f"'{at[0]}' and '{at[1]}' span too many steps to number the cells of their grid ({found[:, 0].max():,} and "
+            f"{found[:, 1].max():,}). What to do: leave out sites that are far from all others."
+        )
+    _, inverse, counts = np.unique(found, axis=0, return_inverse=True, return_counts=True)
+    if (counts > 1).any():
+        rows = np.flatnonzero(inverse.reshape(-1) == np.argmax(counts))
+        places = [", ".join(f"{name} = {frame[name].iloc[row]}" for name in at) for row in rows]
+        other = next((k for k, place in enumerate(places) if place != places[0]), None)
+        if other is not None:
+            raise DataError(
+                f"rows {rows[0] + 1} and {rows[other] + 1} ({places[0]}, and {places[other]}) are closer together than "
+                "sites of the grid that the others are on. What to do: correct the coordinates, or say which sites are "
+                "neighbours, graph=[('a', 'b'), ...] with at= the column that names them."
+            )
+        raise DataError(
+            f"{len(rows)} rows are at {places[0]}: a map has one value at each site. What to do: keep one row of "
             "each site, or tell the maps apart and fit one of them."
         )
     return found
@@ -81,7 +97,7 @@ def cells_of(frame: pd.DataFrame, at: tuple[str, ...]) -> Int[np.ndarray, "n 2"]
 def _steps(values: np.ndarray, name: str) -> Int[np.ndarray, " n"]:
     """Coordinates as whole numbers of the smallest step between two of them."""
     try:
-        numbers = np.asarray(values, float)
+        numbers = _from_the_lowest(values)
     except (TypeError, ValueError):
         raise DataError(f"'{name}' says where sites are, and must hold numbers; it holds {values[0]!r}") from None
     if not np.isfinite(numbers).all():
@@ -89,19 +105,31 @@ def _steps(values: np.ndarray, name: str) -> Int[np.ndarray, " n"]:
             f"'{name}' is missing in row {int(np.argmin(np.isfinite(numbers))) + 1}: give every site's place"
         )
     distinct = np.unique(numbers)
-    if len(distinct) < 2:
-        return np.zeros(len(numbers), np.int64)
     gaps = np.diff(distinct)
-    step = float(gaps[gaps > 1e-6 * np.ptp(distinct)].min())
-    along = (numbers - distinct[0]) / step
-    off = np.abs(along - np.round(along))
-    if off.max() > UNEVEN:
-        raise DataError(
-            f"'{name}' is not on a regular grid: {numbers[int(np.argmax(off))]:g} is no whole number of steps of "
-            f"{step:g} from {distinct[0]:g}. What to do: say which sites are neighbours, graph=[('a', 'b'), ...] with "
-            "at= the column that names them."
-        )
-    return np.round(along).astype(np.int64)
+    size = np.ptp(distinct) + float(np.abs(np.asarray(values, float)).max()) * (np.asarray(values).dtype.kind == "f")
+    if not (gaps > ROUNDING * size).any():
+        return np.zeros(len(numbers), np.int64)
+    for least in (ROUNDING * size, NOISE * np.ptp(distinct)):
+        apart = gaps[gaps > least] if (gaps > least).any() else gaps
+        step = float(apart.min())
+        along = numbers / step
+        off = np.abs(along - np.round(along))
+        if off.max() <= UNEVEN and step >= FINE * np.median(apart):
+            return np.round(along).astype(np.int64)
+    raise DataError(
+        f"'{name}' is not on a regular grid: {values[int(np.argmax(off))]:g} is no whole number of steps of "
+        f"{step:g} from {np.min(values):g}. What to do: say which sites are neighbours, graph=[('a', 'b'), ...] with "
+        "at= the column that names them."
+    )
+
+
+def _from_the_lowest(values: np.ndarray) -> np.ndarray:
+    """Numbers without the lowest of them; of whole numbers without loss, however large they are."""
+    if pd.api.types.infer_dtype(values, skipna=False) == "integer":
+        exact = np.asarray(values, dtype=object)
+        return np.asarray(exact - exact.min(), dtype=float)
+    numbers = np.asarray(values, float)
+    return numbers - numbers.min()
 
 
 def neighbours_of(cells: Int[np.ndarray, "n 2"], neighbours: int) -> Int[np.ndarray, "e 2"]:

@@ -7,6 +7,7 @@ read by different machines.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -287,10 +288,15 @@ def _in_memory(name: str, arrays: Columns, named: bool = True) -> Table:
 
 
 def _unique(names: tuple[str, ...]) -> tuple[str, ...]:
-    twice = sorted({c for c in names if names.count(c) > 1})
+    twice = repeated(names)
     if twice:
         raise DataError(f"two columns are called '{twice[0]}': rename one")
     return names
+
+
+def repeated(names: Sequence[str]) -> list[str]:
+    """The names that occur more than once, sorted."""
+    return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
 def _of_path(path: Path, decimal: str | None, codes: MissingCodes) -> Table:

@@ -17,7 +17,7 @@ import pandas as pd
 from jaxtyping import Bool, Int
 
 from ..errors import DataError, SettingError, close, some
-from .calendar import Calendar
+from .calendar import Calendar, require_few_steps
 
 PLACE = "place in time"  # the covariate that keeps rows of different times apart, and says which are neighbours
 
@@ -142,7 +142,9 @@ class Series:
         """Places on one line: units one after the other, further apart than any window is long."""
         places = self.places(frame)
         unit = pd.factorize(frame[self.by])[0] if self.by else np.zeros(len(frame), np.int64)
-        return places + unit * (2 * int(places.max(initial=0)) + 2)
+        apart = 2 * int(places.max(initial=0)) + 2
+        require_few_steps(apart * float(unit.max(initial=0) + 1), str(self.time))
+        return places + unit * apart
 
     def order(self, frame: pd.DataFrame) -> Int[np.ndarray, " n"]:
         """Rows in order: units one after the other, each in the order of time."""
@@ -298,4 +300,6 @@ def _told(frame: pd.DataFrame, known: np.ndarray, series: Series) -> tuple[str, 
 
 
 def _written(time: Any) -> str:
-    return f"{time:%Y-%m-%d}" if isinstance(time, pd.Timestamp) else f"{time:g}"
+    if isinstance(time, pd.Timestamp):
+        return f"{time:%Y-%m-%d}"
+    return str(time) if isinstance(time, (int, np.integer)) else f"{time:g}"

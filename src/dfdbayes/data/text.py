@@ -27,6 +27,7 @@ from .numerals import COMMA, POINT, Marks, doubtful
 from .problems import ROWS, Problem, Problems, readable
 
 BLOCK = 2**22  # bytes that are taken apart at a time
+ROWS_A_BLOCK = 2  # that a block must hold, of the longest kind: one may be cut
 _MISSING = pa.array(sorted(WORDS))
 _TRUTH = {"true": True, "false": False}
 
@@ -131,7 +132,7 @@ class TextFile:
             handle,
             pyarrow.csv.ReadOptions(
                 use_threads=False,  # for rows are numbered only then
-                block_size=BLOCK,
+                block_size=max(BLOCK, ROWS_A_BLOCK * 4 * dialect.longest),  # a letter has up to four bytes
                 skip_rows=dialect.skipped,
                 column_names=list(self.names),
                 encoding=dialect.encoding,
@@ -147,7 +148,7 @@ class TextFile:
                 column_types=dict.fromkeys(self.names, pa.string()), strings_can_be_null=False, check_utf8=True
             ),
         )
-        for batch in reader:
+        for batch in _of_rows(reader, self.path):
             if headed and batch.num_rows:
                 batch, headed = batch.slice(1), False
             if not checked and any(b"\n" in raw or b"\r" in raw for raw in map(_raw, batch.columns)):
@@ -232,6 +233,19 @@ class TextFile:
                 batch = batch.slice(0, kept)
             if batch.num_rows:
                 yield batch
+
+
+def _of_rows(reader: Iterator[pa.RecordBatch], path: Path) -> Iterator[pa.RecordBatch]:
+    """The batches of a reader; a row that no block holds is refused."""
+    try:
+        yield from reader
+    except pa.ArrowInvalid as problem:
+        if "straddling" not in str(problem):
+            raise
+        raise DataError(
+            f"{shown_name(path)} has a row of more than {BLOCK / 2**20:g} MB. What to do: leave out the column of long "
+            "texts; a quotation mark that nothing closes makes one of many rows."
+        ) from problem
 
 
 def _and_whether_last(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, bool]]:
