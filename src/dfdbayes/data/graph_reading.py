@@ -15,7 +15,7 @@ from jaxtyping import Int
 from scipy import sparse
 
 from ..errors import DataError, some
-from .reading import CHUNK, Table, table_of
+from .reading import CHUNK, Table, require_names, table_of
 
 MOST_NODES = 5000
 ENDS = (("from", "to"), ("source", "target"), ("tail", "head"), ("i", "j"))  # names of the two columns of edges
@@ -41,6 +41,8 @@ def parts_of(source: Any, nodes: Any, directed: bool | None, id: str | None) -> 
         found = _of_matrix(source, nodes, directed, id)
     else:
         found = _of_edges(*_edges(source), _node_table(nodes, id), bool(directed))
+    require_names(found.names, "node")
+    require_names(found.attributes)
     if len(found.names) < 2:
         raise DataError(f"{found.source} holds {len(found.names)} nodes; a graph needs at least two")
     return found

@@ -18,7 +18,7 @@ from ..errors import DataError, SettingError
 from .dataset import Dataset
 from .domain import Domain, Integers, Ordinal
 from .interpreting import Reading, listed
-from .reading import Table, table_of
+from .reading import Table, require_names, table_of
 from .text import NO_WORDS, Columns
 from .yes_no import two_answers
 
@@ -41,6 +41,8 @@ def domain_of(source: Any, reading: Mapping[str, Any], levels: Any = None) -> Do
         texts = _texts_of(table, [name for name in names if name not in scales])
         scales |= {name: answers for name, found in texts.items() if (answers := two_answers(found))}
         _refuse_texts({name: found for name, found in texts.items() if name not in scales})
+    for name, own in scales.items():
+        require_names(own, f"level of '{name}'")
     parts = [_scale(name, scales[name]) if name in scales else Integers(1) for name in names]
     found = parts[0]
     for part in parts[1:]:
