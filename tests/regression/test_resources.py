@@ -108,6 +108,59 @@ def test_a_cache_that_others_may_write_is_not_used(tmp_path, monkeypatch):
     assert "jax_compilation_cache_dir" in changed
 
 
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A folder for caches, of which the package's own is made."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home" / "cache"))
+    assert compiled._own_folder() == tmp_path / "home" / "cache" / "dfdbayes" / "compiled"
+    return tmp_path / "home" / "cache"
+
+
+@pytest.mark.parametrize("inside", ["dfdbayes/compiled", "dfdbayes", ".", ".."])
+def test_no_parent_of_the_cache_may_be_written_by_others(cache, inside):
+    """Whoever may write a parent puts a folder of their own in place of the cache."""
+    (cache / inside).resolve().chmod(0o777)
+    assert compiled._own_folder() is None
+    (cache / inside).resolve().chmod(0o755)
+    assert compiled._own_folder() is not None
+
+
+def test_a_sticky_parent_will_do_as_others_cannot_move_what_is_there(cache):
+    cache.parent.chmod(0o1777)
+    assert compiled._own_folder() is not None
+    (cache / "dfdbayes" / "compiled").chmod(0o1777)
+    assert compiled._own_folder() is None
+
+
+def test_a_group_may_write_a_parent_if_nobody_else_is_in_it(cache, monkeypatch):
+    cache.chmod(0o775)
+    monkeypatch.setattr(compiled, "_is_private", lambda group: False)
+    assert compiled._own_folder() is None
+    monkeypatch.setattr(compiled, "_is_private", lambda group: True)
+    assert compiled._own_folder() is not None
+
+
+def test_a_parent_of_somebody_else_is_not_trusted(cache, monkeypatch):
+    own = cache.stat().st_uid
+    monkeypatch.setattr(os, "getuid", lambda: own + 1)
+    assert (compiled._own_folder() is None) == (own != 0)
+    monkeypatch.undo()
+    if own == 0:
+        os.chown(cache, 12345, 12345)
+        assert not compiled._is_ours(cache / "dfdbayes" / "compiled")
+
+
+def test_where_a_link_leads_is_looked_at_and_the_way_there(cache, tmp_path):
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open" / "real" / "compiled").mkdir(parents=True)
+    (cache / "dfdbayes" / "compiled").rmdir()
+    (cache / "dfdbayes").rmdir()
+    (cache / "dfdbayes").symlink_to(tmp_path / "open" / "real")
+    assert compiled._own_folder() is not None
+    (tmp_path / "open").chmod(0o777)
+    assert compiled._own_folder() is None
+
+
 def test_names_do_not_command_the_terminal(call, tmp_path):
     path = tmp_path / "x.csv"
     evil = "a\x1b]0;owned\x07\x9b31m"

@@ -2,6 +2,8 @@
 
 import datetime
 import importlib
+import time
+import zipfile
 
 import numpy as np
 import openpyxl
@@ -10,6 +12,7 @@ import pyreadstat
 import pytest
 
 import dfdbayes as dfd
+from dfdbayes.data import foreign
 from dfdbayes.data.reading import table_of
 
 DataError = dfd.errors.DataError
@@ -134,3 +137,71 @@ def test_a_library_that_is_missing_is_named(tmp_path, monkeypatch, name, library
     monkeypatch.setattr(importlib, "import_module", absent)
     with pytest.raises(DataError, match=rf"needs {library}. What to do: pip install 'dfdbayes\[{extra}\]'"):
         table_of(tmp_path / name)
+
+
+def _far(path, *cells):
+    """A workbook of two columns and some cells far from them."""
+    book = openpyxl.Workbook()
+    for row in (["a", "b"], [1, 2], [3, 4]):
+        book.active.append(row)
+    for cell in cells:
+        book.active[cell] = 1
+    book.save(path)
+    return path
+
+
+def test_one_cell_at_the_end_of_a_sheet_does_not_take_for_ever(tmp_path):
+    began = time.perf_counter()
+    path = _far(tmp_path / "x.xlsx", "XFD1048576")
+    assert path.stat().st_size < 10_000
+    assert len(table_of(path).columns) == 16_384
+    assert time.perf_counter() - began < 20
+
+
+def test_a_workbook_has_a_limit_on_cells(tmp_path, monkeypatch):
+    monkeypatch.setattr(foreign, "MOST_CELLS", 20_000)
+    for cells in (("XFD4", "XFD5"), ("XFD1048576",)):
+        with pytest.raises(DataError, match=r"more than 20,000 cells.*far from the others.*CSV"):
+            table_of(_far(tmp_path / "x.xlsx", *cells))
+    assert len(table_of(_far(tmp_path / "x.xlsx", "XX5")).columns) == 648
+
+
+def _with(path, part, content):
+    """A workbook in which the text of one part is another."""
+    whole = _far(path.with_name("whole.xlsx"))
+    with zipfile.ZipFile(whole) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, content(old.read(name)) if name == part else old.read(name))
+    return path
+
+
+@pytest.mark.parametrize("part", ["xl/worksheets/sheet1.xml", "xl/styles.xml", "xl/workbook.xml"])
+def test_a_workbook_is_measured_before_it_is_unpacked(tmp_path, monkeypatch, part):
+    monkeypatch.setattr(foreign, "MOST_BYTES", 2**24)
+    monkeypatch.setattr(foreign, "MOST_BESIDE", 2**24)
+    monkeypatch.setattr(openpyxl, "load_workbook", lambda *_, **__: pytest.fail("it was unpacked"))
+    path = _with(tmp_path / "x.xlsx", part, lambda text: text + b" " * 2**25)
+    assert path.stat().st_size < 10**5
+    with pytest.raises(DataError, match=r"MiB when it is unpacked.*CSV"):
+        table_of(path)
+
+
+def test_rows_that_a_workbook_says_are_very_far_down_are_refused(tmp_path):
+    for number in (b"999999999999", b"2000000"):
+        path = _with(
+            tmp_path / "x.xlsx", "xl/worksheets/sheet1.xml",
+            lambda text, number=number: text.replace(b'<row r="3"', b'<row r="' + number + b'"'),
+        )  # fmt: skip
+        with pytest.raises(DataError, match=r"x.xlsx|more than"):
+            table_of(path)
+
+
+def test_files_that_say_they_are_larger_than_memory_are_refused(tmp_path, monkeypatch):
+    frame = pd.DataFrame({"a": np.zeros(50_000), "b": np.ones(50_000)})
+    frame.to_parquet(tmp_path / "x.parquet", row_group_size=10_000)
+    pyreadstat.write_sav(frame, tmp_path / "x.zsav", compress=True)
+    monkeypatch.setattr(foreign, "memory", lambda: 500_000.0)
+    for name in ("x.parquet", "x.zsav"):
+        with pytest.raises(DataError, match=f"{name} holds .* GiB of values"):
+            table_of(tmp_path / name).frame()
+    assert len(table_of(tmp_path / "x.parquet").frame(most=10)) == 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 
@@ -22,12 +23,47 @@ def keep_compiled_code() -> None:
 
 
 def _own_folder() -> Path | None:
-    """The package's folder in the user's cache; None where others may write there, whose code is not to be run."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dfdbayes" / "compiled"
+    """The package's folder in the user's cache; None where others may put code there, which is not to be run."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute()
+    folder = cache / "dfdbayes" / "compiled"
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        about = folder.stat()
+        cache.mkdir(parents=True, exist_ok=True)
+        for own in (folder.parent, folder):
+            own.mkdir(exist_ok=True, mode=0o700)
+        ours = _is_ours(folder)
     except OSError:
         return None
-    ours = not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o022)
     return folder if ours and os.access(folder, os.W_OK) else None
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether nobody else can put anything at a path: neither there, nor in place of a folder that leads there.
+
+    In a folder such as /tmp, which is sticky, others can put things, and not move those of others away.
+    """
+    if not hasattr(os, "getuid"):  # not a POSIX system
+        return True
+    for part in (path, *path.parents):
+        about = part.lstat()
+        if about.st_uid not in (0, os.getuid()):
+            return False
+        if stat.S_ISLNK(about.st_mode):
+            if not _is_ours(Path(os.path.normpath(part.parent / part.readlink()))):
+                return False
+            continue
+        others = about.st_mode & stat.S_IWOTH or (about.st_mode & stat.S_IWGRP and not _is_private(about.st_gid))
+        if others and (part == path or not about.st_mode & stat.S_ISVTX):
+            return False
+    return True
+
+
+def _is_private(group: int) -> bool:
+    """Whether a group is the user's alone, as many systems give one to each user."""
+    import grp
+    import pwd
+
+    try:
+        name, found = pwd.getpwuid(os.getuid()).pw_name, grp.getgrgid(group)
+    except KeyError:
+        return False
+    return found.gr_name == name and set(found.gr_mem) <= {name}

@@ -6,12 +6,14 @@ Values only: no macro runs, and no formula is computed.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._util.resources import SHARE, memory
 from ..errors import DataError
 from .dialect import LOOKED_AT, names_of
 from .encodings import shown_name
@@ -42,6 +44,13 @@ ELSEWHERE = {
 }
 
 
+CELL = 8  # bytes of a number
+MOST_CELLS = 10_000_000  # of a sheet: a minute to read, and a gigabyte
+MOST_ROWS = 2**20  # that Excel has
+MOST_BYTES = 2**29  # of unpacked sheets, at some 50 bytes for each cell
+MOST_BESIDE = 2**26  # of all else in a workbook, such as texts and styles, which is read as a whole
+
+
 class Foreign(NamedTuple):
     """The columns of a file; what values mean there, by column; whether the names are the file's own."""
 
@@ -66,7 +75,12 @@ def labelled(path: Path, codes: MissingCodes) -> Foreign:
     library = _library("pyreadstat", "spss", path, "an SPSS or Stata file")
     read = library.read_dta if path.suffix.lower() == ".dta" else library.read_sav
     try:
+        _, about = read(str(path), metadataonly=True)
+        wide = sum(map(int, about.variable_storage_width.values())) + CELL * len(about.column_names)
+        require_held((about.number_rows or 0) * wide, name)
         frame, about = read(str(path))
+    except DataError:
+        raise
     except Exception as problem:  # the library has errors of its own, and passes on those of C
         raise DataError(f"{name} cannot be read: {str(problem).strip() or type(problem).__name__}") from problem
     arrays = {}
@@ -86,6 +100,15 @@ def labelled(path: Path, codes: MissingCodes) -> Foreign:
     return Foreign(arrays, meanings)
 
 
+def require_held(needed: float, name: str) -> None:
+    """Refuse a table that says that it is larger than the machine's memory, before it is read there."""
+    if needed > SHARE * memory():
+        raise DataError(
+            f"{name} holds {needed / 2**30:,.0f} GiB of values, and the machine has {memory() / 2**30:,.0f} GiB of "
+            "memory. What to do: save the columns that are needed in a file of their own."
+        )
+
+
 def _absent(value: Any) -> bool:
     return value is None or (isinstance(value, str) and value.strip() in WORDS) or value != value
 
@@ -99,9 +122,12 @@ def excel(path: Path, decimal: str | None, codes: MissingCodes) -> Foreign:
     name = shown_name(path)
     library = _library("openpyxl", "excel", path, "an Excel workbook")
     try:
+        _require_unpackable(path)
         book = library.load_workbook(path, read_only=True, data_only=True)
         sheets = {sheet.title: _rows(sheet) for sheet in book.worksheets}
         book.close()
+    except DataError:
+        raise
     except Exception as problem:  # of zip, XML and the library alike
         raise DataError(f"{name} cannot be read: {str(problem).strip() or type(problem).__name__}") from problem
     sheets = {title: rows for title, rows in sheets.items() if rows}
@@ -137,14 +163,53 @@ def excel(path: Path, decimal: str | None, codes: MissingCodes) -> Foreign:
     return Foreign({own: _column(cells, own, marks, codes) for own, cells in raw.items()}, {}, headed)
 
 
+def _require_unpackable(path: Path) -> None:
+    """Refuse a workbook that is small as a file and has no end when it is unpacked."""
+    size, sheets, beside = path.stat().st_size, 0, 0
+    with zipfile.ZipFile(path) as packed:
+        for part in packed.infolist():
+            added = part.file_size - min(part.compress_size, size)  # pictures are as large as they say
+            if "/worksheets/" in f"/{part.filename}".lower():
+                sheets += added
+            else:
+                beside += added
+    if sheets > MOST_BYTES or beside > MOST_BESIDE:
+        raise DataError(
+            f"{shown_name(path)} holds {(sheets + beside) / 2**20:,.0f} MiB when it is unpacked, more than is read of "
+            "a workbook. What to do: save the table as CSV."
+        )
+
+
 def _rows(sheet: Any) -> list[tuple[Any, ...]]:
     """The rows of a sheet that hold something, cut to the columns that do."""
-    sheet.reset_dimensions()  # some programs write wrong ones
-    rows = [[None if _blank(cell) else cell for cell in row] for row in sheet.iter_rows(values_only=True)]
-    rows = [row for row in rows if any(cell is not None for cell in row)]
+    rows = []
+    for row in _measured(sheet):
+        cells = [None if _blank(cell) else cell for cell in row]
+        if any(cell is not None for cell in cells):
+            rows.append(cells)
     width = max((max(j for j, cell in enumerate(row) if cell is not None) + 1 for row in rows), default=0)
     first = min((min(j for j, cell in enumerate(row) if cell is not None) for row in rows), default=0)
+    _require_fewer(len(rows) * (width - first), sheet.title)
     return [tuple((row + [None] * width)[first:width]) for row in rows]
+
+
+def _measured(sheet: Any, values_only: bool = True) -> Iterator[tuple[Any, ...]]:
+    """The rows of a sheet as they are in the file, as long as they are not too many."""
+    sheet.reset_dimensions()  # some programs write wrong ones
+    cells = 0
+    for number, row in enumerate(sheet.iter_rows(values_only=values_only)):
+        cells += len(row)
+        _require_fewer(cells if number < MOST_ROWS else MOST_CELLS + 1, sheet.title)
+        yield row
+
+
+def _require_fewer(cells: int, title: str) -> None:
+    if cells > MOST_CELLS:
+        raise DataError(
+            f"the sheet '{title}' has more than {MOST_CELLS:,} cells, or more than {MOST_ROWS:,} rows; a cell far from "
+            "the others makes all between them part of the table. What to do: remove such cells, or save the table as "
+            "CSV."
+        )
 
 
 def _blank(cell: Any) -> bool:
@@ -157,7 +222,7 @@ def _require_computed(library: Any, path: Path, title: str, rows: list[tuple[Any
         return
     values = library.load_workbook(path, read_only=True, data_only=True)[title]
     formulas = library.load_workbook(path, read_only=True, data_only=False)[title]
-    for here, there in zip(values.iter_rows(), formulas.iter_rows(), strict=True):
+    for here, there in zip(_measured(values, False), _measured(formulas, False), strict=True):
         for cell, formula in zip(here, there, strict=True):
             if cell.value is None and formula.data_type == "f":
                 raise DataError(

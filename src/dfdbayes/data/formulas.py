@@ -21,7 +21,7 @@ from jaxtyping import Float
 
 from ..errors import DataError, SettingError, close, some
 from .grammar import RESERVED, Content, context, read
-from .reading import table_of
+from .reading import require_names, table_of
 
 if TYPE_CHECKING:
     from formulaic import ModelSpec
@@ -301,15 +301,18 @@ def readable(label: str, names: Mapping[str, str]) -> str:
 def frame_of(source: Any) -> pd.DataFrame:
     """All rows of what a user has, as a frame."""
     if isinstance(source, pd.DataFrame):
-        return source
-    if isinstance(source, Mapping) and source and all(map(pd.api.types.is_scalar, source.values())):
-        return pd.DataFrame([dict(source)])
-    if isinstance(source, (str, Path)) or not hasattr(source, "to_pandas"):
+        found = source
+    elif isinstance(source, Mapping) and source and all(map(pd.api.types.is_scalar, source.values())):
+        found = pd.DataFrame([dict(source)])
+    elif isinstance(source, (str, Path)) or not hasattr(source, "to_pandas"):
         table = table_of(source)
         if not table.named:
             raise DataError("a formula needs columns with names: give a frame, a mapping of names to values, or a file")
         return table.frame()
-    return source.to_pandas()
+    else:
+        found = source.to_pandas()
+    require_names(found.columns)
+    return found
 
 
 def counted(frame: pd.DataFrame, rights: Sequence[str]) -> tuple[pd.DataFrame, np.ndarray | None, np.ndarray | None]:
@@ -380,11 +383,17 @@ def _require_columns(
                 f"{lost} of {len(frame)} rows have no '{odd.get(name, name)}' (first: row {row}), which the formula of "
                 f"{parameter} needs. {remedy}"
             )
-    for name in sorted(asked.content.numbers):
-        if any(isinstance(value, (str, bytes)) for value in pd.unique(frame[name])):
+        texts = [value for value in _levels(frame[name]) if isinstance(value, (str, bytes))]
+        require_names(texts, f"level of '{odd.get(name, name)}'")
+        if texts and name in asked.content.numbers:
             raise DataError(
                 f"the formula of {parameter}, '~ {right}', reckons with '{odd.get(name, name)}', which holds texts"
             )
+
+
+def _levels(column: pd.Series) -> Sequence[Any]:
+    """The distinct values of a column that may hold others than numbers."""
+    return [] if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufcmM" else list(column.unique())
 
 
 def _require_finite(parameter: str, matrix: np.ndarray, labels: Sequence[str]) -> None:

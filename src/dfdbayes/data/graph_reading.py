@@ -15,7 +15,7 @@ from jaxtyping import Int
 from scipy import sparse
 
 from ..errors import DataError, some
-from .reading import CHUNK, Table, table_of
+from .reading import CHUNK, Table, require_names, table_of
 
 MOST_NODES = 5000
 ENDS = (("from", "to"), ("source", "target"), ("tail", "head"), ("i", "j"))  # names of the two columns of edges
@@ -50,6 +50,8 @@ def parts_of(source: Any, nodes: Any, directed: bool | None, id: str | None) -> 
     else:
         found = _of_edges(*_edges(source), _node_table(nodes, id), bool(directed))
     _require_one_mode(found)
+    require_names(found.names, "node")
+    require_names(found.attributes)
     if len(found.names) < 2:
         raise DataError(f"{found.source} holds {len(found.names)} nodes; a graph needs at least two")
     return found

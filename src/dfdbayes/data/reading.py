@@ -8,7 +8,7 @@ read by different machines.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,7 +22,7 @@ from .._util.files import misspelt
 from ..errors import DataError, SettingError
 from .dialect import sniff
 from .encodings import shown_name
-from .foreign import ELSEWHERE, EXCEL, LABELLED, excel, labelled
+from .foreign import CELL, ELSEWHERE, EXCEL, LABELLED, excel, labelled, require_held
 from .missing import MissingCodes
 from .numerals import DECIMALS
 from .problems import readable
@@ -87,6 +87,8 @@ class Table:
         """All rows, or the first ``most``; a column of a text file is of numbers only if all of it is."""
         pieces: dict[str, list[tuple[Part, Any]]] = {name: [] for name in self.columns}
         left, total = np.inf if most is None else most, 0
+        rows = sum(part.size for part in self.parts if isinstance(part, ParquetGroups))  # which may be packed by far
+        require_held(min(rows, left) * len(self.columns) * CELL, self.name)
         for part in self.parts:
             rows, own = int(min(CHUNK, left)), Ragged(begins=total)
             chunks = part.texts(rows, own) if isinstance(part, TextFile) else part.chunks(self.columns, rows)
@@ -158,7 +160,15 @@ def table_of(source: Any, decimal: str | None = None, codes: Any = None) -> Tabl
     codes = MissingCodes.of(codes)
     table = _of_path(Path(source), decimal, codes) if isinstance(source, (str, Path)) else _of_object(source)
     codes.require(table.columns)
+    require_names(table.columns)
     return replace(table, codes=codes)
+
+
+def require_names(names: Iterable[Any], what: str = "column") -> None:
+    """Refuse names of columns or levels that no file can hold: results could not be saved."""
+    odd = next((name for name in map(str, names) if "\0" in name), None)
+    if odd is not None:
+        raise DataError(f"the {what} {odd!r} has a zero byte (NUL) in its name. What to do: rename it.")
 
 
 def _of_object(source: Any) -> Table:

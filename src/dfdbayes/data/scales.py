@@ -21,7 +21,7 @@ from .dataset import Dataset
 from .domain import Domain, Integers, Ordinal
 from .interpreting import Reading, as_label, first_rows, listed
 from .profile import SCALE
-from .reading import Table, table_of
+from .reading import Table, require_names, table_of
 from .yes_no import two_answers
 
 ORDERED = ("ordinal", "blume-capel")  # kinds of columns that are scales
@@ -45,6 +45,8 @@ def domain_of(source: Any, reading: Mapping[str, Any], levels: Any = None, kinds
         scales |= {name: answers for name, found in texts.items() if (answers := two_answers(found))}
         _refuse_texts({name: found for name, found in texts.items() if name not in scales})
         scales |= _wide(source, [name for name in names if name not in scales], kinds, names)
+    for name, own in scales.items():
+        require_names(own, f"level of '{name}'")
     parts = [_scale(name, scales[name]) if name in scales else Integers(1) for name in names]
     found = parts[0]
     for part in parts[1:]:

@@ -36,6 +36,7 @@ from ..models.families import AbstractFamily, BinaryFamily, CountFamily
 from ..models.regression import Regression, family_of, regression
 
 HURDLE, EDGES = "zeros", "interaction"
+BESIDE = "\ufdd0"  # begins the names of columns of matrices: a letter that there is not, and that no user's name has
 
 
 def read_regression(
@@ -143,7 +144,7 @@ def matrices(
             design, matrix, offset = Design.of(parameter.name, asked[parameter.name], frame)
             designs.append(design)
             for i, part in enumerate(matrix.T if offset is None else [*matrix.T, offset]):
-                given[f"\0{parameter.name} {i}"] = part
+                given[f"{BESIDE}{parameter.name} {i}"] = part
     return designs, given
 
 
