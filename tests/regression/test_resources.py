@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import socket
 import time
+import tracemalloc
 import urllib.error
 import urllib.request
 
@@ -30,6 +31,27 @@ def test_too_large_models_are_refused_before_the_data_are_read(monkeypatch):
     with pytest.raises(dfd.errors.SettingError, match=r"5050 parameters.* GiB of memory; the machine has 2 GiB"):
         dfd.fit("ising-network", np.random.default_rng(0).integers(0, 2, size=(300, 100)), progress=False)
     assert time.perf_counter() - began < 20  # they took half a minute each, or 13 GB
+
+
+@pytest.mark.parametrize("formula", ["y ~ x + g", "y ~ x + C(number)", "y ~ g:h"])
+def test_factors_with_too_many_levels_are_refused_before_their_matrix_is_made(monkeypatch, formula):
+    n = 4000
+    frame = pd.DataFrame({"y": np.arange(n) % 5, "x": np.linspace(0.0, 1.0, n), "number": np.arange(n) // 2})
+    frame = frame.assign(g=[f"l{i}" for i in frame["number"]], h=["a", "b"] * (n // 2))
+    monkeypatch.setattr(resources, "memory", lambda: 2.0**30)
+    tracemalloc.start()
+    name = "number" if "number" in formula else "g"
+    with pytest.raises(dfd.errors.SettingError, match=rf"'{name}' has 2000 levels.* GiB of memory.*rare levels"):
+        dfd.fit("poisson", frame, formula=formula, progress=False)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 * n * 500  # a quarter of the matrix
+
+
+def test_factors_of_some_levels_are_not(monkeypatch, quick):
+    frame = pd.DataFrame({"y": np.arange(200) % 5, "g": [f"l{i}" for i in np.arange(200) % 20]})
+    monkeypatch.setattr(resources, "memory", lambda: 2.0**30)
+    assert len(quick("poisson", frame, formula="y ~ g").minimum.names) == 20
 
 
 def test_long_runs_are_announced(monkeypatch, quick):

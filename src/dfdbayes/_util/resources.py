@@ -12,6 +12,7 @@ SPEED = 2e10  # multiplications and additions a second, as measured on two cores
 NEWTON = 8  # steps of a minimisation
 SHARE = 0.8  # of the machine's memory that a run may need
 LONG = 60.0  # seconds from which a run's length is told beforehand
+COPIES = 10  # of a matrix of covariates that reading it, its rank and gradients by row take; 9 were measured
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,18 @@ def require_memory(needs: Needs) -> None:
             f"this model has {needs.parameters} parameters, and its calibration and draws would need about "
             f"{needs.memory / 2**30:.0f} GiB of memory; the machine has {there / 2**30:.0f} GiB. What to do: fewer "
             "columns (columns=[...]), a graph with fewer edges, a smaller bootstrap, or fewer draws."
+        )
+
+
+def require_matrix(rows: int, columns: int, what: str) -> None:
+    """Refuse a matrix of covariates that would fill the machine's memory, before it is made."""
+    there = memory()
+    needed = COPIES * 8.0 * rows * columns + estimate(columns, 1, rows, 0, 0, 0).memory
+    if needed > SHARE * there:
+        raise SettingError(
+            f"{what}: {columns} coefficients for {rows} rows would need about {needed / 2**30:.0f} GiB of memory; the "
+            f"machine has {there / 2**30:.0f} GiB. What to do: join rare levels, leave the factor out, or name it with "
+            "cluster=... (--cluster) if its levels are groups of rows that belong together."
         )
 
 

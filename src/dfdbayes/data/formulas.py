@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from .._util.resources import require_matrix
 from ..errors import DataError, SettingError, close, some
 from .grammar import RESERVED, Content, context, read
 from .reading import require_names, table_of
@@ -171,6 +172,7 @@ class Design:
         asked = _Right.of(right, frame)
         _require_columns(parameter, right, asked)
         names = asked.odd
+        _require_room(parameter, asked.terms, asked.frame, names)
 
         def matrix_of(text: str) -> Any:
             return formulaic.model_matrix(text, asked.frame, context=context(), output="pandas", na_action="raise")
@@ -327,6 +329,27 @@ def counted(frame: pd.DataFrame, rights: Sequence[str]) -> tuple[pd.DataFrame, n
     groups = frame.groupby(list(frame.columns), sort=True, dropna=False, observed=True)
     found = groups.size()
     return found.index.to_frame(index=False), found.to_numpy(dtype=float), groups.ngroup().to_numpy()
+
+
+def _require_room(parameter: str, terms: str, frame: pd.DataFrame, names: Mapping[str, str]) -> None:
+    """Refuse factors with so many levels that their columns would not fit into memory."""
+    import formulaic
+
+    if not len(frame):
+        return
+    levels, columns, widest = {}, 0, ("", 0)
+    for term in formulaic.Formula(terms):
+        width = 1
+        for factor in term.factors:
+            own = re.sub(r"^C\(\s*(\w+)\s*(,.*)?\)$", r"\1", factor.expr)
+            if own in frame and (own != factor.expr or not pd.api.types.is_numeric_dtype(frame[own])):
+                levels[own] = levels.get(own) or frame[own].nunique()
+                width *= max(levels[own] - 1, 1)
+                widest = max(widest, (names.get(own, own), levels[own]), key=lambda one: one[1])
+        columns += width
+    require_matrix(
+        len(frame), columns, f"the formula of {parameter} is too large ('{widest[0]}' has {widest[1]} levels)"
+    )
 
 
 def variables(right: str, frame: pd.DataFrame) -> tuple[str, ...]:
