@@ -85,3 +85,28 @@ def test_equal_domains_are_equal_however_they_were_made():
 def test_nonsense_is_refused(make):
     with pytest.raises(dfd.errors.ModelError):
         make()
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: dfd.Categories(4, 3), r"dfd\.Categories\(4, \['0', '1', '2'\]\)"),
+        (lambda: dfd.Categories(2, None), "list of their labels"),
+        (lambda: dfd.Ordinal(2, None), "levels"),
+        (lambda: dfd.Finite(2, 1.5), "levels"),
+        (lambda: dfd.Finite(2, ["a", "b"]), "whole numbers"),
+        (lambda: dfd.Finite(2, [0, None]), "whole numbers"),
+        (lambda: dfd.Counts(1, minimum=1.5), "minimum must be a whole number"),
+        (lambda: dfd.Counts(1, minimum="a"), "minimum must be a whole number"),
+        (lambda: dfd.CountsBelow(1, None), "maximum must be a whole number"),
+    ],
+)
+def test_domains_that_cannot_be_are_refused(make, said):
+    with pytest.raises(dfd.errors.ModelError, match=said):
+        make()
+
+
+def test_categories_that_are_numbers_are_given_as_texts():
+    """What the refusal of ``Categories(2, 3)`` advises."""
+    answers = np.random.default_rng(0).integers(0, 3, (50, 2))
+    assert dfd.Dataset.of(answers, dfd.Categories(2, ["0", "1", "2"])).rows.max() == 2

@@ -1,5 +1,7 @@
 """Terms of random graphs: statistics by their definitions, change statistics as differences of these, and reading."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ import dfdbayes as dfd
 import graph_oracles
 from dfdbayes.models.graph_parsing import parse
 from dfdbayes.models.graph_statistics import GraphStatistics
-from dfdbayes.models.graph_terms import TERMS
+from dfdbayes.models.graph_terms import TERMS, Covariate, term
 
 GRAPHS = 1000
 
@@ -142,6 +144,27 @@ def test_distinct_dyads_are_all_dyads(case, terms):
 def test_terms_that_cannot_be_are_refused(text, said):
     with pytest.raises(dfd.errors.ModelError, match=said):
         dfd.models.RandomGraph(text)
+
+
+def test_a_new_term_called_wrongly_is_told_what_it_takes(monkeypatch):
+    monkeypatch.setitem(TERMS, "near", None)  # which leaves the table as it was
+
+    @term
+    class Near(Covariate):
+        """Ties between nodes that are near each other."""
+
+        name: ClassVar[str] = "near"
+        reach: float
+        column: str
+        least: int = 1
+
+        def values(self, graph):
+            return np.ones((graph.n, graph.n, 1))
+
+    for text in ("near", "near(1, 2, 3, 4)", "near(nothing=2)"):
+        with pytest.raises(dfd.errors.ModelError, match=r"write near\(0\.25, 'column'\)"):
+            dfd.models.RandomGraph(text)
+    assert dfd.models.RandomGraph("near(0.25, 'column')").terms == "near(0.25, 'column', 1)"
 
 
 def test_a_term_reads_as_it_was_written():

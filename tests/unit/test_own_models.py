@@ -261,3 +261,58 @@ def test_two_models_of_one_name_are_not_nested():
     )
     with pytest.raises(dfd.errors.SettingError, match="not nested"):
         dfd.compare_nested(one, two)
+
+
+def fixed_sum(theta, x):
+    return jnp.where(x.sum() == 10, theta["a"] * x[0] + theta["b"] * x[1] - gammaln(x + 1).sum(), -jnp.inf)
+
+
+def without_the_last(theta, x):
+    last = 10 - x[0] - x[1]
+    mass = theta["a"] * x[0] + theta["b"] * x[1] - gammaln(x + 1).sum() - gammaln(jnp.maximum(last, 0) + 1)
+    return jnp.where(last >= 0, mass, -jnp.inf)
+
+
+@pytest.mark.parametrize("loss", ["auto", "dfd", "ratio", "pseudo", "ksd", "robust"])
+def test_counts_with_a_fixed_sum_are_refused_in_words(loss):
+    """And the advice works: without the column that the others determine they are fitted."""
+    counts = pd.DataFrame(np.random.default_rng(0).multinomial(10, [0.2, 0.3, 0.5], 200), columns=["u", "v", "w"])
+    first = ", ".join(f"{name} = {value}" for name, value in counts.sort_values(["u", "v"]).iloc[0].items())
+    with pytest.raises(dfd.errors.ModelError, match=f"{first}.*probability zero.*leave out the column"):
+        dfd.fit(own(fixed_sum, dfd.Counts(3), a=NORMAL, b=NORMAL), counts, loss=loss, **QUICK)
+    if loss != "dfd":  # ratios of a possible row to an impossible one are infinite
+        fit = quietly(own(without_the_last, dfd.Counts(2), a=NORMAL, b=NORMAL), counts[["u", "v"]], loss=loss)
+        np.testing.assert_allclose(fit.minimum.vector, np.log([0.4, 0.6]), atol=0.25)
+
+
+def test_other_constrained_supports_are_refused_in_words():
+    """The remedies that are named work: another loss, or values that follow each other."""
+    even = own(lambda t, x: jnp.where(x[0] % 2 == 0, t["a"] * x[0] - gammaln(x[0] + 1), -jnp.inf), a=NORMAL)
+    with pytest.raises(dfd.errors.ModelError, match=r"recode the column.*loss='pseudo'"):
+        dfd.fit(even, 2 * COUNTS, **QUICK)
+    assert np.isfinite(quietly(even, 2 * COUNTS, loss="pseudo").minimum.vector).all()
+    two_of_four = own(
+        lambda t, x: jnp.where(x.sum() == 2, t["a"] * x[0] + 0.1 * (x[1] + 2 * x[2] + 3 * x[3]), -jnp.inf),
+        dfd.Binary(4),
+        a=NORMAL,
+    )
+    rows = np.array([[1, 1, 0, 0], [0, 1, 0, 1], [0, 0, 1, 1], [1, 0, 1, 0]] * 20)
+    with pytest.raises(dfd.errors.ModelError, match="loss='likelihood'"):
+        dfd.objective(two_of_four, rows, "ratio")
+    assert np.isfinite(quietly(two_of_four, rows, loss="likelihood").minimum.vector).all()
+
+
+@pytest.mark.parametrize("formula", [None, "visits ~ 1"])
+def test_rows_that_cannot_be_are_refused_by_number(formula):
+    from_two = own(lambda t, x: jnp.where(x[0] >= 2, t["a"] * x[0] - gammaln(x[0] + 1), -jnp.inf), a=NORMAL)
+    frame = pd.DataFrame({"visits": [3, 4, 2, 5, 1, 6] * 10})
+    with pytest.raises(dfd.errors.ModelError, match="row 5 of the data, visits = 1, has probability zero"):
+        dfd.fit(from_two, frame, formula=formula, **QUICK)
+    quietly(from_two, frame[frame["visits"] > 1], formula=formula)
+
+
+def test_a_mass_that_is_not_a_number_at_zero_names_the_domain_without_it():
+    for log_mass in (lambda t, x: -t["a"] * jnp.log(x[0]), lambda t, x: t["a"] * x[0] - x[0] * jnp.log(x[0])):
+        with pytest.raises(dfd.errors.ModelError, match=r"dfd\.Counts\(1, minimum=1\)"):
+            own(log_mass, a=HALF)
+        own(log_mass, dfd.Counts(1, minimum=1), a=HALF)

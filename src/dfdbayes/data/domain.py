@@ -27,9 +27,10 @@ increments undo one by one. So each of them is one to one, as a cycle's is, and 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -254,6 +255,18 @@ def _repeated(d: int, coordinate: Coordinate) -> Domain:
     return Domain(((coordinate, int(d)),))
 
 
+def _is_whole(value: Any) -> bool:
+    """Whether something is a whole number, of whatever type."""
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return number and float(value).is_integer()
+
+
+def _whole(name: str, value: Any) -> int:
+    if not _is_whole(value):
+        raise ModelError(f"{name} must be a whole number, not {value!r}")
+    return int(value)
+
+
 def Integers(d: int = 1) -> Domain:
     """All integers, in ``d`` coordinates."""
     return _repeated(d, Coordinate("integers"))
@@ -261,19 +274,25 @@ def Integers(d: int = 1) -> Domain:
 
 def Counts(d: int = 1, minimum: int = 0) -> Domain:
     """Integers from ``minimum`` up, in ``d`` coordinates."""
-    return _repeated(d, Coordinate("above", end=int(minimum)))
+    return _repeated(d, Coordinate("above", end=_whole("minimum", minimum)))
 
 
 def CountsBelow(d: int = 1, maximum: int = 0) -> Domain:
     """Integers from ``maximum`` down, in ``d`` coordinates: the mirror image of `Counts`."""
-    return _repeated(d, Coordinate("below", end=int(maximum)))
+    return _repeated(d, Coordinate("below", end=_whole("maximum", maximum)))
 
 
 def Finite(d: int, levels: int | Sequence[int]) -> Domain:
     """A finite ordered set that wraps around: ``levels`` distinct integers, or a number k for 0..k-1."""
-    given = range(levels) if isinstance(levels, int) else levels
-    if any(int(v) != v for v in given):
-        raise ModelError(f"levels must be whole numbers, not {list(given)}; recode them as 0, 1, 2, ...")
+    given: Any = range(int(levels)) if _is_whole(levels) else levels  # type: ignore[arg-type]
+    if not isinstance(given, Iterable):
+        raise ModelError(f"levels are a list of whole numbers or how many there are, not {levels!r}")
+    given = list(given)
+    if not all(_is_whole(v) for v in given):
+        raise ModelError(
+            f"levels must be whole numbers, not {given}; recode them as 0, 1, 2, ..., or, if they have no order, give "
+            "them to dfd.Categories as texts"
+        )
     values = tuple(int(v) for v in given)
     if len(values) < 2 or len(set(values)) < len(values):
         raise ModelError(f"a finite domain needs at least two distinct levels, not {list(values)}")
@@ -286,7 +305,7 @@ def Ordinal(d: int, levels: int | Sequence[int] | Sequence[str]) -> Domain:
     ``levels`` are distinct integers, a number k for 0..k-1, or labels from the lowest level to the highest, which a
     model sees as 0, 1, ..., k-1.
     """
-    texts = [] if isinstance(levels, int) else [level for level in levels if isinstance(level, str)]
+    texts = [level for level in levels if isinstance(level, str)] if isinstance(levels, Iterable) else []
     if texts and len(texts) < len(levels):  # type: ignore[arg-type]
         raise ModelError(f"levels are whole numbers or texts, not both: {levels!r}")
     ((coordinate, _),) = (Categories(d, texts) if texts else Finite(d, levels)).runs  # type: ignore[arg-type]
@@ -323,6 +342,12 @@ def Categories(d: int, labels: Sequence[str]) -> Domain:
     >>> round(loss(["red", "green", "blue"]), 6), round(loss(["green", "red", "blue"]), 6)
     (-29.10995, -29.10995)
     """
+    if not isinstance(labels, Iterable):
+        number = int(labels) if _is_whole(labels) and 2 <= labels <= 9 else 2
+        shown = [str(k) for k in range(number)]
+        raise ModelError(
+            f"categories are a list of their labels, such as dfd.Categories({d!r}, {shown}), not {labels!r}"
+        )
     names = tuple(str(label) for label in labels)
     if len(names) < 2 or len(set(names)) < len(names):
         raise ModelError(f"categories need at least two distinct labels, not {list(names)}")

@@ -199,6 +199,8 @@ def fit(
             advance = by_percent(shown.begin("reading", 100))
             source, regressed = read_regression(backend, model, data, options, formula, formulas, asked, advance)
             made = regressed.with_priors(own_priors(prior)).labelled(source.data.columns)
+        if source.data.observed is None:
+            made.require_possible(source.data, "")
         plans = plan.of_data(made, source.data)
     for plan in plans:
         try:
@@ -310,6 +312,8 @@ def _read(
 
 def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress) -> Objective:
     """The loss on the data, as long as the machine can hold what comes next."""
+    if source.data.observed is None:
+        model.require_possible(source.data, plan.loss.neighbours)
     units = None
     if plan.needs_units:
         units = how_resampled(plan.resampling, model, source.data).units(model, source.data)

@@ -431,8 +431,9 @@ def objective(model: AbstractModel, data: Any, loss: Any = "dfd") -> Objective:
     seen = model.observe(data)
     if seen is not None:
         return Objective(seen[1], seen[0], losses.by_name(loss))
-    dataset = arranged(model, Dataset.of(data, model.domain))
-    return Objective(model.labelled(dataset.columns), dataset, losses.by_name(loss))
+    dataset, chosen = arranged(model, Dataset.of(data, model.domain)), losses.by_name(loss)
+    model.require_possible(dataset, chosen.neighbours)
+    return Objective(model.labelled(dataset.columns), dataset, chosen)
 
 
 def arranged(model: AbstractModel, data: Dataset) -> Dataset:

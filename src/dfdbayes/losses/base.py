@@ -34,6 +34,8 @@ class AbstractLoss(ABC):
         Whether it is a sum of terms of single rows, which can be computed apart.
     normalised : bool
         Whether it needs the model's constant; then it is the likelihood, and beta = 1 is Bayes.
+    neighbours : {"steps", "values", ""}
+        What it compares a row with: the next values of each column, all other values of each column, or nothing.
     second : str
         The loss whose opinion a check asks beside this one; none of a loss that is meant to differ from others.
     """
@@ -47,6 +49,7 @@ class AbstractLoss(ABC):
     second: str = ""
     separable: ClassVar[bool] = True
     normalised: ClassVar[bool] = False
+    neighbours: ClassVar[str] = "steps"
 
     def scales(self, sites: Sites) -> tuple[Any, Any]:
         """How much the terms of the two ratios of every move count: numbers, or arrays (rows, moves); see `Sites`."""

@@ -26,6 +26,7 @@ class Likelihood(AbstractLoss):
     phrase = "the negative log-likelihood"
     formula = "D(θ) = − Σ<sub>i</sub> log p(x<sub>i</sub>)"
     normalised = True
+    neighbours = ""
     second = "ratio"
 
     def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:

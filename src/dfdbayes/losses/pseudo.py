@@ -20,6 +20,7 @@ class PseudoLikelihood(AbstractLoss):
 
     name = "pseudo"
     second = "ratio"
+    neighbours = "values"
     title = "pseudo-likelihood"
     phrase = "the negative log pseudo-likelihood (Besag, 1975)"
     formula = "D(θ) = − Σ<sub>i</sub> Σ<sub>j</sub> log p(x<sub>ij</sub> | the other coordinates of x<sub>i</sub>)"

@@ -21,7 +21,7 @@ from ..data.sites import Sites
 from ..errors import ModelError
 from .graphs import Graph
 from .parameters import Parameter, Space
-from .probes import endless, require_sound
+from .probes import MOST_COLUMNS, endless, require_possible, require_sound
 from .slips import in_words, require_entries, require_order, returned, told
 from .tables import (
     MOST_POINTS,
@@ -136,6 +136,12 @@ class AbstractModel(ABC):
     def endless(self, theta: Float[np.ndarray, " p"], data: Dataset) -> str:
         """Columns along which the mass has no end at these parameters, in words; none in a distribution."""
         return ""
+
+    def require_possible(self, data: Dataset, neighbours: str) -> None:
+        """Refuse data that a mass function of the user's own gives probability zero; see `probes.require_possible`."""
+        function = getattr(self, "log_mass", None) or getattr(self, "T", None)
+        if function is not None and not is_own(function) and self.domain.d <= MOST_COLUMNS:
+            require_possible(self.name, self.log_mass_at, self.space, self.domain, data, neighbours)
 
     def supports(self, what: str) -> bool:
         """Whether the model can do a thing: ``"likelihood"``, ``"blocks"`` or ``"simulation"``."""

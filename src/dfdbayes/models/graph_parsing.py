@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import re
-from dataclasses import fields
+from dataclasses import MISSING, Field, fields
 from typing import Any
 
 from ..errors import ModelError
@@ -43,7 +43,8 @@ ELSEWHERE = {
     "tripercent",
     "twopath",
 }  # terms of ergm that are not here, for which no other is meant
-GIVEN = {"decay": "0.25", "attribute": "'group'", "matrix": "'distance'", "k": "2"}  # by field, an example
+GIVEN = {"decay": "0.25", "attribute": "'group'", "matrix": "'distance'", "k": "2"}  # by field, an example,
+OF_TYPE = {"int": "2", "float": "0.25", "bool": "True"}  # or by its type; else a text
 TRUTH = {"TRUE": True, "T": True, "FALSE": False, "F": False}  # as R writes them
 EXAMPLE = "\"edges + gwesp(0.25) + nodematch('grade')\""
 
@@ -96,8 +97,16 @@ def _term(node: ast.expr) -> AbstractTerm:
     try:
         return kind(*given, **named)
     except TypeError:
-        needs = f"{kind.name}({GIVEN[takes[0]]})" if takes else f"{kind.name}, with nothing in brackets"
+        needed = [f for f in fields(kind) if f.default is MISSING] or list(fields(kind)[:1])  # type: ignore[arg-type]
+        shown = ", ".join(_example(f) for f in needed)
+        needs = f"{kind.name}({shown})" if takes else f"{kind.name}, with nothing in brackets"
         raise ModelError(f"'{ast.unparse(node)}' cannot be read; write {needs}") from None
+
+
+def _example(field: Field[Any]) -> str:
+    """A value that a field of a term may have, as it is written."""
+    kind = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", "")
+    return GIVEN.get(field.name, OF_TYPE.get(kind, f"'{field.name}'"))
 
 
 def _value(node: ast.expr, kind: type[AbstractTerm]) -> Any:

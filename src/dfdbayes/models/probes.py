@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from ..data.dataset import Dataset
 from ..data.domain import Coordinate, Domain
 from ..errors import ModelError
 from .parameters import Space
@@ -19,6 +20,7 @@ STEPS = np.array([0, 1, 2, 3, 5, 8, 40, 1000, 10**6])  # from the end of a half-
 SMALL = 40  # values up to which a log mass has to be a number: beyond, one may overflow
 BASES = 4  # rows, each column of which is changed in turn
 MOST_COLUMNS = 50  # that are tried
+MOST_ROWS, DRAWN = 200, 4  # rows of data that are asked whether they may occur, at so many draws from the prior
 FAR = 1e6  # beyond the largest value seen, where it is first asked whether a mass falls faster than one over x,
 DOUBLINGS = 27  # and how often as far: to 1e14, where a geometric tail of ratio 1 - 1e-15 is told from a flat one
 
@@ -34,7 +36,7 @@ def require_sound(name: str, log_mass: LogMass, space: Space, domain: Domain) ->
     rows = np.concatenate([part.reshape(-1, domain.d) for part in changed])
     each = jax.jit(jax.vmap(lambda theta, x: jnp.asarray(log_mass(space.unflatten(theta), x), float), (None, 0)))
     found = np.stack([np.asarray(each(theta, rows)) for theta in space.draw_priors(2, 0)])
-    _require_numbers(name, rows, found)
+    _require_numbers(name, domain, rows, found)
     ends = np.cumsum([part[..., 0].size for part in changed])[:-1]
     split = zip(np.split(found, ends, axis=1), changed, strict=True)
     parts = [own.reshape(-1, *places.shape[:2]) for own, places in split]
@@ -44,6 +46,75 @@ def require_sound(name: str, log_mass: LogMass, space: Space, domain: Domain) ->
             f"the mass function of '{name}' does not depend on {', '.join(idle)}. What to do: use every column of the "
             f"domain, or declare fewer (the domain has {domain.d})."
         )
+
+
+def require_possible(
+    name: str, log_mass: LogMass, space: Space, domain: Domain, data: Dataset, neighbours: str
+) -> None:
+    """Refuse rows that have probability zero, and data no row of which has a neighbour that may occur.
+
+    ``neighbours`` says which: "steps" to the next values of a column, or all others of its "values"; or none. That is
+    at draws from the prior, and of some hundred rows at most.
+    """
+    places = np.linspace(0, len(data.rows) - 1, min(len(data.rows), MOST_ROWS)).astype(int)
+    rows = data.rows[places].astype(np.int64)
+    thetas = space.draw_priors(DRAWN, 0)
+
+    def possible(rows: np.ndarray) -> np.ndarray:
+        """Whether each row may occur, or that is not known."""
+        found = [jax.vmap(lambda x, t=theta: log_mass(space.unflatten(t), x))(rows.astype(float)) for theta in thetas]
+        return (np.stack([np.asarray(one) for one in found]) != -np.inf).any(axis=0)
+
+    here = possible(rows)
+    if not here.all():
+        lost = int(np.argmin(here))
+        raise ModelError(
+            f"row {data.first[places[lost]] + 1} of the data, {_named(data, rows[lost])}, has probability zero under "
+            f"'{name}'. What to do: correct the row or leave it out, or let the mass function be finite there."
+        )
+
+    def alone(neighbours: str) -> bool:
+        return not possible(np.concatenate([_beside(domain, row, neighbours) for row in rows])).any()
+
+    if neighbours and alone(neighbours):
+        row = f"row {data.first[places[0]] + 1} ({_named(data, rows[0])})"
+        them = f"one-step neighbour of {row}" if neighbours == "steps" else f"row that differs from {row} in one column"
+        remedy = (
+            "leave out the column that the others determine (of columns with a fixed sum the last one) and write the "
+            "mass of the others, -inf where they are impossible"
+        )
+        if domain.d == 1:
+            remedy = "recode the column so that values that may occur follow each other, such as 0, 1, 2 for 0, 2, 4"
+        if neighbours == "steps" and not alone("values"):
+            remedy += "; or use loss='pseudo'"
+        if domain.is_finite:
+            remedy += "; or use loss='likelihood', as the domain is finite"
+        raise ModelError(
+            f"every {them} has probability zero under '{name}', and so it is with the other rows: a loss that compares "
+            f"rows with their neighbours has nothing to compare. What to do: {remedy}."
+        )
+
+
+def _beside(domain: Domain, row: np.ndarray, neighbours: str) -> np.ndarray:
+    """Rows (m, d) that differ from one in one column."""
+    found = []
+    if neighbours == "steps":
+        for values, there in (domain.decrement(row[None]), domain.increment(row[None])):
+            found += [_with(row, j, values[0, m]) for m, j in enumerate(domain.moves) if there[0, m]]
+    else:
+        for j in range(len(row)):
+            own = domain.coordinate(j)
+            end = own.end or 0
+            listed = end + (1 if own.kind == "above" else -1) * np.arange(abs(row[j] - end) + SMALL)
+            values = np.asarray(own.levels) if own.levels else listed
+            found += [_with(row, j, value) for value in values if value != row[j]]
+    return np.array(found)
+
+
+def _with(row: np.ndarray, j: int, value: Any) -> np.ndarray:
+    other = row.copy()
+    other[j] = value
+    return other
 
 
 def endless(
@@ -92,16 +163,26 @@ def _changed(bases: np.ndarray, j: int, values: np.ndarray) -> np.ndarray:
     return rows
 
 
-def _require_numbers(name: str, rows: np.ndarray, found: np.ndarray) -> None:
+def _require_numbers(name: str, domain: Domain, rows: np.ndarray, found: np.ndarray) -> None:
     real = (np.abs(rows) <= SMALL).all(axis=1)
-    lost = real & np.isnan(found).all(axis=0)
+    lost = real & (np.isnan(found) | (found == np.inf)).all(axis=0)
     if not lost.any() or lost[real].all():
         return
     row = rows[np.argmax(lost)]
+    no_zero = (
+        f" If no column can be 0, say so: dfd.Counts({domain.d}, minimum=1)."
+        if all(coordinate.kind == "above" and coordinate.end == 0 for coordinate, _ in domain.runs) and 0 in row
+        else ""
+    )
     raise ModelError(
         f"the mass function of '{name}' is not a number at x = {_shown(row)}. What to do: x * log(x) is not one at 0; "
-        "write jax.scipy.special.xlogy(x, x), which is 0 there."
+        f"write jax.scipy.special.xlogy(x, x), which is 0 there.{no_zero}"
     )
+
+
+def _named(data: Dataset, row: np.ndarray) -> str:
+    values = [f"{name} = {value}" for name, value in zip(data.columns, row, strict=True)]
+    return ", ".join(values[:4]) + (", ..." if len(values) > 4 else "")
 
 
 def _shown(row: Sequence[float]) -> str:

@@ -240,6 +240,11 @@ class Regression(AbstractModel):
             return LevelRegressionConditionals.of(self, self.pairwise, sites)
         return RegressionConditionals.of(self, sites)
 
+    def require_possible(self, data: Dataset, neighbours: str) -> None:
+        base = getattr(self.family, "base", None)
+        if base is not None:
+            base.require_possible(data, neighbours)
+
     def likelihood(self, sites: Sites) -> Prepared:
         return RegressionLikelihood.of(self, sites)
 
