@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,9 @@ DIVERGED = 1e-3  # share of transitions; fewer leave no trace in a summary
 WIDER = 1.1  # times the prior's width, which a posterior does not exceed but for the noise of its draws
 MOVED = 0.5  # posterior standard deviations that a prior may move an estimate without a word
 FEW = 400.0  # effective draws in all, as Vehtari et al. (2021) advise
+LOST_R_HAT = 1.1  # Gelman and Rubin's (1992) bound: beyond it chains are of different places, and their mean of none
+LOST_DRAWS = 40.0  # of which one lies beyond each end of a 95 % interval: with fewer there is no interval
+LOST_SHARE = 0.5  # of transitions that diverged: most of what was proposed is not of the posterior
 
 
 def warnings_of(
@@ -419,6 +423,35 @@ def _of_chains(
             )
         )
     return found
+
+
+def why_not_converged(stats: Mapping[str, Any], table: pd.DataFrame, draws: int) -> str:
+    """Why draws are no sample of the posterior, in words; empty where they may be.
+
+    Parameters
+    ----------
+    stats : dict
+        Of the sampler; independent draws have none, and no chain that could fail.
+    table : pandas.DataFrame
+        A summary, with ``ess_bulk``, ``ess_tail`` and ``r_hat``; what does not vary has no R-hat.
+    draws : int
+        How many there are in all.
+    """
+    if not stats:
+        return ""
+    told = []
+    diverged = np.asarray(stats.get("diverging", np.zeros(1)), float)
+    if diverged.mean() > LOST_SHARE:
+        told.append(f"{int(diverged.sum())} of {diverged.size} transitions diverged")
+    r_hat = table["r_hat"].dropna()
+    if (r_hat > LOST_R_HAT).any():
+        worst = float(r_hat.max())
+        size = f"{worst:.2f}" if np.isfinite(worst) else "infinite"
+        told.append(f"R-hat of {r_hat.idxmax()} is {size}, where 1.01 is wanted")
+    least = table[["ess_bulk", "ess_tail"]].min(axis=1).dropna()
+    if len(least) and least.min() < min(LOST_DRAWS, 0.5 * draws):
+        told.append(f"{least.idxmin()} has {least.min():.0f} effective draws, where {FEW:.0f} are wanted")
+    return "; ".join(told)
 
 
 def _diagnostics(entries: dict[str, np.ndarray]) -> pd.DataFrame:
