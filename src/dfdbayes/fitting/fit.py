@@ -212,7 +212,8 @@ def fit(
         named, left_out = require_finite(named_draws(made, inside), made.space)
         line = {} if inside is theta else made.space.unflatten(theta)
         groups = assemble(named, drawn.stats, objective.data, _labels(made.space), line)
-        told = warnings_of(objective, minimum, weight, drawn.stats, groups["posterior"]) + left_out
+        target = getattr(plan.sampler, "target", None)
+        told = warnings_of(objective, minimum, weight, drawn.stats, groups["posterior"], target) + left_out
         influential, moved = of_rows(objective, minimum, weight)
         told += moved
         found = Fit(

@@ -247,7 +247,7 @@ def check(
                 return _of_map(simulated_maps(model, thetas, seed=seed))
             drawn = replicate(model, thetas, data, seed=seed, at=at, **affordable(model, data))
             graph = model.graph if model.graph is not None and model.graph.shape is not None else None
-            told = misfits(model, data, drawn.goodness.findings)
+            told = misfits(model, data, drawn.goodness.findings, at)
             return replace(_checks(drawn, graph), residuals=_residuals(model, thetas, data), misfits=told)
     except DegeneracyError:  # which no result can stand beside
         raise

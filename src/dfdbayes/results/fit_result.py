@@ -352,8 +352,8 @@ class Fit(Shown):
         Returns
         -------
         Forecast
-            ``.table`` has a line for each step: ``mean``, ``median``, ``low`` and ``high`` of the new observation. Where
-            the model does not reproduce the data, a `MisfitWarning` says so again: these intervals rest on it.
+            ``.table`` has a line for each step: ``mean``, ``median``, ``low`` and ``high`` of the new observation.
+            Where the model does not reproduce the data, a `MisfitWarning` says so again: these intervals rest on it.
 
         Examples
         --------
