@@ -27,7 +27,7 @@ NEEDS = {"docs/how-to/use-inside-pymc.md": "pymc"}  # tried in tests/statistical
 
 WARNS = {  # pages that show what a warning is about
     "docs/how-to/dirty-data.md": [dfd.errors.InfluenceWarning],
-    "docs/how-to/is-the-model-wrong.md": [dfd.errors.DisagreementWarning],
+    "docs/how-to/is-the-model-wrong.md": [dfd.errors.DisagreementWarning, dfd.errors.MisfitWarning],
 }
 
 

@@ -3,11 +3,19 @@
 import re
 from dataclasses import replace
 
+import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
 import pytest
+from jax.scipy.special import gammaln
 
+import dfdbayes as dfd
 import small_fits
+from dfdbayes._util.tables import Table
+from dfdbayes.inference.diagnostics import why_not_converged
 from dfdbayes.models import AbstractModel
+from dfdbayes.report.runs import write_run
 from dfdbayes.results.answers import FAMILIES, answer
 from dfdbayes.results.answers.dispersion import _is_edge
 from dfdbayes.results.answers.words import Estimate, Ratio, listed, named, rounded
@@ -122,3 +130,120 @@ def test_names_and_lists():
     assert listed(["a"]) == "a" and listed(["a", "b", "c"]) == "a, b and c"
     assert listed(list("abcdefg"), 2) == "a, b and 5 more"
     assert named("  two\nlines ") == "two lines" and len(named("x" * 99)) == 40
+
+
+# -- whether zero is a question ----------------------------------------------------------------
+
+
+def rates() -> dfd.Fit:
+    """A model of one's own for five counts, whose rates are positive, and what the first two have to do."""
+
+    def log_mass(theta, x):
+        return jnp.sum(x * jnp.log(theta["rates"]) - gammaln(x + 1.0)) + theta["shift"] * x[0] * x[1]
+
+    parameters = {"rates": dist.Gamma(2.0, 0.5).expand([5]), "shift": dist.Normal(0.0, 1.0)}
+    model = dfd.Model(log_mass, domain=dfd.Counts(5), parameters=parameters, name="rates")
+    rows = np.random.default_rng(5).poisson(3.0, (300, 5))
+    return small_fits.quietly(model, rows, loss="ratio", check=False)
+
+
+def test_only_parameters_that_may_be_zero_are_counted_as_excluding_it():
+    """Positive ones exclude zero whatever the data are."""
+    fit = rates()
+    assert fit.answer.startswith("Of 1 parameter that may be zero (of 6), ")
+    assert list(np.flatnonzero(fit.model.space.may_be_zero)) == [5]
+    loaded = replace(fit, model=None)
+    assert loaded.answer.startswith("Of 1 parameter that may be zero")
+    old = replace(loaded, settings={name: own for name, own in fit.settings.items() if name != "may_be_zero"})
+    assert "zero" not in old.answer and "parameters: rates[0]" in old.answer  # of a file that does not say
+
+
+def test_where_zero_is_on_the_edge_it_is_a_question():
+    """Interactions of counts that are not negative: none is what one asks about."""
+    space = dfd.models.PoissonGraphical(3, prior="squared").space
+    asked = [name for name, one in zip(space.names, space.may_be_zero, strict=True) if one]
+    assert sum(name.startswith("interaction[") for name in asked) == 3
+    assert not dfd.models.Poisson().space.may_be_zero.any()
+
+
+# -- chains that did not converge --------------------------------------------------------------
+
+
+def apart(fit: dfd.Fit) -> dfd.Fit:
+    """The same fit by chains, each of which stays at a place of its own."""
+    posterior, rng = fit.groups["posterior"], np.random.default_rng(1)
+    arrays = {
+        name: values + 10.0 * np.arange(len(values)).reshape(-1, *[1] * (values.ndim - 1))
+        + 1e-3 * rng.standard_normal(values.shape)
+        for name, values in posterior.arrays.items()
+    }  # fmt: skip
+    diverging = np.ones((posterior.sizes["chain"], posterior.sizes["draw"]), bool)
+    stats = Table.of({"diverging": (("chain", "draw"), diverging)})
+    groups = {"posterior": replace(posterior, arrays=arrays), "sample_stats": stats}
+    settings = fit.settings | {"sampler": "nuts", "warmup": 500}
+    return replace(fit, groups={**fit.groups, **groups}, settings=settings)
+
+
+@pytest.mark.parametrize("kind", small_fits.ALL)
+def test_of_chains_that_did_not_converge_there_is_no_answer(kind, tmp_path):
+    fit = apart(small_fits.ALL[kind]())
+    assert not fit.converged and fit.answer.startswith("There is no answer: the chains did not converge (")
+    assert "R-hat of" in fit.answer and "transitions diverged" in fit.answer and "What to do:" in fit.answer
+    assert "joined by an edge" not in f"{fit}" and "no estimates" in f"{fit}"
+    about = fit.describe()
+    assert about["converged"] is False and about["answer"] == fit.answer
+    assert not fit.summary()["converged"].any()
+    assert "There is no answer" in fit._repr_html_() and "False" in fit._repr_html_()
+    page = fit.report(tmp_path / "page.html").read_text()
+    assert page.count("did not converge") >= 3  # the answer, the table, and what to report in a paper
+    assert "there is no result to report" in page
+    good = small_fits.ALL[kind]()
+    assert good.converged and "converged" not in good.summary() and good.describe()["converged"]
+
+
+def test_a_network_that_did_not_converge_has_no_verdicts(tmp_path):
+    fit = apart(small_fits.network())
+    table = fit.evidence()
+    assert set(table["evidence"]) == {"not converged"} and table["bayes_factor"].isna().all()
+    assert table.attrs["expected_false_edges"] == 0.0 and "There is no answer" in table._repr_html_()
+    with pytest.warns(dfd.errors.ConvergenceWarning, match="rest on them"):
+        fit.nodes()
+    written = write_run(tmp_path, fit, {"data": "x", "settings": {}})
+    assert "nodes.csv" not in written and "not converged" in (tmp_path / "edges.csv").read_text()
+    assert "converged" in (tmp_path / "summary.csv").read_text().splitlines()[0]
+    both = dfd.compare({"good": small_fits.network(), "bad": fit}).table
+    assert both.xs("good", level="fit")["converged"].all() and not both.xs("bad", level="fit")["converged"].any()
+
+
+@pytest.mark.parametrize(
+    ("r_hat", "bulk", "diverged", "why"),
+    [
+        (1.005, 2000.0, 0.0, ""),
+        (1.04, 300.0, 0.01, ""),  # worth a warning, and an answer
+        (np.inf, 2000.0, 0.0, "infinite"),
+        (1.6, 2000.0, 0.0, "R-hat of b is 1.60"),
+        (1.005, 7.0, 0.0, "7 effective draws"),
+        (1.005, 2000.0, 1.0, "4000 of 4000 transitions"),
+        (np.nan, np.nan, 0.0, ""),  # of what does not vary
+    ],
+)
+def test_what_makes_draws_no_sample(r_hat, bulk, diverged, why):
+    table = pd.DataFrame({"ess_bulk": [4000.0, bulk], "ess_tail": 4000.0, "r_hat": [1.0, r_hat]}, index=["a", "b"])
+    stats = {"diverging": np.arange(4000).reshape(4, 1000) < 4000 * diverged}
+    told = why_not_converged(stats, table, 4000)
+    assert (why in told) if why else told == ""
+    assert why_not_converged({}, table, 4000) == ""  # independent draws
+
+
+def test_a_posterior_that_no_sampler_can_follow_gets_no_answer(recwarn):
+    """Two ridges a hundred standard deviations apart, at one of which each chain stays."""
+
+    def log_mass(theta, x):
+        return x[0] * jnp.log(theta["place"] ** 2 + 0.1) - gammaln(x[0] + 1.0)
+
+    model = dfd.Model(log_mass, domain=dfd.Counts(1), parameters={"place": dist.Normal(0.0, 3.0)}, name="two places")
+    rows = np.random.default_rng(2).poisson(4.0, 2000)
+    fit = dfd.fit(model, rows, sampler=dfd.samplers.RandomWalk(step=1e-6), draws=200, warmup=0, check=False,
+                  progress=False)  # fmt: skip
+    assert not fit.converged and "There is no answer" in fit.answer and "sampler='nuts'" in fit.answer
+    assert dfd.fit(model, rows, sampler="laplace", check=False, progress=False).converged

@@ -1,10 +1,14 @@
 """Panels: earlier values as covariates, clustered by person; temporal and contemporaneous networks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import dfdbayes as dfd
+from dfdbayes import evidence
 from dfdbayes.plots import temporal
 from dfdbayes.results.temporal import effects_over_time
 
@@ -50,6 +54,30 @@ def test_effects_over_time_and_at_one_time_are_found(fit):
     edge = dfd.evidence.edges(fit).set_index(["from", "to"]).loc[("sleep", "walk")]
     assert abs(edge["mean"] - TOGETHER) < 3.3 * (edge["high"] - edge["low"]) / 3.92
     assert fit.clusters.number == 60
+
+
+def test_effects_over_time_are_judged_as_edges_are(fit):
+    """By inclusion Bayes factors, drawn together; one by one against the density of the calibrated normal at zero."""
+    table = fit.temporal()
+    assert (table["evidence"] == evidence.judged(table["bayes_factor"].to_numpy())).all()
+    assert set(table["evidence"]) == {"present", "inconclusive"}
+    np.testing.assert_allclose(table["inclusion"], table["bayes_factor"] / (1.0 + table["bayes_factor"]), rtol=0.2)
+    shape, names = fit.calibration.curvature, list(fit.model.space.names)
+    place = [names.index(f"intercept[{to}:{name}_lag1]") for name, to in zip(table["from"], table["to"], strict=True)]
+    inverse = np.linalg.inv(shape.information)  # the prior is wide beside it
+    mean, sd = (shape.centre - inverse @ shape.pull)[place], np.sqrt(np.diag(inverse)[place])
+    width = np.hypot(1.0, sd)  # of binary columns the slab is standard normal
+    alone = stats.norm.pdf(mean, 0.0, width) / stats.norm.pdf(mean, 0.0, sd)
+    clear = (alone > 30.0) | (alone < 1.0 / 3.0)
+    assert clear.sum() >= 6 and ((table["bayes_factor"] > 1.0) == (alone > 1.0))[clear].all()
+
+
+def test_without_bayes_factors_the_region_judges_both(fit):
+    plain = replace(fit, calibration=replace(fit.calibration, curvature=None))
+    table = plain.temporal()
+    assert table["bayes_factor"].isna().all() and set(table["evidence"]) <= {"present", "absent", "inconclusive"}
+    assert table.set_index(["from", "to"]).loc[("mood", "mood"), "evidence"] == "present"
+    assert dfd.evidence.edges(plain)["bayes_factor"].isna().all()
 
 
 def test_the_picture_has_both_networks(fit, tmp_path):

@@ -278,7 +278,7 @@ class Reading:
         if self.missing == "impute":
             remedy = (
                 "Entries of the modelled columns are imputed, covariates and clusters are not. What to do: leave those "
-                "rows out of the data, or make the covariate a column of the model."
+                f"rows out of the data, frame.dropna(subset={[str(name) for name in columns]})."
             )
         told = f"{affected} {of} have missing values (first: row {{row}}, column '{columns[j]}')"
         problems.add(told, remedy, [start + i])

@@ -32,7 +32,8 @@ class Comparison:
     ----------
     fits : dict of Fit
     table : pandas.DataFrame
-        One row for each parameter and fit: estimate (posterior mean), sd, interval, its width, beta and seconds.
+        One row for each parameter and fit: estimate (posterior mean), sd, interval, its width, beta and seconds; and
+        ``converged`` where chains of one of them did not.
     failed : dict of str
         Why other fits were not possible, by name.
     agreements : dict of Agreement
@@ -161,6 +162,8 @@ def compare(fits: Mapping[str, Fit] | Sequence[Fit], interval: float = 0.95) -> 
                 }
             )
     frame = pd.DataFrame(rows)
+    if not all(one.converged for one in fits.values()):
+        frame["converged"] = [fits[name].converged for name in frame["fit"]]
     frame["parameter"] = pd.Categorical(frame["parameter"], categories=frame["parameter"].unique(), ordered=True)
     ordered = frame.set_index(["parameter", "fit"]).sort_index(level="parameter", sort_remaining=False)
     return Comparison(dict(fits), ordered)

@@ -216,7 +216,8 @@ def fit(
         named, left_out = require_finite(named_draws(made, inside), made.space)
         line = {} if inside is theta else made.space.unflatten(theta)
         groups = assemble(named, drawn.stats, objective.data, _labels(made.space), line)
-        told = warnings_of(objective, minimum, weight, drawn.stats, groups["posterior"]) + left_out
+        target = getattr(plan.sampler, "target", None)
+        told = warnings_of(objective, minimum, weight, drawn.stats, groups["posterior"], target) + left_out
         influential, moved = of_rows(objective, minimum, weight)
         told += moved
         found = Fit(
@@ -423,6 +424,7 @@ def _settings(objective: Objective, minimum: Minimum, weight: Calibration, plan:
         "units": str(objective.units),
         "calibration": weight.method,
         "edges": _edges(objective.model.space),
+        "may_be_zero": _may_be_zero(objective.model.space),
         "kinds": objective.model.columns_told(objective.data.columns) or None,
         "series": getattr(objective.model, "series_told", None),
         "bounds": None if objective.loss.bounded else bounds_of(minimum),
@@ -434,6 +436,11 @@ def _edges(space: Space) -> dict[str, list[float | None]]:
     """The ends of the supports of entries that may lie on them."""
     ends = zip(space.names, space.lower, space.upper, space.closed, strict=True)
     return {name: [float(e) if np.isfinite(e) else None for e in (a, b)] for name, a, b, closed in ends if closed}
+
+
+def _may_be_zero(space: Space) -> list[str]:
+    """Parameters of which one may ask whether they are zero, by entry."""
+    return [name for name, one in zip(space.names, space.may_be_zero, strict=True) if one]
 
 
 def _identity(objective: Objective, minimum: Minimum, plan: Plan) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -282,6 +282,8 @@ def _rows(
         hint = close(absent[0], list(frame.columns)) or "."
         raise DataError(f"there is no column '{absent[0]}'{hint} The columns are {some(frame.columns)}.")
     kept, weights, used = frame[needed].reset_index(drop=True), reading["weights"], np.arange(len(frame))
+    if rights is not None and reading["missing"] in ("refuse", "impute"):
+        _require_covariates(kept, covariates, columns, needed)
     if reading["missing"] == "drop":
         complete = kept[complete_in].notna().all(axis=1).to_numpy()
         used = np.flatnonzero(complete)
@@ -299,6 +301,32 @@ def _first(place: np.ndarray, lines: int) -> np.ndarray:
     rows = np.flatnonzero(place >= 0)[::-1]
     found[place[rows]] = rows  # of several the last written stays: the first row
     return found
+
+
+def _require_covariates(
+    frame: pd.DataFrame, covariates: tuple[str, ...], columns: tuple[str, ...], needed: Sequence[str]
+) -> None:
+    """Refuse rows without a covariate, which is never imputed; say which they are and what leaving them out costs."""
+    lacking = [name for name in covariates if frame[name].isna().any()]
+    if not lacking:
+        return
+    without, incomplete = (frame[list(names)].isna().any(axis=1).to_numpy() for names in (lacking, needed))
+    lost, every, first = int(without.sum()), int(incomplete.sum()), int(np.argmax(without)) + 1
+    remedy = f"missing='drop' (--missing drop) leaves out {_counted_rows(every)} that lack{'s' * (every == 1)} anything"
+    if len(columns) > 1 and every > lost:
+        remedy = (
+            f"leave {'this row' if lost == 1 else 'these rows'} out of the data, frame.dropna(subset={lacking}), with "
+            f"missing='impute' (--missing impute) for the others; {remedy}"
+        )
+    raise DataError(
+        f"{lost} of {len(frame)} rows have no {some(map(repr, lacking), 4)} (first: row {first}), "
+        f"and covariates of a formula are not imputed. What to do: {remedy}."
+    )
+
+
+def _counted_rows(number: int) -> str:
+    """How many rows, in words that go with "leaves out"."""
+    return "the 1 row" if number == 1 else f"the {number} rows"
 
 
 def _name(data: Any, default: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,9 @@ DIVERGED = 1e-3  # share of transitions; fewer leave no trace in a summary
 WIDER = 1.1  # times the prior's width, which a posterior does not exceed but for the noise of its draws
 MOVED = 0.5  # posterior standard deviations that a prior may move an estimate without a word
 FEW = 400.0  # effective draws in all, as Vehtari et al. (2021) advise
+LOST_R_HAT = 1.1  # Gelman and Rubin's (1992) bound: beyond it chains are of different places, and their mean of none
+LOST_DRAWS = 40.0  # of which one lies beyond each end of a 95 % interval: with fewer there is no interval
+LOST_SHARE = 0.5  # of transitions that diverged: most of what was proposed is not of the posterior
 
 
 def warnings_of(
@@ -49,8 +53,9 @@ def warnings_of(
     calibration: Calibration,
     stats: dict[str, Any],
     posterior: Table,
+    target: float | None = None,
 ) -> list[DfdbayesWarning]:
-    """Everything worth a warning, in the order of the road."""
+    """Everything worth a warning, in the order of the road; ``target`` is the acceptance rate that was asked for."""
     found: list[DfdbayesWarning] = [DataWarning(note) for note in objective.data.notes]
     found += _of_columns(objective.data, objective.space.size)
     if not objective.elsewhere:
@@ -60,7 +65,7 @@ def warnings_of(
         found.append(
             DroppedRowsWarning(
                 f"{objective.data.dropped} rows with missing values were left out, as asked. What to do: nothing, "
-                "if values are missing completely at random; otherwise missing='impute' (--missing impute) keeps them."
+                f"if values are missing completely at random; otherwise {_kept(objective.data)}."
             )
         )
     if objective.note and not objective.loss.separable:
@@ -106,12 +111,19 @@ def warnings_of(
             )
         )
     entries = entries_of(posterior)
-    found += _of_prior(space, posterior)
+    found += _of_prior(space, posterior, objective.loss.name)
     if not cut:  # there the edge holds an estimate, and not the prior
         found += _of_influence(calibration)
-    found += _of_means(entries)
-    found += _of_chains(stats, posterior, entries, space)
+    found += _of_means(entries, objective.loss.name)
+    found += _of_chains(stats, posterior, entries, space, target)
     return found
+
+
+def _kept(data: Dataset) -> str:
+    """How to keep rows with missing values: entries are imputed, covariates are not."""
+    if data.given is None:
+        return "missing='impute' (--missing impute) keeps them"
+    return "fill in the covariates that are missing, which are not imputed"
 
 
 def _continued(space: Space, calibration: Calibration) -> set[str]:
@@ -200,7 +212,13 @@ def _flat(space: Space, posterior: Table) -> np.ndarray:
     return np.concatenate([posterior.arrays[p.name].reshape(-1, p.size) for p in space.parameters], axis=1)
 
 
-def _of_prior(space: Space, posterior: Table) -> list[DfdbayesWarning]:
+def _another_loss(used: str, *names: str) -> str:
+    """Losses to try, never the one in use: "loss='ratio' or 'likelihood', "; empty where there is no other."""
+    others = [repr(name) for name in names if name != used]
+    return f"loss={' or '.join(others)}, " if others else ""
+
+
+def _of_prior(space: Space, posterior: Table, loss: str) -> list[DfdbayesWarning]:
     """Posteriors that are wider than their priors, which no data can make them, or that are the priors."""
     draws = _flat(space, posterior)
     levels = [0.05, 0.5, 0.95]
@@ -216,7 +234,7 @@ def _of_prior(space: Space, posterior: Table) -> list[DfdbayesWarning]:
             PriorWarning(
                 f"the posterior of {_listed(wider)} is wider than its prior (by up to {np.nanmax(ratio):.1f} times): "
                 "the loss bends the wrong way there, and the intervals are not to be used as they are. What to do: use "
-                "loss='ratio', a simpler model or more data."
+                f"{_another_loss(loss, 'ratio')}a simpler model or more data."
             )
         )
     if len(same):
@@ -258,7 +276,7 @@ def useless_means(entries: dict[str, np.ndarray]) -> list[str]:
     return [name for name, one in zip(entries, useless, strict=True) if one]
 
 
-def _of_means(entries: dict[str, np.ndarray]) -> list[DfdbayesWarning]:
+def _of_means(entries: dict[str, np.ndarray], loss: str) -> list[DfdbayesWarning]:
     names = useless_means(entries)
     if not names:
         return []
@@ -266,7 +284,7 @@ def _of_means(entries: dict[str, np.ndarray]) -> list[DfdbayesWarning]:
         NonFiniteWarning(
             f"{_listed(names)} has no usable posterior mean: in a few draws it is larger by orders of magnitude. The "
             "summary gives its median and interval instead, and a posterior that reaches so far is not to be relied on "
-            "there. What to do: use loss='ratio' or 'likelihood', a tighter prior, or more data."
+            f"there. What to do: use {_another_loss(loss, 'ratio', 'likelihood')}a tighter prior, or more data."
         )
     ]
 
@@ -378,7 +396,7 @@ def bounds_of(minimum: Minimum, most: int = 4) -> str:
 
 
 def _of_chains(
-    stats: dict[str, Any], posterior: Table, entries: dict[str, np.ndarray], space: Space
+    stats: dict[str, Any], posterior: Table, entries: dict[str, np.ndarray], space: Space, target: float | None
 ) -> list[DfdbayesWarning]:
     found: list[DfdbayesWarning] = []
     chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
@@ -386,7 +404,7 @@ def _of_chains(
         found.append(
             DivergenceWarning(
                 f"{int(stats['diverging'].sum())} of {chains * draws} transitions diverged: the sampler met a sharp "
-                "corner of the posterior. What to do: raise the target, sampler=dfd.samplers.NUTS(target=0.95)."
+                f"corner of the posterior. What to do: {_smaller_steps(target)}."
             )
         )
     table = _diagnostics(entries)
@@ -406,7 +424,7 @@ def _of_chains(
             found.append(
                 ConvergenceWarning(
                     f"R-hat of {_listed(rough)} exceeds {R_HAT} (worst {table['r_hat'].max():.3f} for {worst}): "
-                    "the chains disagree. What to do: use more warmup and draws."
+                    f"the chains disagree. What to do: ask for more draws, draws={4 * draws} (--draws {4 * draws})."
                 )
             )
     least = table[["ess_bulk", "ess_tail"]].min(axis=1)
@@ -419,6 +437,43 @@ def _of_chains(
             )
         )
     return found
+
+
+def _smaller_steps(target: float | None) -> str:
+    """What to do about transitions that diverge: a higher target than the sampler had, as long as there is one."""
+    higher = next((value for value in (0.95, 0.99) if target is None or value > target), None)
+    if higher is None:
+        return "use a tighter prior, or a model whose parameters the data tell apart"
+    return f"raise the target, sampler=dfd.samplers.NUTS(target={higher})"
+
+
+def why_not_converged(stats: Mapping[str, Any], table: pd.DataFrame, draws: int) -> str:
+    """Why draws are no sample of the posterior, in words; empty where they may be.
+
+    Parameters
+    ----------
+    stats : dict
+        Of the sampler; independent draws have none, and no chain that could fail.
+    table : pandas.DataFrame
+        A summary, with ``ess_bulk``, ``ess_tail`` and ``r_hat``; what does not vary has no R-hat.
+    draws : int
+        How many there are in all.
+    """
+    if not stats:
+        return ""
+    told = []
+    diverged = np.asarray(stats.get("diverging", np.zeros(1)), float)
+    if diverged.mean() > LOST_SHARE:
+        told.append(f"{int(diverged.sum())} of {diverged.size} transitions diverged")
+    r_hat = table["r_hat"].dropna()
+    if (r_hat > LOST_R_HAT).any():
+        worst = float(r_hat.max())
+        size = f"{worst:.2f}" if np.isfinite(worst) else "infinite"
+        told.append(f"R-hat of {r_hat.idxmax()} is {size}, where 1.01 is wanted")
+    least = table[["ess_bulk", "ess_tail"]].min(axis=1).dropna()
+    if len(least) and least.min() < min(LOST_DRAWS, 0.5 * draws):
+        told.append(f"{least.idxmin()} has {least.min():.0f} effective draws, where {FEW:.0f} are wanted")
+    return "; ".join(told)
 
 
 def _diagnostics(entries: dict[str, np.ndarray]) -> pd.DataFrame:

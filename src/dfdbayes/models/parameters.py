@@ -218,6 +218,13 @@ class Space:
         return self._each(lambda p: p.support[0]), self._each(lambda p: p.support[1])
 
     @cached_property
+    def may_be_zero(self) -> np.ndarray:
+        """Entries that may be zero: inside their support, or on an end of it that belongs to it."""
+        inside = (self.lower < 0.0) & (self.upper > 0.0)
+        ends = self._each(lambda p: p.closed or p.square or p.opened)
+        return inside | (ends & ((self.lower == 0.0) | (self.upper == 0.0)))
+
+    @cached_property
     def square(self) -> np.ndarray:
         return self._each(lambda p: p.square)
 

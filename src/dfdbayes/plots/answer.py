@@ -11,7 +11,12 @@ MODULES = (draws, observed, random_graphs, regression, structure, maps)
 
 
 def answer(fit: Fit) -> Figure:
-    """The picture that the model's family names in `results.answers`; posterior densities where it needs checks."""
+    """The picture that the model's family names in `results.answers`; posterior densities where it needs checks.
+
+    Of chains that did not converge it is the chains.
+    """
+    if not fit.converged:
+        return draws.trace(fit)
     family = family_of(fit)
     unchecked = fit.checks is None or fit.checks.problem
     name = "posterior" if family.checked and unchecked else family.picture

@@ -11,6 +11,7 @@ from matplotlib.patches import Patch
 from ..errors import SettingError
 from ..models.autologistic import Autologistic
 from ..results.fit_result import Fit
+from ..results.maps import site_probabilities
 from .base import BLUE, COLOURS, GREY, INK, Figure, fitted
 
 ABSENT = "#eceff1"  # cells that are not there
@@ -31,7 +32,7 @@ def sites(fit: Fit) -> Figure:
     model = fit.model
     if not isinstance(model, Autologistic) or model.map.cells is None:
         raise SettingError("a picture needs the map of an autologistic model whose sites have coordinates, at=")
-    cells, names, table = model.map.cells, model.map.categories, fit.predict()
+    cells, names, table = model.map.cells, model.map.categories, site_probabilities(fit, 0.95)
     binary = len(names) == 2
     kinds = {"probability": "given the other sites", "marginal": "whatever the other sites are"}
     shown = {kind: told for kind, told in kinds.items() if any(str(name).startswith(kind) for name in table)}

@@ -25,6 +25,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     evidence.PRESENT: THERE,
     groups.DIFFERENT: THERE,
     evidence.INCONCLUSIVE: UNKNOWN,
+    evidence.NO_VERDICT: UNKNOWN,
     evidence.ABSENT: NONE,
     groups.ALIKE: NONE,
 }
@@ -51,7 +52,7 @@ def network(fit: Fit, table: pd.DataFrame | None = None) -> Figure:
     strongest = max(float(table["mean"].abs().max()), 1e-12)
     lines = table.assign(kind=table["evidence"], size=table["mean"].abs() / strongest)
     _drawn(axes, fit.data.columns, lines)
-    kinds = (evidence.PRESENT, evidence.INCONCLUSIVE, evidence.ABSENT)
+    kinds = (evidence.PRESENT, evidence.INCONCLUSIVE, evidence.NO_VERDICT, evidence.ABSENT)
     figure.legend(handles=_key(lines, kinds), loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     return figure
 
@@ -88,7 +89,11 @@ def group_networks(fit: Fit, factor: str, found: GroupDifferences | None = None)
         level: lines(own, own["difference"], own["verdict"])
         for level, own in against.groupby("group", sort=False)
     }  # fmt: skip
-    key = _key(pd.concat(apart.values()), (groups.DIFFERENT, groups.INCONCLUSIVE, groups.ALIKE), [*whole.values()])
+    key = _key(
+        pd.concat(apart.values()),
+        (groups.DIFFERENT, groups.INCONCLUSIVE, evidence.NO_VERDICT, groups.ALIKE),
+        [*whole.values()],
+    )
     if len(others) == 1:  # all in one row
         figure = Figure(figsize=(11.7, 4.1), layout=ConstrainedLayoutEngine(h_pad=0.12, w_pad=0.08))
         axes = figure.subplots(1, 3)
@@ -110,7 +115,7 @@ def temporal(fit: Fit) -> Figure:
     """What earlier values do to later ones, and what goes together at one time, side by side.
 
     Arrows point from the earlier value; one to itself is a ring. Width shows strength and colour the sign; a full line
-    is an effect whose 95 % interval excludes zero.
+    is an effect that is present, a dashed one inconclusive, and a dotted one absent (see `Fit.temporal`).
 
     Parameters
     ----------
@@ -130,7 +135,7 @@ def temporal(fit: Fit) -> Figure:
     _drawn(now, fit.data.columns, lines, small=True)
     before.set_title("from one time to the next", fontsize=11, color=INK)
     now.set_title("at one time, given the time before", fontsize=11, color=INK)
-    kinds = (evidence.PRESENT, evidence.INCONCLUSIVE, evidence.ABSENT)
+    kinds = (evidence.PRESENT, evidence.INCONCLUSIVE, evidence.NO_VERDICT, evidence.ABSENT)
     key = _key(pd.concat([arrows, lines]), kinds)
     figure.legend(handles=key, loc="outside lower center", ncols=len(key), frameon=False, fontsize=8)
     return figure

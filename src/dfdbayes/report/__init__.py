@@ -26,15 +26,15 @@ def render(fit: Fit, beside: str = "", forecast: Forecast | None = None) -> str:
     """The page as text; ``beside`` names a file with the same numbers that stands beside it."""
     from . import html, networks, sections, wording  # not before a page is wanted: pictures take a while to import
 
-    summary, network = fit.summary(), evidence.is_network(fit)
+    summary, network = fit.summary(), evidence.is_network(fit) and fit.converged
     parts = {
         "Warnings": sections.warnings(fit),
         "Forecast": "" if forecast is None else sections.forecast(forecast),
         "Network": networks.network(fit) if network else "",
         "Estimates": sections.estimates(fit, summary),
-        "Groups": sections.groups(fit),
+        "Groups": sections.groups(fit) if fit.converged else "",
         "Coefficients and residuals": sections.regression(fit),
-        "Does the model reproduce the data?": sections.predictive(fit),
+        "Does the model reproduce the data?": sections.predictive(fit) if fit.converged else "",
         "How sure, and why: calibration": sections.calibration(fit),
         "Posterior": sections.posterior(fit),
         "Influence of rows": sections.influence(fit),

@@ -14,7 +14,7 @@ from ..fitting.comparison import Comparison
 from ..fitting.coverage import Coverage
 from ..inference.calibration import Calibration
 from ..plots.base import png, wide
-from ..results.answers import family_of
+from ..results.answers import family_of, findings
 from ..results.evidence import Evidence, edges_first
 from ..results.fit_result import Fit
 from ..results.telling import lines_of
@@ -52,7 +52,7 @@ def _cells(table: pd.DataFrame) -> dict[str, Any]:
 def of_fit(fit: Fit) -> str:
     """The answer, the estimates, and the picture that shows them."""
     summary = edges_first(fit, fit.summary())
-    judged = [name for name in ("Bayes factor", "evidence") if name in summary]
+    judged = [name for name in ("converged", "Bayes factor", "evidence") if name in summary]
     table = summary[["mean", "sd", "eti95_lb", "eti95_ub", *judged]].copy()
     if table["mean"].isna().any():
         table.insert(0, "median", summary["median"])
@@ -107,4 +107,4 @@ def of_evidence(found: Evidence) -> str:
     fit = found.of
     title = f"Edges of {fit.settings['model']}, fitted to {fit.data.source}"
     picture, table = plots.network(fit, found), pd.DataFrame(found)
-    return shown(title, family_of(fit).sentences(fit)[0], table, picture, "The network", rest="this table")
+    return shown(title, findings(fit)[0], table, picture, "The network", rest="this table")

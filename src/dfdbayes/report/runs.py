@@ -140,6 +140,8 @@ def _of_network(fit: Fit) -> dict[str, bytes]:
     """Tables of the edges and nodes of a network, and of how groups differ."""
     if not evidence.is_network(fit):
         return {}
+    if not fit.converged:
+        return {EDGES: fit.evidence().to_csv(index=False).encode()}  # which has no verdicts
     tables = {EDGES: fit.evidence(), NODES: fit.nodes().rename_axis("node").reset_index()}
     apart = [group_differences(fit, factor).table.assign(factor=factor) for factor in factors(fit)]
     tables |= {DIFFERENCES: pd.concat(apart)} if apart else {}

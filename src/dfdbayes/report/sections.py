@@ -137,7 +137,7 @@ def _first(names: object, texts: list[str], between: str, most: int = 12) -> str
 
 def estimates(fit: Fit, summary: pd.DataFrame) -> Markup:
     """Calibrated and uncalibrated intervals side by side; the edges of a network have a table of their own."""
-    apart = evidence.is_network(fit) and not evidence.varies(fit)
+    apart = evidence.is_network(fit) and not evidence.varies(fit) and fit.converged
     kept = [not (apart and str(name).startswith("interaction[")) for name in summary.index]
     shown, notes = summary.loc[kept, ["mean", "sd"]].copy(), []
     if summary["mean"].isna().any():
@@ -160,6 +160,8 @@ def estimates(fit: Fit, summary: pd.DataFrame) -> Markup:
                 "The uncalibrated intervals are those of the same loss and prior with beta = 1, by "
                 "the normal approximation. The width ratio says how many times as wide the calibrated interval is."
             )
+    if not fit.converged:
+        notes.insert(0, "The chains did not converge: these numbers are no estimates.")
     if not all(kept):
         notes.insert(0, "Edges are in the section Network, above.")
     known = {name: text for name, text in fit.meanings.items() if name != "interaction" or all(kept)}

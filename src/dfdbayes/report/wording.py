@@ -107,7 +107,8 @@ class Methods:
         self.cited: set[str] = set()
         self._fit, self._settings = fit, fit.settings
         sentences = [self._model(), self._posterior(), self._weight(), self._sampler(diagnostics)]
-        sentences += [self._network(), self._check(goodness), self._software()]
+        sentences += [self._network(), self._check(goodness)] if fit.converged else [self._no_result()]
+        sentences += [self._software()]
         self.text = " ".join(sentence for sentence in sentences if sentence)
 
     @property
@@ -214,6 +215,9 @@ class Methods:
             diagnostics = f" ({diagnostics}; Vehtari et al., 2021)"
         length = f"{s['chains']} chains of {s['draws']} draws, after {s['warmup']} for warm-up"
         return f"{length}, came from {how}{diagnostics}."
+
+    def _no_result(self) -> str:
+        return f"The chains did not converge ({self._fit.not_converged}), and there is no result to report."
 
     def _network(self) -> str:
         if not evidence.is_network(self._fit):

@@ -80,7 +80,7 @@ class Agreement:
     @property
     def matters(self) -> bool:
         """Whether they differ beyond chance, in an estimate by what matters, and in what they say about data."""
-        return not self.agree and _matters(self.table, self.apart).any()
+        return not self.agree and bool(_matters(self.table, self.apart).any())
 
     @property
     def doubt(self) -> str:
@@ -99,14 +99,14 @@ class Agreement:
 
 
 def _matters(table: pd.DataFrame, apart: float) -> pd.Series:
-    """Which parameters differ by what matters: by a standard error, where the two also differ in what data they make."""
+    """Which parameters differ by what matters: by a standard error, where the two also differ in the data they make."""
     shift = table["shift"].abs() if "shift" in table else pd.Series(np.inf, table.index)  # of an older file
     return (shift >= SHIFT) & (not apart < PROBABILITY)
 
 
 def _of_data(apart: float) -> str:
     """What a disagreement is on the scale of the data, where that is known."""
-    return "" if np.isnan(apart) else f" (of the probability of an observation, {apart:.0%})"
+    return "" if np.isnan(apart) else f" (their distributions: {apart:.0%} in total variation)"
 
 
 def second_opinion(fit: Fit, loss: Any) -> pd.DataFrame:

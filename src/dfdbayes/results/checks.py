@@ -108,10 +108,15 @@ class Checks:
             return (
                 "Whether the model reproduces the data was not checked" + f"{': ' * bool(self.problem)}{self.problem}."
             )
-        if self.misfits:
+        if self._differs:
             return f"The model {self._misfit}. {self.misfits[0].advice}"
         small = "what differs beyond chance is too small to matter; "
         return self._reproduced(f"{small * beyond_chance(self.p_value)}{self._shown}")
+
+    @property
+    def _differs(self) -> bool:
+        """Whether model and data differ beyond chance, and by what matters."""
+        return beyond_chance(self.p_value) and bool(self.misfits)
 
     @property
     def _shown(self) -> str:
@@ -181,7 +186,7 @@ class Checks:
         if self.sites is not None and self.equal is not None:
             found = _differing_in(self.equal)
             return [MisfitWarning(f"{self.sentence} What to do: {self.remedy}.")] if found else []
-        if not self.misfits:
+        if not self._differs:
             return []
         return [MisfitWarning(f"the model {self._misfit}. What to do: {self.misfits[0].remedy}.")]
 
@@ -201,7 +206,8 @@ class Checks:
             "sets": self.sets, "size": self.size, "method": self.method, "mixed": self.mixed, "problem": self.problem,
             "graph": None if self.graph is None else self.graph.plain(), "sites": _text(self.sites),
             "agreement": None if self.agreement is None else self.agreement.plain(),
-            "held": self.held, "remedy": self.remedy, "misfits": [[one.sentence, one.remedy, one.finding.kind] for one in self.misfits],
+            "held": self.held, "remedy": self.remedy,
+            "misfits": [[one.sentence, one.remedy, one.finding.kind] for one in self.misfits],
         }  # fmt: skip
 
     @classmethod
@@ -241,7 +247,7 @@ def check(
                 return _of_map(simulated_maps(model, thetas, seed=seed))
             drawn = replicate(model, thetas, data, seed=seed, at=at, **affordable(model, data))
             graph = model.graph if model.graph is not None and model.graph.shape is not None else None
-            told = misfits(model, data, drawn.goodness.findings)
+            told = misfits(model, data, drawn.goodness.findings, at)
             return replace(_checks(drawn, graph), residuals=_residuals(model, thetas, data), misfits=told)
     except DegeneracyError:  # which no result can stand beside
         raise

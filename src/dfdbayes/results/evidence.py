@@ -11,6 +11,8 @@ absent
 inconclusive
     neither: the data cannot tell.
 
+Of chains that did not converge there is no verdict: all edges are "not converged".
+
 Elsewhere (counts whose interactions only lower rates; other calibrations) there is no such Bayes factor, and the
 verdicts are by a region of practical equivalence, how small an interaction must be to count as none (see
 `dfdbayes.results.regions`):
@@ -59,6 +61,7 @@ LEVEL = 0.95
 RAISED = 3.0  # times the prior's odds
 STRONG = 10.0  # a Bayes factor for an edge; its inverse speaks as strongly against it
 PRESENT, ABSENT, INCONCLUSIVE = "present", "absent", "inconclusive"
+NO_VERDICT = "not converged"  # of chains that did not converge
 
 
 class Evidence(pd.DataFrame):
@@ -84,6 +87,12 @@ def judged(factor: Float[np.ndarray, " e"], there: str = PRESENT, gone: str = AB
     return np.where(factor > STRONG, there, np.where(factor < 1.0 / STRONG, gone, INCONCLUSIVE))
 
 
+def by_region(there: np.ndarray, inside: np.ndarray, raised: np.ndarray) -> np.ndarray:
+    """The verdicts where there is no Bayes factor: what lies in the region of practical equivalence is absent."""
+    gone = (inside >= LEVEL) & raised
+    return np.where(gone, ABSENT, np.where(there & (inside < LEVEL), PRESENT, INCONCLUSIVE))
+
+
 def edges(fit: Fit, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
     """A row for every edge of a network: estimate, interval, evidence, and what it rests on.
 
@@ -104,14 +113,15 @@ def edges(fit: Fit, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
     inside = (np.abs(draws) <= region).mean(axis=0)
     known = "prior of interaction" not in fit.missing
     before = _prior_inside(fit, region) if known else np.full(len(region), np.nan)
-    if chooses(fit):
+    if chooses(fit) and fit.converged:
         chosen = select(fit, odds, seed)
         factor, inclusion, verdict = chosen.bayes_factor, chosen.inclusion, judged(chosen.bayes_factor)
     else:
         factor = inclusion = np.full(len(region), np.nan)
         there = inside <= 1 - LEVEL if model.lowers else (low > 0) | (high < 0)
-        gone = (inside >= LEVEL) & raised(inside, before) & ~_beyond(fit, model)
-        verdict = np.where(gone, ABSENT, np.where(there & (inside < LEVEL), PRESENT, INCONCLUSIVE))
+        verdict = by_region(there, inside, raised(inside, before) & ~_beyond(fit, model))
+    if not fit.converged:
+        verdict = np.full(len(region), NO_VERDICT)
     i, j = model.graph.edges.T
     names = np.array(fit.data.columns, dtype=object)
     mean = draws.mean(axis=0)
@@ -156,7 +166,7 @@ def edges_first(fit: Fit, summary: pd.DataFrame) -> pd.DataFrame:
     verdicts = edges(fit)
     names = [f"interaction[{a},{b}]" for a, b in zip(verdicts["from"], verdicts["to"], strict=True)]
     told = pd.DataFrame({"evidence": verdicts["evidence"].to_numpy()}, index=names)
-    if chooses(fit):
+    if chooses(fit) and fit.converged:
         told.insert(0, "Bayes factor", [as_text(factor) for factor in verdicts["bayes_factor"]])
     return found.join(told).fillna(dict.fromkeys(told.columns, ""))
 

@@ -13,9 +13,10 @@ import pandas as pd
 
 from .._util.tables import Table
 from ..data.dataset import Dataset
-from ..errors import MisfitWarning, ModelError, SettingError
+from ..errors import ConvergenceWarning, MisfitWarning, ModelError, SettingError
 from ..inference.calibration import Calibration
 from ..inference.clusters import ClusterSummary
+from ..inference.diagnostics import why_not_converged
 from ..inference.edges import projected
 from ..inference.imputation import Imputation
 from ..inference.minimise import Minimum, Outcome
@@ -25,6 +26,7 @@ from ..models.autologistic import Autologistic
 from ..models.base import AbstractModel
 from ..models.random_graph import RandomGraph
 from .agreement import second_opinion
+from .answers import remedy_of
 from .checks import Checks
 from .evidence import edges
 from .for_arviz import more_groups
@@ -142,18 +144,40 @@ class Fit(Shown):
         moved = np.full(len(shape.moved), np.nan) if held else shape.moved
         return pd.DataFrame({"moved": moved, "from_data": shape.from_data}, index=list(self.minimum.names))
 
+    @cached_property
+    def converged(self) -> bool:
+        """Whether the draws are a sample of the posterior; where not, there is no answer: `not_converged` says why.
+
+        False where R-hat exceeds 1.1, most transitions diverged, or effective draws are next to none. Draws of the
+        normal approximation are independent, and always are.
+        """
+        return not self.not_converged
+
+    @cached_property
+    def not_converged(self) -> str:
+        """Why there is no answer, in words; empty where the chains converged."""
+        stats = self.groups["sample_stats"].arrays if "sample_stats" in self.groups else {}
+        stats = {} if self.settings.get("sampler") == "laplace" else stats
+        size = self.groups["posterior"].sizes
+        return why_not_converged(stats, self._summarised(0.95), size["chain"] * size["draw"])
+
     def summary(self, interval: float = 0.95) -> pd.DataFrame:
         """Mean, sd, median, interval and diagnostics of every parameter and derived quantity.
 
         Column names are ArviZ's: for a 95 % interval ``eti95_lb`` and ``eti95_ub``, equal-tailed; next to an edge that
         a parameter may lie on (an interaction >= 0) the interval is one-sided, from the edge. Where a few huge draws
-        decide the mean, it is left out (NaN), and so is the sd: read the median.
+        decide the mean, it is left out (NaN), and so is the sd: read the median. Where the chains did not converge, a
+        column ``converged`` says so: these numbers are no estimates.
         """
         if not 0 < interval < 1:
             raise SettingError(f"interval is {interval}; it must lie between 0 and 1")
+        table = self._summarised(interval).copy()
+        return table if self.converged else table.assign(converged=False)
+
+    def _summarised(self, interval: float) -> pd.DataFrame:
         if interval not in self._summaries:
             self._summaries[interval] = summarised(self.entries, interval, self.edges)
-        return self._summaries[interval].copy()
+        return self._summaries[interval]
 
     @cached_property
     def _summaries(self) -> dict[float, pd.DataFrame]:
@@ -225,8 +249,9 @@ class Fit(Shown):
     def temporal(self) -> pd.DataFrame:
         """What earlier values do to later ones, for a network whose intercepts depend on them; see `dfdbayes.lagged`.
 
-        A row for every effect: ``from``, ``to``, ``lag``, ``mean``, ``low`` and ``high`` (95 % interval), and whether
-        that excludes zero (``evidence``). The contemporaneous network is ``dfd.evidence.edges(fit)``.
+        A row for every effect: ``from``, ``to``, ``lag``, ``mean``, ``low`` and ``high`` (95 % interval),
+        ``bayes_factor``, ``inclusion`` and ``evidence``, which are those of `evidence`: the same rule for effects over
+        time and for edges at one time. The contemporaneous network is ``dfd.evidence.edges(fit)``.
         """
         return effects_over_time(self)
 
@@ -252,6 +277,7 @@ class Fit(Shown):
         >>> sorted(fit.nodes().index[:2]), bool(fit.nodes().loc["sun", "predictability"] < 0.1)
         (['cake', 'tea'], True)
         """
+        self._warn_of_draws()
         return node_table(self)
 
     def predict(self, newdata: Any = None, interval: float = 0.95) -> pd.DataFrame:
@@ -283,6 +309,7 @@ class Fit(Shown):
         >>> list(fit.predict({"age": [30, 50]}).columns)
         ['mean', 'mean_low', 'mean_high', 'new_low', 'new_high']
         """
+        self._warn_of_draws()
         if isinstance(self.model, Autologistic):
             if newdata is not None:
                 raise SettingError("a map predicts its own sites; give those without a value a row, missing='impute'")
@@ -290,6 +317,12 @@ class Fit(Shown):
         found = predictions(self, newdata, interval)
         self._warn_of_misfit()
         return found
+
+    def _warn_of_draws(self) -> None:
+        """Where numbers are asked for that rest on draws: say that these are none of the posterior."""
+        if not self.converged:
+            text = f"the chains did not converge ({self.not_converged}), and these numbers rest on them"
+            warnings.warn(ConvergenceWarning(f"{text}. {remedy_of(self)}"), stacklevel=3)
 
     def _warn_of_misfit(self) -> None:
         """Repeat what the checks found, where intervals of new observations are asked for."""
@@ -318,8 +351,8 @@ class Fit(Shown):
         Returns
         -------
         Forecast
-            ``.table`` has a line for each step: ``mean``, ``median``, ``low`` and ``high`` of the new observation. Where
-            the model does not reproduce the data, a `MisfitWarning` says so again: these intervals rest on it.
+            ``.table`` has a line for each step: ``mean``, ``median``, ``low`` and ``high`` of the new observation.
+            Where the model does not reproduce the data, a `MisfitWarning` says so again: these intervals rest on it.
 
         Examples
         --------
@@ -330,6 +363,7 @@ class Fit(Shown):
         >>> list(fit.forecast(2).table.columns)
         ['mean', 'median', 'low', 'high']
         """
+        self._warn_of_draws()
         found = forecast(self, steps, newdata, interval, draws, seed)
         self._warn_of_misfit()
         return found
@@ -391,6 +425,7 @@ class Fit(Shown):
         >>> bool(1.03 < fit.effects()["ratio"]["age"] < 1.07)
         True
         """
+        self._warn_of_draws()
         if isinstance(self.model, RandomGraph):
             return odds_ratios(self, interval)
         return effects(self, interval)

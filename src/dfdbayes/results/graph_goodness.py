@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import comb
 from typing import Any
@@ -205,7 +205,8 @@ def graph_goodness(model: Any, theta: Any = None, size: int = 100, seed: int = 0
         raise SettingError("give the coefficients at which to simulate: graph_goodness(fit.model, fit.minimum.theta)")
     graphs = simulate_graphs(fitted, theta, size, seed=seed)
     require_sound(graphs)
-    return _compared(graphs)
+    loss = getattr(model, "loss", None)
+    return replace(_compared(graphs), by_likelihood=loss is not None and loss.normalised)
 
 
 def _compared(graphs: Graphs) -> GraphGoodness:

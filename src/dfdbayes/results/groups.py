@@ -90,6 +90,8 @@ class GroupDifferences:
 
     def __str__(self) -> str:
         count = self.table["verdict"].value_counts()
+        if evidence.NO_VERDICT in count:
+            return f"Of {len(self.table)} comparisons of edges there is no verdict: the chains did not converge."
         told = ", ".join(f"{count[kind]} {kind}" for kind in (ALIKE, INCONCLUSIVE) if kind in count)
         found = int(count.get(DIFFERENT, 0))
         first = f"{found or 'none is'} {DIFFERENT}{evidence.expected(found, self.expected_false)}"
@@ -205,7 +207,9 @@ class _Compared:
         known = "prior of interaction" not in self.fit.missing
         before = (np.abs(self.before[:, b] - self.before[:, a]) <= region).mean(axis=0)
         before = before if known else np.full(len(region), np.nan)
-        if evidence.chooses(self.fit):
+        if not self.fit.converged:
+            factor, verdict = np.full(len(region), np.nan), np.full(len(region), evidence.NO_VERDICT)
+        elif evidence.chooses(self.fit):
             chosen = select(self.fit, terms=self.terms[b] - self.terms[a])
             factor, verdict = chosen.bayes_factor, evidence.judged(chosen.bayes_factor, DIFFERENT, ALIKE)
         else:

@@ -36,7 +36,7 @@ def statistics(model: Autologistic, values: Int[np.ndarray, "b n"]) -> dict[str,
 
 
 def beside(maps: Maps) -> pd.DataFrame:
-    """Statistics of the observed map and of simulated ones (join counts, as shares), with their ``tail`` and p-value."""
+    """Statistics of the observed map and of simulated ones (join counts, as shares), with their tails."""
     own, others = statistics(maps.model, maps.model.map.values[None]), statistics(maps.model, maps.values)
     rows = [
         {"observed": seen, "predicted": drawn.mean(), "sd": drawn.std(), "tail": np.mean(drawn >= seen),

@@ -71,7 +71,7 @@ def regions(fit: Fit) -> Float[np.ndarray, " e"]:
     """For every edge, how large an interaction may be and still count as none."""
     model = network_of(fit)
     if not model.lowers:
-        reach = _reaches(fit, model)
+        reach = reaches(fit, model)
         i, j = model.graph.edges.T
         return ODDS / (reach[i] * reach[j])
     spread = np.sqrt(glance.columns(fit.data)["variance"].to_numpy())
@@ -79,7 +79,7 @@ def regions(fit: Fit) -> Float[np.ndarray, " e"]:
     return -np.log1p(-LOWERED) / np.maximum(np.maximum(spread[i], spread[j]), 1e-12)
 
 
-def _reaches(fit: Fit, model: Pairwise) -> Float[np.ndarray, " d"]:
+def reaches(fit: Fit, model: Pairwise) -> Float[np.ndarray, " d"]:
     """How far a column goes: from one value of a binary one to the other, elsewhere two standard deviations."""
     scores = model.scores(fit.data.rows)
     mean = np.average(scores, axis=1, weights=fit.data.counts)

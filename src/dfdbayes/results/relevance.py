@@ -55,7 +55,7 @@ def total_matters(observed: float, predicted: float) -> bool:
 
 
 def statistic_matters(kind: str, observed: float, predicted: float, spread: float) -> bool:
-    """Whether a statistic of the test of fit differs by what matters; ``spread`` is the sd that a mean is measured by."""
+    """Whether a statistic of the test of fit differs by what matters; means are measured by ``spread``, a sd."""
     if kind in (features.MEAN, features.BEND):
         return abs(observed - predicted) >= MEAN * spread
     if kind in (features.VARIANCE, features.SPREAD_BY, features.BALANCE):

@@ -13,17 +13,18 @@ from ..data.dataset import Dataset
 from ..data.formulas import INTERCEPT
 from ..models.base import AbstractModel
 from ..models.families import CountFamily
-from ..models.graphs import Graph
+from ..models.graphs import Graph, grid
 from ..models.network import Pairwise
 from ..models.regression import Regression
 from . import features
 from .goodness_of_fit import Finding
-from .relevance import statistic_matters
+from .relevance import VARIANCE, statistic_matters
 
 SPREAD, GROUPS, ZEROS = "spread", "groups", "zeros"
 ROUNDS = 200  # of the EM algorithm
 SIZES = 141  # of a negative binomial that are tried: neighbours differ by 10 %
 _HURDLE = "(a hurdle)"
+GEOMETRIC = 0.05  # nu, below which a CMP distribution of a moderate mean has nine tenths of a geometric one's variance
 UNRELATED = 0.05  # correlation, below which two columns are hardly related
 ALIKE = 3.0  # of AIC, by which one explanation must be better than plain spread
 
@@ -37,7 +38,7 @@ class Misfit:
     sentence : str
         "the model predicts a variance of 3.1, the data have 11.3"
     remedy : str
-        "try model='cmp', whose spread is a parameter"
+        "try model='cmp' (--model cmp), whose spread is a parameter"
     finding : Finding
         The statistic, with both numbers and its p-value.
     """
@@ -52,10 +53,15 @@ class Misfit:
         return f"{self.remedy[0].upper()}{self.remedy[1:]}."
 
 
-def misfits(model: AbstractModel, data: Dataset, findings: Sequence[Finding]) -> tuple[Misfit, ...]:
-    """Findings of the test of fit that matter as sentences, each with a model that has the missing piece."""
+def misfits(
+    model: AbstractModel, data: Dataset, findings: Sequence[Finding], at: Float[np.ndarray, " p"] | None = None
+) -> tuple[Misfit, ...]:
+    """Findings of the test of fit that matter as sentences, each with a model that has the missing piece.
+
+    ``at`` are the parameters that were tested, where they are known.
+    """
     told = [one for one in findings if _matters(one, model, data)]
-    found = [Misfit(said(one, model, data), _remedy(one, model, data, findings), one) for one in told]
+    found = [Misfit(said(one, model, data), _remedy(one, model, data, findings, at), one) for one in told]
     return tuple(sorted(found, key=lambda one: _later(one, model)))
 
 
@@ -172,14 +178,16 @@ def _nth(k: int) -> str:
 # -- which model has the missing piece ---------------------------------------------------------
 
 
-def _remedy(finding: Finding, model: AbstractModel, data: Dataset, findings: Sequence[Finding]) -> str:
+def _remedy(
+    finding: Finding, model: AbstractModel, data: Dataset, findings: Sequence[Finding], at: np.ndarray | None
+) -> str:
     kind = finding.kind
     if kind in (features.WRAPPED, features.DIAGONAL, features.TWO_APART, features.BALANCE):
-        return _of_lattice(finding, model.graph)
+        return _of_lattice(finding, model)
     if kind in (features.PAIRS, features.EQUAL):
         return _of_pair(finding, model, data)
     if isinstance(model, Regression) and data.d == 1:
-        return _of_regression(finding, model)
+        return _of_regression(finding, model, data, findings, at)
     if data.d == 1:
         return _of_counts(model, data, findings)
     if kind in (features.VARIANCE, features.ZEROS, features.SKEWNESS) and _has_one_spread(model):
@@ -188,7 +196,7 @@ def _remedy(finding: Finding, model: AbstractModel, data: Dataset, findings: Seq
         others = "another" if isinstance(model, Regression) else "a"
         return (
             f"observations may come from groups that differ, or three columns may act together: if {others} column "
-            "says which group, give it in the formula: formula='~ group' (on the command line: --formula '~ group')"
+            "says which group, give it in the formula: formula='~ ...' (on the command line: --formula '~ ...')"
         )
     return "look at the observed and predicted shares of this column's values, in fit.checks.marginals or the report"
 
@@ -203,7 +211,8 @@ def _has_one_spread(model: AbstractModel) -> bool:
     return isinstance(model, Pairwise) and model.lowers and not any(kind.free for kind in model.kinds)
 
 
-def _of_lattice(finding: Finding, graph: Graph | None) -> str:
+def _of_lattice(finding: Finding, model: AbstractModel) -> str:
+    graph = model.graph
     assert graph is not None
     assert graph.shape is not None
     rows, columns = graph.shape
@@ -211,9 +220,18 @@ def _of_lattice(finding: Finding, graph: Graph | None) -> str:
         if finding.observed > finding.predicted:
             return f"a torus, not a grid: try dfd.graphs.grid({rows}, {columns}, periodic=True)"
         return f"a grid, not a torus: try dfd.graphs.grid({rows}, {columns})"
-    if finding.kind == features.BALANCE:
-        return "one value may be commoner than the other: try options={'intercept': True}"
+    if finding.kind == features.BALANCE and model.name == "ising" and not model.options.get("intercept"):
+        own = _grid_of(graph, rows, columns) + (", states='binary'" if model.options.get("states") == "binary" else "")
+        return f"one value may be commoner than the other: try dfd.models.Ising({own}, intercept=True)"
     return "the neighbourhood may be larger than the four next sites: give a graph that has the further edges"
+
+
+def _grid_of(graph: Graph, rows: int, columns: int) -> str:
+    """The call that makes a lattice; a word where it is another graph."""
+    for periodic in (False, True):
+        if grid(rows, columns, periodic=periodic).pairs == graph.pairs:
+            return f"dfd.graphs.grid({rows}, {columns}{', periodic=True' * periodic})"
+    return "graph"
 
 
 def _of_pair(finding: Finding, model: AbstractModel, data: Dataset) -> str:
@@ -229,7 +247,9 @@ def _of_pair(finding: Finding, model: AbstractModel, data: Dataset) -> str:
     return f"an edge is missing: add {pair} to the graph, or leave out the graph to fit all pairs"
 
 
-def _of_regression(finding: Finding, model: Regression) -> str:
+def _of_regression(
+    finding: Finding, model: Regression, data: Dataset, findings: Sequence[Finding], at: np.ndarray | None
+) -> str:
     """Never what the model has already."""
     missing = "a covariate may be missing"
     if finding.kind == features.BEND:
@@ -238,17 +258,45 @@ def _of_regression(finding: Finding, model: Regression) -> str:
         if "zeros" in model.varying:
             return "the zeros may depend on another covariate: give it in zeros='~ ...'"
         return f"try zeros='~ 1' (on the command line: --zeros '~ 1'), a part of its own for zeros {_HURDLE}"
+    own = _spread_followed(finding, model)
+    if own:
+        return own
+    if _is_beyond(model, data, findings, at):
+        return (
+            f"{_NO_SUCH_SPREAD} The likelihood's expected values and their intervals do not rest on it (they are "
+            f"calibrated), intervals of new observations do; {missing}"
+        )
     if _is_poisson(model):
-        return f"try model='cmp', whose spread is a parameter; {missing}, too"
+        return f"try model='cmp' (--model cmp), whose spread is a parameter; {missing}, too"
     if "nu" not in model.varying:
         return missing
-    own = model.design("nu")
-    if finding.kind == features.SPREAD_BY:
-        label, term = model.covariate(finding.values[0])
-        if term and label not in own.labels:
-            right = term if own.labels == (INTERCEPT,) else f"{own.right} + {term}"
-            return f"let the spread depend on it: nu='~ {right}' (on the command line: --nu '~ {right}')"
     return f"{missing}, or the spread may depend on another one: give it in nu='~ ...'"
+
+
+def _spread_followed(finding: Finding, model: Regression) -> str:
+    """The formula that lets the spread depend on the covariate by which it differs, where there is not one yet."""
+    if finding.kind != features.SPREAD_BY or "nu" not in model.varying:
+        return ""
+    own = model.design("nu")
+    label, term = model.covariate(finding.values[0])
+    if not term or label in own.labels:
+        return ""
+    right = term if own.labels == (INTERCEPT,) else f"{own.right} + {term}"
+    return f"let the spread depend on it: nu='~ {right}' (on the command line: --nu '~ {right}')"
+
+
+def _is_beyond(model: Regression, data: Dataset, findings: Sequence[Finding], at: np.ndarray | None) -> bool:
+    """Whether counts vary more than about a geometric distribution at given covariates, the end of a CMP model."""
+    times = [one.observed for one in findings if one.kind == features.VARIANCE]  # what the model predicts
+    if not times:
+        return False
+    if _is_poisson(model):
+        mean = float(np.average(data.rows[:, 0], weights=data.counts))
+        return times[0] > _beyond_geometric(mean) / mean
+    nu = f"nu[{INTERCEPT}]"
+    if at is None or nu not in model.space.names or model.design("nu").labels != (INTERCEPT,):
+        return False
+    return times[0] > 1.0 and at[model.space.names.index(nu)] < np.log(GEOMETRIC)
 
 
 def _of_counts(model: AbstractModel, data: Dataset, findings: Sequence[Finding]) -> str:
@@ -265,20 +313,31 @@ def _of_counts(model: AbstractModel, data: Dataset, findings: Sequence[Finding])
         return "the counts vary less than Poisson counts: try model='cmp'" if _is_poisson(model) else _DISTRIBUTION
     what, numbers = spread_of(x, counts)
     column = data.columns[0]
-    if what == ZEROS:
-        return f"more zeros than the rest has: try formula='{column} ~ 1', zeros='~ 1' {_HURDLE}"
-    if what == GROUPS:
-        rates = " and ".join(f"{rate:.3g}" for rate in numbers)
-        shown = ", ".join(f"{rate:.3g}" for rate in numbers)
-        return f"two groups with means near {rates}: try dfd.models.PoissonMixture([{shown}])"
+    named = "" if data.named else f" (formulas need a name: give the data as {{'{column}': ...}})"
+    if what == ZEROS and isinstance(model.family, CountFamily):
+        return f"more zeros than the rest has: try formula='{column} ~ 1', zeros='~ 1' {_HURDLE}{named}"
+    if what == GROUPS and model.answers != "mixture":
+        rates, shown = (between.join(f"{rate:.3g}" for rate in numbers) for between in (" and ", ", "))
+        call = f"dfd.models.PoissonMixture([{shown}]) (--model poisson-mixture --rates {shown.replace(', ', ',')})"
+        return f"two groups with means near {rates}: try {call}"
+    if variance > _beyond_geometric(mean):
+        return (
+            f"{_NO_SUCH_SPREAD} The mean and its interval do not need one: model='poisson', formula='{column} ~ 1' has "
+            f"them{named}. Intervals of new observations do"
+        )
     if _is_poisson(model):
-        return "negative-binomial-like spread: try model='cmp'"
+        return "overdispersed: try model='cmp' (--model cmp)"
     if not tails:
         return _DISTRIBUTION
-    by = "" if data.source == "array" else f" (formula='{column} ~ ...')"
-    return f"a long tail that this model does not have: a covariate may explain it{by}"
+    return f"a longer tail than this model has: a covariate may explain it: formula='{column} ~ ...'{named}"
 
 
+def _beyond_geometric(mean: float) -> float:
+    """A variance beyond a geometric distribution's (mean + mean^2, the largest of a CMP model) by what matters."""
+    return float((mean + mean**2) * np.exp(VARIANCE))
+
+
+_NO_SUCH_SPREAD = "these counts vary more than any family of counts here (at most as a geometric distribution does)."
 _DISTRIBUTION = "look at the observed and predicted shares of its values, in fit.checks.marginals or the report"
 
 

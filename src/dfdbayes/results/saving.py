@@ -118,6 +118,7 @@ def plain(fit: Fit, interval: float = 0.95) -> dict[str, Any]:
     about = _description(fit)
     return _finite({
         "answer": fit.answer,
+        "converged": fit.converged,
         "model": fit.settings["model"],
         "loss": fit.settings["loss"],
         "n": fit.data.n,

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy import linalg, special
 
 from ..errors import ModelError, SettingError
+from ..inference.curvature import Curvature
 from ..models.regression import Regression
 from .regions import ODDS, network_of, regions
 
@@ -90,14 +91,35 @@ def information_of_edges(
     turned[places[own], places[own]] = 1.0 / terms[own]
     centre = np.array(shape.centre)
     centre[inside] = terms @ shape.centre[places]
+    b, precision = _marginal(shape, inside, turned, centre)
+    return b + offset * precision.sum(axis=1), precision
+
+
+def _marginal(
+    shape: Curvature, inside: Bool[np.ndarray, " p"], turned: np.ndarray, centre: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(b, Q) of the parameters inside, in turned coordinates, all others integrated out under their prior."""
     prior = np.where(inside | inside[:, None], 0.0, shape.precision)
     full = turned.T @ shape.information @ turned + prior
     away = full @ centre - turned.T @ shape.pull + np.where(inside, 0.0, shape.force)
     beside = np.column_stack([full[np.ix_(~inside, inside)], away[~inside]])
     across = linalg.solve(full[np.ix_(~inside, ~inside)], beside, assume_a="pos")
     precision = full[np.ix_(inside, inside)] - full[np.ix_(inside, ~inside)] @ across[:, :-1]
-    b = away[inside] - full[np.ix_(inside, ~inside)] @ across[:, -1] + offset * precision.sum(axis=1)
-    return b, 0.5 * (precision + precision.T)
+    return away[inside] - full[np.ix_(inside, ~inside)] @ across[:, -1], 0.5 * (precision + precision.T)
+
+
+def select_coefficients(
+    fit: Fit, places: Int[np.ndarray, " k"], scale: Float[np.ndarray, " k"], odds: float = 1.0, seed: int = 0
+) -> Selection:
+    """Which of some coefficients are there, by the rule for edges; ``scale`` is the slab's standard deviation of each.
+
+    ``places`` are their positions among all parameters, in ascending order.
+    """
+    shape = fit.calibration.curvature
+    assert shape is not None
+    inside = np.zeros(len(shape.centre), bool)
+    inside[places] = True
+    return _selected(*_marginal(shape, inside, np.eye(len(inside)), np.array(shape.centre)), scale, odds, seed)
 
 
 def slabs(fit: Fit) -> Float[np.ndarray, " e"]:
@@ -115,14 +137,16 @@ def select(fit: Fit, odds: float = 1.0, seed: int = 0, terms: Float[np.ndarray, 
         raise SettingError(f"odds are {odds}; prior odds of an edge are a positive number, 1 for even ones")
     asked = (odds, seed, None if terms is None else tuple(terms))
     if asked not in fit.selections:
-        b, precision = information_of_edges(fit, terms)
-        if len(b) > MOST_EDGES:
-            factor = bayes_factors(b, precision, slabs(fit))
-            found = Selection(special.expit(np.log(odds * factor)), factor, np.zeros((0, len(b)), bool))
-        else:
-            found = drawn(b, precision, slabs(fit), odds, np.random.default_rng([seed, 11]))
-        fit.selections[asked] = found
+        fit.selections[asked] = _selected(*information_of_edges(fit, terms), slabs(fit), odds, seed)
     return fit.selections[asked]
+
+
+def _selected(b: np.ndarray, precision: np.ndarray, scale: np.ndarray, odds: float, seed: int) -> Selection:
+    """Drawn together, or judged one at a time where there are too many."""
+    if len(b) > MOST_EDGES:
+        factor = bayes_factors(b, precision, scale)
+        return Selection(special.expit(np.log(odds * factor)), factor, np.zeros((0, len(b)), bool))
+    return drawn(b, precision, scale, odds, np.random.default_rng([seed, 11]))
 
 
 def drawn(b: np.ndarray, precision: np.ndarray, scale: np.ndarray, odds: float, rng: np.random.Generator) -> Selection:

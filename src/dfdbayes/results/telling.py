@@ -51,7 +51,8 @@ def table(fit: Fit, interval: float) -> str:
         shown.insert(2, "median", whole["median"])
     shown["effective draws"] = whole[["ess_bulk", "ess_tail"]].min(axis=1).round().astype("Int64")
     shown["R-hat"] = whole["r_hat"]
-    text = shown.iloc[:MOST].to_string(float_format=_number, na_rep="-")
+    warned = "" if fit.converged else "(of chains that did not converge: these numbers are no estimates)\n"
+    text = warned + shown.iloc[:MOST].to_string(float_format=_number, na_rep="-")
     more = len(shown) - MOST
     return text + (f"\n({more} more rows are in the summary)" if more > 0 else "")
 

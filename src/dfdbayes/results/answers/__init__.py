@@ -56,8 +56,31 @@ def family_of(fit: Fit) -> Family:
 
 
 def answer(fit: Fit) -> tuple[str, ...]:
-    """What was found, what missing entries and clusters cost, and whether the model reproduces the data."""
-    return (*family_of(fit).sentences(fit), *costs(fit), *reproduces(fit))
+    """What was found, what missing entries and clusters cost, and whether the model reproduces the data.
+
+    Of chains that did not converge there is no answer, and nothing else is said.
+    """
+    return (*findings(fit), *(costs(fit) + reproduces(fit) if fit.converged else []))
+
+
+def findings(fit: Fit) -> list[str]:
+    """What was found, by the model's family; that there is nothing, and why, where the chains did not converge."""
+    if not fit.converged:
+        return [f"There is no answer: the chains did not converge ({fit.not_converged}). {remedy_of(fit)}"]
+    return family_of(fit).sentences(fit)
+
+
+def remedy_of(fit: Fit) -> str:
+    """What to do about chains that did not converge."""
+    draws, sampler = 4 * int(fit.settings["draws"]), fit.settings["sampler"]
+    longer = f"draws={draws} (--draws {draws})"
+    if sampler not in ("nuts", "hmc"):  # those begin each draw anew, or walk at random
+        longer = f"sampler='nuts' (--sampler nuts) and {longer}"
+    return (
+        "What to do: look at the warnings first. Columns that number the rows, hardly vary or repeat others leave a "
+        "posterior that no sampler can follow: leave them out (columns=[...], --columns), or give parameters a tighter "
+        f"prior={{...}}. Where nothing of that is the case, ask for more: {longer}."
+    )
 
 
 def costs(fit: Fit) -> list[str]:
