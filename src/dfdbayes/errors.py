@@ -72,6 +72,10 @@ class ProcessError(DfdbayesError, RuntimeError):
     """Work was asked of a process that cannot do it."""
 
 
+class ClusterError(DfdbayesError, RuntimeError):
+    """A cluster, or all of its workers, went away while it was at work."""
+
+
 class DfdbayesWarning(UserWarning):
     """Base class of every warning; its text ends with what to do."""
 

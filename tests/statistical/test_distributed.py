@@ -139,15 +139,28 @@ def test_no_scheduler_is_said_plainly():
         pass
 
 
+def on_the_client(*arguments, **settings):
+    raise AssertionError("fitted in this process, and not on a worker")
+
+
 @pytest.mark.filterwarnings("ignore::dfdbayes.errors.DfdbayesWarning")
-def test_simulated_data_sets_beside_a_cluster(cluster):
-    """A parametric bootstrap gives the same beside a client: of a graph, and of rows in several parts."""
+@pytest.mark.parametrize("kind", ["rows in several parts", "a graph", "a map"])
+def test_simulated_data_sets_are_fitted_by_the_workers(cluster, monkeypatch, kind):
+    """A parametric bootstrap runs there, and gives the same: of rows in several parts, of a graph, of a map."""
     import networkx as nx
 
     settings = {"resampling": "parametric", "bootstrap": 120, "sampler": "laplace", "draws": 100, "progress": False}
-    network = dfd.simulate(dfd.models.IsingNetwork(3), np.zeros(6), 60, seed=1).rows
-    cases = {"edges + gwesp(0.25)": nx.florentine_families_graph(), "": network}
-    for terms, observed in cases.items():
-        made = dfd.models.RandomGraph(terms) if terms else "ising-network"
-        here, there = (dfd.fit(made, observed, client=client, **settings) for client in (None, cluster[1]))
-        np.testing.assert_allclose(there.calibration.minimisers, here.calibration.minimisers, atol=1e-6)
+    if kind == "a graph":
+        made, observed = dfd.models.RandomGraph("edges + gwesp(0.25)"), nx.florentine_families_graph()
+    elif kind == "a map":
+        made, observed = "autologistic", pd.DataFrame([(i, j) for i in range(7) for j in range(7)], columns=["r", "c"])
+        observed["there"] = np.random.default_rng(4).integers(0, 2, len(observed))
+        settings |= {"formula": "there ~ 1", "options": {"at": ["r", "c"]}}
+    else:
+        made, observed = "ising-network", dfd.simulate(dfd.models.IsingNetwork(3), np.zeros(6), 60, seed=1).rows
+    here = dfd.fit(made, observed, **settings)
+    for module in ("dfdbayes.backends.dask", "dfdbayes.inference.resampling"):
+        for name in ("minimise_many", "refit_many"):
+            monkeypatch.setattr(f"{module}.{name}", on_the_client, raising=False)
+    there = dfd.fit(made, observed, client=cluster[1], **settings)
+    np.testing.assert_allclose(there.calibration.minimisers, here.calibration.minimisers, atol=1e-6)

@@ -1,3 +1,8 @@
+import os
+import pickle
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -143,3 +148,18 @@ def test_roots_are_folded_onto_one_sign_and_nothing_else_is():
 def test_quantiles_of_priors_are_those_of_their_distributions(prior, frozen):
     levels = [0.001, 0.05, 0.16, 0.5, 0.84, 0.95, 0.999]
     np.testing.assert_allclose(quantiles(prior, levels)[:, 0], frozen.ppf(levels), rtol=1e-12, atol=1e-15)
+
+
+def test_priors_mean_the_same_in_another_process(tmp_path):
+    """Parameters that were used here and sent to a worker: NumPyro's order of values depends on the process."""
+    here = float(SPACE.log_prior(THETA, SPACE.prior_values))
+    (tmp_path / "space").write_bytes(pickle.dumps((SPACE, THETA)))
+    there = (
+        "import pickle, dfdbayes; space, theta = pickle.load(open('space', 'rb'));"
+        "print(repr(float(space.log_prior(theta, space.prior_values))))"
+    )
+    for seed in "0", "1", "2":  # which shuffle sets of names, at least one of them otherwise than here
+        environment = os.environ | {"PYTHONHASHSEED": seed}
+        words = [sys.executable, "-c", there]
+        ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True, env=environment)
+        assert float(ended.stdout) == pytest.approx(here, rel=1e-12)

@@ -11,13 +11,15 @@ machine and on many. What a lost worker held is computed anew from the files.
 
 from __future__ import annotations
 
+import asyncio
 import operator
 import os
+import re
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import count
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakValueDictionary
@@ -36,9 +38,10 @@ from ..data.interpreting import Reading
 from ..data.reading import CHUNK, Memory, Table, table_of
 from ..data.sites import Sites, Units
 from ..data.text import Ragged
-from ..errors import DataError, ModelError, SettingError
+from ..errors import ClusterError, DataError, DfdbayesError, ModelError, SettingError
 from ..inference.minimise import Minima, Minimum, Outcome
 from ..inference.objective import Objective, Problem, arranged
+from ..inference.refits import MOST, refit_many
 from ..inference.replicates import minimise_many
 from ..inference.resampling import AbstractResampling, Bootstrap, Fits, in_bucket, of_buckets
 from ..losses.base import AbstractLoss
@@ -48,6 +51,8 @@ from ..models.tables import Prepared, SecondOrder
 from .local import Advance, InMemory, Reader, Source
 
 GATHERED = 2**20  # at most so many distinct rows come back; more stay with the workers
+PATIENCE = 120.0  # seconds without any worker: one that is restarted, or replaced by its cluster, is back sooner
+LOOK = 5.0  # seconds between two looks at whether there are workers
 
 
 @contextmanager
@@ -77,6 +82,34 @@ def connected(address: str, patience: float = 10.0) -> Iterator[Any]:
         raise SettingError(f"there is no Dask scheduler at '{address}': {problem}") from problem
     with client:
         yield client
+
+
+def _waited(client: Any, tasks: Sequence[Any]) -> list[Any]:
+    """Results of tasks in order; an error once there has been no worker for a while, and might never be."""
+    gathered = asyncio.run_coroutine_threadsafe(client.gather(list(tasks), asynchronous=True), client.loop.asyncio_loop)
+    alone, look = 0.0, min(LOOK, PATIENCE)
+    while True:
+        try:
+            return gathered.result(timeout=look)
+        except TimeoutError:
+            if gathered.done():  # it is the work's own
+                raise
+            alone = 0.0 if client.status == "running" and client.nthreads() else alone + look
+            if alone >= PATIENCE:
+                gathered.cancel()
+                raise ClusterError(f"the Dask cluster has had no worker for {alone:.0f} seconds") from None
+
+
+def _gone(client: Any, problem: Exception) -> str:
+    """That a cluster is gone, in words, if that is what went wrong; else nothing."""
+    told = re.search(r"ClusterError: (.+)", f"{type(problem).__name__}: {problem}")  # also through compiled code
+    if told:
+        return told[1]
+    if client.status != "running":
+        return "the connection to the Dask cluster was closed"
+    names = ("KilledWorker", "CancelledError", "CommClosedError")
+    lost = next((name for name in names if name in f"{type(problem).__name__}: {problem}"), None)
+    return f"the Dask cluster lost its work ({lost}), as where workers have too little memory" if lost else ""
 
 
 def _dask() -> Any:
@@ -244,18 +277,25 @@ class Dask:
             numbers = np.arange(size, dtype=float)[:, None]
             fits = Fits(minimise_many, checkpoint, advance)
             return Bootstrap(how.kind, numbers, fits(objective, minimum, numbers), 0)
-        token = uuid.uuid4().hex
+        token, placed = uuid.uuid4().hex, dict[int, tuple[Objective, Any]]()
 
-        def many(objective: Objective, weights: np.ndarray, around: Minimum, advance: Advance) -> Minima:
-            if objective.held:  # simulated data sets are made here, and fitting them is the lesser part
-                return minimise_many(objective, weights, around, advance)
-            held = self.client.scatter(_Named(token, objective), broadcast=True)
-            batches = np.array_split(weights, range(objective.batch, len(weights), objective.batch))
-            tasks = [self.client.submit(_minimise_named, held, batch, around, pure=False) for batch in batches]
-            found: list[Minima] = []
+        def on_workers(objective: Objective) -> Any:
+            """The objective on every worker: sent once, under a name of its own, and held until another is sent.
+
+            A name made of what is sent, Dask's default, is shared with what was sent before, and is lost with it.
+            """
+            if id(objective) not in placed:
+                sent = self.client.scatter([_Sent(token, objective)], broadcast=True, hash=False)
+                placed.clear()
+                placed[id(objective)] = objective, sent[0]
+            return placed[id(objective)][1]
+
+        def joined(function: Any, objective: Objective, batches: list[Any], around: Minimum, done: Advance) -> Minima:
+            sent, found = on_workers(objective), list[Minima]()
+            tasks = [self.client.submit(function, sent, batch, around, pure=False) for batch in batches]
             for task, batch in zip(tasks, batches, strict=True):
-                found.append(task.result())
-                advance(len(batch))
+                found += _waited(self.client, [task])
+                done(len(batch))
             return Minima(
                 np.concatenate([part.vectors for part in found]),
                 np.concatenate([part.values for part in found]),
@@ -263,11 +303,31 @@ class Dask:
                 tuple(Outcome(outcome) for part in found for outcome in part.outcomes),
             )
 
-        return how(objective, minimum, size, seed, Fits(many, checkpoint, advance))
+        def many(objective: Objective, weights: np.ndarray, around: Minimum, advance: Advance) -> Minima:
+            batches = np.array_split(weights, range(objective.batch, len(weights), objective.batch))
+            return joined(_minimise_sent, objective, batches, around, advance)
+
+        def refit(objective: Objective, datasets: Sequence[Dataset], around: Minimum) -> Minima:
+            batches = [list(datasets[first : first + MOST]) for first in range(0, len(datasets), MOST)]
+            return joined(_refit_sent, objective, batches, around, lambda done: None)
+
+        return how(objective, minimum, size, seed, Fits(many, checkpoint, advance, refit))
 
     def each(self, function: Callable[[Any], Any], jobs: Sequence[Any]) -> Iterator[Any]:
         for task in self.client.map(function, list(jobs), pure=False):
-            yield task.result()
+            yield from _waited(self.client, [task])
+
+    @contextmanager
+    def watched(self, kept: str = "") -> Iterator[None]:
+        try:
+            yield
+        except Exception as problem:
+            told = _gone(self.client, problem)
+            if not told or (isinstance(problem, DfdbayesError) and not isinstance(problem, ClusterError)):
+                raise
+            raise ClusterError(
+                f"{told}. What to do: {kept or 'begin again with a cluster that has workers.'}"
+            ) from problem
 
 
 def _partitions(client: Any) -> int:
@@ -277,9 +337,11 @@ def _partitions(client: Any) -> int:
 
 def _read_files(client: Any, table: Table, reading: Reading, advance: Callable[[int, int], None]) -> Source:
     wholes = [client.submit(_tally_part, part, reading, pure=False) for part in table.parts]
-    for done, _ in enumerate(_dask().as_completed(wholes), 1):
+    known = []
+    for done, about in enumerate(client.map(_about, wholes, pure=False), 1):
+        known += _waited(client, [about])
         advance(done, len(wholes))
-    sizes, totals, dropped = zip(*client.gather(client.map(_about, wholes, pure=False)), strict=True)
+    sizes, totals, dropped = zip(*known, strict=True)
     begins = np.concatenate([[0], np.cumsum(totals)[:-1]])
     groups = _partitions(client) if sum(sizes) > GATHERED else 1
     pieces = [client.submit(_split, w, groups, int(b), pure=False) for w, b in zip(wholes, begins, strict=True)]
@@ -287,22 +349,22 @@ def _read_files(client: Any, table: Table, reading: Reading, advance: Callable[[
     for g in range(groups):
         mine = [client.submit(operator.getitem, piece, g, pure=False) for piece in pieces]
         tallies.append(client.submit(_merged, *mine, pure=False))
-    distinct = sum(size for size, _, _ in client.gather(client.map(_about, tallies, pure=False)))
+    distinct = sum(size for size, _, _ in _waited(client, client.map(_about, tallies, pure=False)))
 
     def counted(found: Tally) -> Tally:
         return replace(found, total=sum(totals), dropped=sum(dropped))
 
     def whole() -> Dataset:
-        found = of_all_rows(counted(merge(client.gather(tallies))), table.name, reading)
+        found = of_all_rows(counted(merge(_waited(client, tallies))), table.name, reading)
         if reading.domain is not None:
             found.check(reading.domain)
         return found
 
     if distinct <= GATHERED:
         return InMemory(whole())
-    some = client.gather([client.submit(_some, tally, 2**16 // groups, pure=False) for tally in tallies])
+    some = _waited(client, [client.submit(_some, tally, 2**16 // groups, pure=False) for tally in tallies])
     sample = of_all_rows(counted(merge(some)), f"{table.name} (shown by a sample of its distinct rows)", reading)
-    n = client.gather([client.submit(_observations, tally, pure=False) for tally in tallies])
+    n = _waited(client, [client.submit(_observations, tally, pure=False) for tally in tallies])
     return Spread(client, tuple(tallies), reading, _standing_for(sample, sum(n)), distinct, whole)
 
 
@@ -351,19 +413,19 @@ class _Handle:
             tasks = self.client.map(
                 _evaluate, self.parts, order=order, thetas=thetas, which=which, pure=False, batch_size=None
             )
-            ends = tuple(sum(end) for end in zip(*self.client.gather(tasks), strict=True))
+            ends = tuple(sum(end) for end in zip(*_waited(self.client, tasks), strict=True))
             self._last = {key: (order, ends)}
         return ends[: order + 1]
 
     def moments(self, theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """Number, sum and sum of squares of the gradients of single observations."""
-        found = self.client.gather(self.client.map(_moments, self.parts, theta=theta, pure=False))
+        found = _waited(self.client, self.client.map(_moments, self.parts, theta=theta, pure=False))
         size, first, second = (sum(parts) for parts in zip(*found, strict=True))
         return float(size), np.asarray(first), np.asarray(second)
 
     def weighted(self, seed: int, size: int, kind: str) -> None:
         """Draw the replicates' weights on the workers."""
-        totals = sum(self.client.gather(self.client.map(_bucket_totals, self.parts, pure=False)))
+        totals = sum(_waited(self.client, self.client.map(_bucket_totals, self.parts, pure=False)))
         shares = of_buckets(seed, totals, size, kind)
         self.parts = self.client.map(_weighted, self.parts, seed=seed, shares=shares, kind=kind, pure=False)
 
@@ -441,10 +503,24 @@ def _gradient_along(primals: Any, tangents: Any) -> tuple[Array, Array]:
 # -- bootstrap fits ----------------------------------------------------------------------------
 
 
-class _Named(NamedTuple):
+@dataclass(frozen=True)
+class _Sent:
+    """An objective as it is sent to workers; those of one run bear one token."""
+
     token: str
     objective: Objective
 
+    @cached_property
+    def here(self) -> Objective:
+        """The same with the model and the loss of the first that came, for which code is compiled already."""
+        objective = self.objective
+        problem, coordinates = kept(self.token, (Problem(objective.model, objective.loss), objective.coordinates))
+        return replace(objective, model=problem.model, loss=problem.loss, coordinates=coordinates)
 
-def _minimise_named(named: _Named, weights: np.ndarray, around: Minimum) -> Minima:
-    return minimise_many(kept(named.token, named.objective), weights, around)
+
+def _minimise_sent(sent: _Sent, weights: np.ndarray, around: Minimum) -> Minima:
+    return minimise_many(sent.here, weights, around)
+
+
+def _refit_sent(sent: _Sent, datasets: list[Dataset], around: Minimum) -> Minima:
+    return refit_many(sent.here, datasets, around)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -52,6 +53,9 @@ class Backend(Protocol):
     def each(self, function: Callable[[Any], Any], jobs: Sequence[Any]) -> Iterator[Any]:
         """The function's result for every job, in order."""
 
+    def watched(self, kept: str = "") -> AbstractContextManager[Any]:
+        """Work that may need machines that go away: then an error says so, and ``kept`` is what is there already."""
+
 
 @dataclass(frozen=True)
 class InMemory:
@@ -88,6 +92,9 @@ class Local:
             yield function(jobs[0])  # compiles alone; the others share what it compiled
         with ThreadPoolExecutor(self.workers) as pool:
             yield from pool.map(function, jobs[1:])
+
+    def watched(self, kept: str = "") -> AbstractContextManager[Any]:
+        return nullcontext()
 
 
 def by_client(client: Any) -> Backend:

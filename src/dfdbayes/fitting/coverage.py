@@ -151,7 +151,12 @@ def coverage(
     missing = [r for r in range(replicates) if r not in done]
     advance(replicates - len(missing))
     backend = Local(workers) if client is None else by_client(client)
-    with warnings.catch_warnings():
+    kept = (
+        "give path= (on the command line --out), so that"
+        if path is None
+        else f"repeat it: '{path}' keeps what is done, and"
+    )
+    with warnings.catch_warnings(), backend.watched(f"{kept} a study goes on from its finished replicates."):
         warnings.simplefilter("ignore")
         found = backend.each(partial(_replicate, job), [seed + r for r in missing])
         for r, result in zip(missing, found, strict=True):

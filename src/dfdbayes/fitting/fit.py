@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +182,8 @@ def fit(
     require_unforked()
     plan = Plan.of(loss, calibration, beta, on_failure, sampler, draws, warmup, chains, bootstrap, resampling, seed)
     clock, shown, backend = Clock(), shown_on(progress), by_client(client)
-    with clock.stage("read"):
+    watched = partial(backend.watched, _kept_in(checkpoint))
+    with clock.stage("read"), watched():
         data = opened(data, missing_codes, decimal)
         reading = {"columns": columns, "weights": weights, "weighting": weighting, "missing": missing}
         reading["cluster"] = cluster
@@ -205,7 +206,8 @@ def fit(
     for plan in plans:
         try:
             folder = checkpoint if plan is plans[0] else None  # it keeps parts of one loss
-            inferred = _inferred(backend, source, made, plan, clock, folder, resume, shown)
+            with watched():
+                inferred = _inferred(backend, source, made, plan, clock, folder, resume, shown)
             break
         except (EscapedError, MinimiserError):
             if plan is plans[-1]:
@@ -231,11 +233,24 @@ def fit(
     if check:
         if checkpoint is not None:
             found.save(Path(checkpoint) / FITTED)
-        with clock.stage("check"):
+        with clock.stage("check"), watched():
             found = _checked(found, objective, plan)
     for warning in told + ([] if found.checks is None else found.checks.warnings):
         warnings.warn(warning, stacklevel=2)
     return found
+
+
+def _kept_in(checkpoint: str | Path | None) -> str:
+    """What to do where machines went away."""
+    if checkpoint is None:
+        return (
+            "the same call with a cluster that has workers; with checkpoint='folder' (on the command line: --out), "
+            "finished parts are kept, and it goes on from there."
+        )
+    return (
+        f"repeat the same call with a cluster that has workers (on the command line: with --resume); it goes on from "
+        f"what is done, which is kept in '{checkpoint}'."
+    )
 
 
 def _inferred(

@@ -8,6 +8,7 @@ way, so that what is missing makes intervals wider.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -48,8 +49,9 @@ def completed(model: Autologistic, loss: AbstractLoss, units: Units | None, seed
 
 
 def refit_incomplete(
-    objective: Objective, model: Autologistic, maps: Int[np.ndarray, "size n"], around: Minimum, seed: int
-) -> Minima:
+    objective: Objective, model: Autologistic, maps: Int[np.ndarray, "size n"], around: Minimum, seed: int,
+    refit: Callable[..., Minima] = refit_many,
+) -> Minima:  # fmt: skip
     """Estimates of simulated maps after each lost the sites that were not observed, and had them drawn anew."""
     rng = np.random.default_rng([seed, 29])
     values = np.repeat(np.where(model.map.observed, maps, -1), OF_SIMULATED, axis=0)
@@ -58,7 +60,7 @@ def refit_incomplete(
     for _ in range(AGAIN):
         each = np.repeat(thetas, OF_SIMULATED, axis=0)
         values, _ = by_colours(model, each, values, ~model.map.observed, rng, SWEEPS)
-        found = refit_many(objective, _datasets(model, values), around)
+        found = refit(objective, _datasets(model, values), around)
         thetas = np.where(found.usable[:, None], found.vectors, around.vector)
     return found
 

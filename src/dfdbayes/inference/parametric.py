@@ -31,7 +31,6 @@ from ..simulators.replicas import replicas
 from .map_imputation import is_incomplete, refit_incomplete
 from .minimise import Minima, Minimum, interior, mode
 from .objective import Objective
-from .refits import refit_many
 from .replicates import minimise_many
 from .resampling import AbstractResampling, Bootstrap, Fits, chosen, require_size
 
@@ -64,7 +63,7 @@ class Parametric(AbstractResampling):
             minima = _of_graphs(objective, model, theta, around, size, seed, fits)
             return Bootstrap(self.kind, np.empty((size, 0)), minima, 0, theta)
         if isinstance(model, Autologistic):
-            minima = _of_maps(objective, model, theta, around, size, seed)
+            minima = _of_maps(objective, model, theta, around, size, seed, fits)
             return Bootstrap(self.kind, np.empty((size, 0)), minima, 0, theta)
         found = []
         for data, weights in replicas(model, theta, objective.data, size, seed):
@@ -85,17 +84,17 @@ def _of_graphs(
     """Estimates of simulated graphs, which have dyads of their own; none where simulated graphs are degenerate."""
     graphs = simulate_graphs(model, theta, size, seed=seed, advance=fits.advance, checkpoint=fits.checkpoint)
     require_sound(graphs)
-    return refit_many(objective, list(graphs.datasets()), around)
+    return fits.refit(objective, list(graphs.datasets()), around)
 
 
 def _of_maps(
-    objective: Objective, model: Autologistic, theta: np.ndarray, around: Minimum, size: int, seed: int
+    objective: Objective, model: Autologistic, theta: np.ndarray, around: Minimum, size: int, seed: int, fits: Fits
 ) -> Minima:
     """Estimates of simulated maps, which have neighbours of their own."""
     maps = simulate_maps(model, theta, size, seed=seed)
     if is_incomplete(model):
-        return refit_incomplete(objective, model, maps.values, around, seed)
-    return refit_many(objective, list(maps.datasets()), around)
+        return refit_incomplete(objective, model, maps.values, around, seed, fits.refit)
+    return fits.refit(objective, list(maps.datasets()), around)
 
 
 def how_resampled(resampling: Any, model: AbstractModel, data: Dataset) -> AbstractResampling:

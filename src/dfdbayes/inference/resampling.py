@@ -29,6 +29,7 @@ from ..models.base import AbstractModel
 from ..models.exponential_tables import LARGE
 from .minimise import Minima, Minimum, Outcome
 from .objective import Objective
+from .refits import refit_many
 from .windows import length_of, of_windows, starts_of
 
 KINDS = ("multinomial", "dirichlet")
@@ -46,13 +47,15 @@ class Fits:
         What keeps parts; a resampling that has more to keep than minimisers keeps it there.
     advance : callable
         Called with the number of replicates just finished.
+    refit : callable, optional
+        Such as `refit_many`, for replicates with rows of their own.
     """
 
     def __init__(
         self, many: Callable[..., Minima], checkpoint: Checkpoint = NOTHING,
-        advance: Callable[[int], None] = lambda done: None,
+        advance: Callable[[int], None] = lambda done: None, refit: Callable[..., Minima] = refit_many,
     ) -> None:  # fmt: skip
-        self.many, self.checkpoint, self.advance, self._asked = many, checkpoint, advance, 0
+        self.many, self.checkpoint, self.advance, self.refit, self._asked = many, checkpoint, advance, refit, 0
 
     def __call__(self, objective: Objective, minimum: Minimum, weights: Float[np.ndarray, "b v"]) -> Minima:
         before, self._asked = self._asked, self._asked + len(weights)

@@ -66,9 +66,18 @@ class Ordered:
         order = sorted(range(len(values)), key=labels.__getitem__) if len(labels) == len(values) else range(len(values))
         return cls([values[i] for i in order], structure, tuple(order))
 
-    def log_prob(self, value: Any) -> Any:
+    @property
+    def prior(self) -> Any:
+        """The distribution of these values."""
         values = [found for _, found in sorted(zip(self.order, self.values, strict=True), key=lambda pair: pair[0])]
-        return jax.tree.unflatten(self.structure, values).log_prob(value)
+        return jax.tree.unflatten(self.structure, values)
+
+    def log_prob(self, value: Any) -> Any:
+        return self.prior.log_prob(value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process, which has an order of its own: under this one, it would take a scale for a mean."""
+        return Ordered.of, (self.prior,)
 
 
 def _labels(part: Any, at: str = "") -> Iterator[str]:

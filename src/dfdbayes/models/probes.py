@@ -62,7 +62,10 @@ def require_possible(
 
     def possible(rows: np.ndarray) -> np.ndarray:
         """Whether each row may occur, or that is not known."""
-        found = [jax.vmap(lambda x, t=theta: log_mass(space.unflatten(t), x))(rows.astype(float)) for theta in thetas]
+        found = [
+            jax.vmap(lambda x, t=theta: log_mass(space.unflatten(t), x))(rows.astype(float))
+            for theta in jnp.asarray(thetas)
+        ]
         return (np.stack([np.asarray(one) for one in found]) != -np.inf).any(axis=0)
 
     here = possible(rows)
