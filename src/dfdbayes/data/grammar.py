@@ -100,7 +100,7 @@ def read(text: str, shown: str) -> Content:
         tree = DefaultFormulaParser().get_ast(text)
     except Exception as problem:  # of its own parser and of Python's
         said = (str(problem).splitlines() or ["it is nested too deeply"])[0]
-        raise SettingError(f"the formula '~ {shown}' cannot be read: {said}") from problem
+        raise SettingError(f"the formula, '~ {shown}', cannot be read: {said}") from problem
     plain: set[str] = set()
     inside: list[ast.expr] = []
     sizes: dict[int, float] = {}
