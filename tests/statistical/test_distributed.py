@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
+from dfdbayes._util.checkpoint import Folder
 from dfdbayes.backends import dask as distributed
 from dfdbayes.data import dataset as data
 from dfdbayes.inference import replicates
@@ -164,3 +165,67 @@ def test_simulated_data_sets_are_fitted_by_the_workers(cluster, monkeypatch, kin
             monkeypatch.setattr(f"{module}.{name}", on_the_client, raising=False)
     there = dfd.fit(made, observed, client=cluster[1], **settings)
     np.testing.assert_allclose(there.calibration.minimisers, here.calibration.minimisers, atol=1e-6)
+
+
+@pytest.fixture
+def small_cluster(request, monkeypatch):
+    """A worker that nobody restarts, missed after a second; in this process unless a test wants another."""
+    monkeypatch.setattr(distributed, "PATIENCE", 1.0)
+    monkeypatch.setattr(distributed, "LOOK", 0.2)
+    settings = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
+    apart = getattr(request, "param", False)
+    with dask.LocalCluster(processes=apart, **settings) as cluster, dask.Client(cluster) as client:
+        yield cluster, client
+
+
+def ended_by(monkeypatch, act):
+    """Let a run's cluster go away once its first part is there."""
+    ended = []
+
+    def part(self, name, compute, keep=Folder.part):
+        found = keep(self, name, compute)
+        if not ended:
+            ended.append(name)
+            act()
+        return found
+
+    monkeypatch.setattr(Folder, "part", part)
+
+
+ENDS = {
+    "workers": lambda cluster, client: cluster.scale(0),
+    "client": lambda cluster, client: client.close(),
+    "cluster": lambda cluster, client: cluster.close(),
+}
+
+
+@pytest.mark.filterwarnings("ignore::dfdbayes.errors.DfdbayesWarning")
+@pytest.mark.parametrize("lost", ENDS)
+def test_a_cluster_that_goes_away_midway_is_told_in_words(counts, small_cluster, tmp_path, monkeypatch, lost):
+    """With the folder of what is done, from which the same run goes on without a cluster."""
+    rows, settings = counts[0][:400], QUICK | {"bootstrap": 600, "checkpoint": tmp_path / "kept", "loss": "ratio"}
+    with monkeypatch.context() as patch:
+        ended_by(patch, lambda: ENDS[lost](*small_cluster))
+        with pytest.raises(dfd.errors.ClusterError, match=r"(no worker|closed|lost).*kept in '.*kept'"):
+            dfd.fit(model(), rows, client=small_cluster[1], **settings)
+    assert (tmp_path / "kept" / "bootstrap-0.npz").exists()
+    wanted = dfd.fit(model(), rows, **(settings | {"checkpoint": None}))
+    assert_same(dfd.fit(model(), rows, **settings), wanted)
+
+
+@pytest.mark.filterwarnings("ignore::dfdbayes.errors.DfdbayesWarning")
+@pytest.mark.parametrize("small_cluster", [True], indirect=True)
+def test_workers_that_are_lost_with_their_rows_are_told_in_words(counts, many, small_cluster, tmp_path, monkeypatch):
+    """Also through compiled code, which asks them for the loss."""
+    ended_by(monkeypatch, lambda: ENDS["workers"](*small_cluster))
+    with pytest.raises(dfd.errors.ClusterError, match=r"no worker for 1 seconds.*kept in '.*kept'"):
+        dfd.fit(model(), counts[0][:400], client=small_cluster[1], loss="ratio", checkpoint=tmp_path / "kept", **QUICK)
+
+
+def test_a_cluster_without_workers_is_told_in_words(small_cluster, tmp_path):
+    (tmp_path / "a.csv").write_text("x\n1\n2\n")
+    small_cluster[0].scale(0)
+    with pytest.raises(dfd.errors.ClusterError, match=r"no worker.*checkpoint="):
+        dfd.fit("poisson", tmp_path, client=small_cluster[1], progress=False)
+    with pytest.raises(dfd.errors.ClusterError, match=r"no worker.*path="):
+        dfd.coverage(dfd.models.Poisson(), {"rate": 3.0}, 50, 2, client=small_cluster[1], progress=False)
