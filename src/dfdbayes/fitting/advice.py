@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ..data.map_reading import MOST_CATEGORIES
 from ..data.observed_graph import ObservedGraph
 from ..data.problems import Problems
 from ..data.profile import Profile, profiles
 from ..data.yes_no import two_answers
 from ..errors import DfdbayesError
-from .table_layout import MOST_CATEGORIES, frequencies_of, places_of, survey_weights_of, time_of
+from .table_layout import frequencies_of, places_of, survey_weights_of, time_of
 
 MOST_LEVELS = 11  # of answers in words
 MOST = 8  # covariates that are written into a formula

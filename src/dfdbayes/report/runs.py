@@ -127,7 +127,7 @@ def again(earlier: Fit, settings: Mapping[str, Any]) -> dict[str, Any]:
 
     So are the codes of labelled levels, and a network needs the levels that were declared.
     """
-    done = {"missing_codes": None, "decimal": None}
+    done: dict[str, Any] = {"missing_codes": None, "decimal": None}
     if isinstance(earlier.model, Regression):
         weights = earlier.model.observed.weights
         counted = isinstance(weights, np.ndarray)  # equal rows; a command's own weights are a column
