@@ -37,8 +37,8 @@ INSIDE = {
                 "predictive", "maps", "ratios", "regression", "remedies", "forecasts", "graph_goodness", "agreement",
                 "checks", "intervals", "uncalibrated", "summary", "tree", "for_arviz", "temporal", "answers",
                 "influence", "saving", "telling", "shown", "fit_result", "loading"],
-    "fitting": ["advice", "describe", "progress", "plan", "regressions", "whole", "fit", "comparison", "held_out",
-                "model_choice", "nested", "coverage"],
+    "fitting": ["table_layout", "advice", "describe", "progress", "plan", "regressions", "whole", "fit", "comparison",
+                "held_out", "model_choice", "nested", "coverage"],
     "backends": ["local", "dask"],
 }  # fmt: skip
 

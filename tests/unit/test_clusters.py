@@ -1,5 +1,7 @@
 """Rows that belong together, and weights of surveys."""
 
+from importlib import import_module
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from scipy import stats
 
 import dfdbayes as dfd
 from dfdbayes.inference.curvature import of_few
+from dfdbayes.report.runs import again
 
 
 @pytest.fixture(scope="module")
@@ -111,3 +114,15 @@ def test_frequencies_of_values_stay_what_they_are(shared_data):
         deaths.assign(people=rng.integers(20, 9000, len(deaths))), formula="died ~ age + year", weights="people"
     )
     assert fit.data.n > 1e6 and not fit.data.notes
+
+
+def test_equal_rows_that_are_counted_for_speed_are_frequencies(monkeypatch):
+    """Also where a survey's would look the same: no row occurs once, and few combinations occur at all."""
+    monkeypatch.setattr(import_module("dfdbayes.data.formulas"), "LARGE", 6000)
+    frame = pd.DataFrame({"y": np.repeat(np.arange(60), 100), "x": np.repeat(np.arange(60) / 60, 100)})
+    fit = fitted(frame, formula="y ~ x")
+    assert fit.data.n == 6000 and len(fit.data.rows) == 60
+    settings = again(fit, {})
+    assert (
+        fitted(settings["data"], formula="y ~ x", **{k: settings[k] for k in ("weights", "weighting")}).data.n == 6000
+    )

@@ -136,6 +136,88 @@ def test_suspected_codes_are_in_the_call_and_not_in_the_kind():
     assert not dfd.describe(frame, missing_codes=[-9]).problems[0].startswith("'visits' holds")
 
 
+def tables():
+    """Tables whose rows are no plain observations, with the beginning and the end of the call for each."""
+    rng = np.random.default_rng(0)
+    visits, months = rng.poisson(2.0, N), pd.date_range("2015-01-01", periods=60, freq="MS")
+    row, col = np.divmod(np.arange(N), 12)
+    often = pd.Series(visits).value_counts()
+    cells = pd.MultiIndex.from_product([(0, 1)] * 3, names=["tea", "cake", "sun"]).to_frame(False)
+    pairs = cells[["tea", "cake"]][::2]
+    sites = pd.DataFrame({"row": row, "col": col, "present": rng.integers(0, 2, N)})
+    cases, rain, warmth = rng.poisson(4.0, 60), rng.integers(0, 2, 60), rng.normal(size=60)
+    series = pd.DataFrame({"month": months.strftime("%Y-%m"), "cases": cases})
+    dated = pd.DataFrame({"when": months.astype(str), "cases": cases, "warmth": warmth})
+    return {
+        "visits, count": (pd.DataFrame({"visits": often.index, "count": often.to_numpy()}), 'weights="count")'),
+        "smokes, n": (pd.DataFrame({"smokes": [0, 1], "n": [120, 60]}), 'fit("bernoulli", data, weights="n")'),
+        "three and Freq": (cells.assign(Freq=rng.integers(5, 50, 8)), 'fit("network", data, weights="Freq")'),
+        "two and count": (pairs.assign(count=[40, 21, 33, 8]), 'formula="tea ~ cake", weights="count")'),
+        "month, cases": (series, 'season(month, 12)", time="month")'),
+        "dates": (dated, 'log1p(lag(cases)) + season(when, 12) + warmth", time="when")'),
+        "week, rain": (pd.DataFrame({"week": np.arange(1, 61), "rain": rain}), '"rain ~ lag(rain)", time="week")'),
+        "months of a year": (pd.DataFrame({"month": np.arange(1, 13), "count": cases[:12]}), 'time="month")'),
+        "row, col, present": (sites, 'formula="present ~ 1", options={"at": ["row", "col"]})'),
+        "x, y": (
+            sites.rename(columns={"row": "y", "col": "x"}).assign(height=rng.normal(size=N)),
+            'formula="present ~ height", options={"at": ["x", "y"]})',
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", tables())
+def test_tables_whose_rows_are_no_observations(name, tmp_path, call):
+    """The calls work as they are written, in Python and on the command line."""
+    table, end = tables()[name]
+    first = dfd.suggest(table)[0]
+    assert first.python.endswith(end), first.python
+    table.to_csv(tmp_path / "table.csv", index=False)
+    (one, *_) = dfd.suggest(tmp_path / "table.csv")
+    assert one.python.replace(f'"{tmp_path / "table.csv"}"', "data") == first.python
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert eval(first.python, {"dfd": Quick, "data": table}).data.n > 0
+        assert call(*shlex.split(one.command)[1:], "--sampler", "laplace", "--draws", "50", "--no-check")[0] == 0
+
+
+def test_an_array_of_few_categories_may_be_a_map():
+    image = np.random.default_rng(0).integers(0, 2, (15, 20))
+    first, second = dfd.suggest(image)
+    assert first.python == 'dfd.fit("autologistic", data)' and second.python == 'dfd.fit("network", data)'
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert eval(first.python, {"dfd": Quick, "data": image}).data.n == 300
+    answers = np.random.default_rng(0).integers(0, 2, (300, 6))
+    assert [one.python for one in dfd.suggest(answers)] == ['dfd.fit("network", data)']
+
+
+def test_a_column_called_weight_is_offered_as_one(tmp_path, call):
+    frame = CLINICS[["visits", "age"]].assign(weight=np.random.default_rng(0).integers(100, 9000, N))
+    first, second = dfd.suggest(frame)
+    assert "weights=" not in first.python and "'weight' says how many people" in second.why
+    assert second.python == 'dfd.fit("cmp", data, formula="visits ~ age", weights="weight", weighting="sampling")'
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert eval(second.python, {"dfd": Quick, "data": frame}).data.n == N
+        frame.to_csv(tmp_path / "survey.csv", index=False)
+        words = shlex.split(dfd.suggest(tmp_path / "survey.csv")[1].command)
+        assert call(*words[1:], "--sampler", "laplace", "--draws", "50", "--no-check")[0] == 0
+
+
+def test_times_and_places_that_repeat_are_none_of_a_series_or_a_map():
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"year": rng.integers(2000, 2020, N), "visits": rng.poisson(2.0, N)})
+    plot = pd.DataFrame({"x": rng.integers(0, 9, N), "y": rng.integers(0, 9, N), "present": rng.integers(0, 2, N)})
+    for frame in (people, plot):
+        assert not any(word in dfd.suggest(frame)[0].python for word in ("time=", '"at"', "weights="))
+
+
+class Quick:
+    @staticmethod
+    def fit(*args, **kwargs):
+        return dfd.fit(*args, **kwargs, sampler="laplace", draws=50, progress=False)
+
+
 @pytest.mark.parametrize(
     "columns", [["visits"], ["visits", "age", "sex"], ["smoker", "age"], ["visits", "smoker", "mood"]]
 )
@@ -144,13 +226,6 @@ def test_the_suggested_calls_work(columns, tmp_path, monkeypatch, call):
     CLINICS[columns].to_csv(tmp_path / "my data.csv", index=False, sep=";", decimal=",")
     monkeypatch.chdir(tmp_path)
     one = dfd.describe("my data.csv").suggestions[0]
-    quick = {"sampler": "laplace", "draws": 50, "progress": False}
-
-    class Quick:
-        @staticmethod
-        def fit(*args, **kwargs):
-            return dfd.fit(*args, **kwargs, **quick)
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert eval(one.python, {"dfd": Quick}).data.n == N

@@ -188,7 +188,7 @@ def require_few_steps(steps: float, name: str) -> None:
 
 def _require_apart(found: int, values: pd.Series) -> None:
     """Refuse times that differ and are the same in the precision of this calendar."""
-    if found < values.nunique() and not values.map(type).eq(str).any():
+    if found < values.nunique() and not any(isinstance(value, str) for value in values):
         raise DataError(
             f"times lie closer together than can be told apart in '{values.name}' (by microseconds, or as numbers of "
             "double precision). What to do: number the steps (1, 2, 3, ...) in a column, and name that one."

@@ -115,7 +115,8 @@ class Dataset:
             If given, the data are checked against it and labelled categories are read by label. A function is called
             with the number of columns, before any row is read.
         columns : sequence of str, optional
-            Which columns to use, in this order. All by default.
+            Which columns to use, in this order. All by default, but for row numbers and identifiers beside two or more
+            others: these are left out, and a note says so.
         weights : str or array, optional
             The column that holds the weights, or the weights themselves. Whole numbers are frequencies: how often a
             row occurs, and refused where they look like a survey's weights (see ``weighting``). If any is fractional

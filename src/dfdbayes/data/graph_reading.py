@@ -201,7 +201,7 @@ def _edges(source: Any) -> tuple[pd.DataFrame, str]:
         ends = next(([lower[one], lower[other]] for one, other in ENDS if {one, other} <= set(lower)), named[:2])
         for own in (lower[word] for word in WEIGHTS if word in lower and lower[word] not in ends):
             remedy = f"choose from which {own} on there is a tie, and give those rows alone: frame[frame['{own}'] > 0]"
-            _require_positive(frame[own], frame[ends].to_numpy(), own, name, remedy)
+            _require_positive(frame[own], frame[ends].to_numpy().tolist(), own, name, remedy)
         return frame[ends], name
     if np.ndim(source) == 2 and np.shape(source)[1] > 3 and isinstance(source, np.ndarray):
         raise DataError(_two_modes(source.shape))

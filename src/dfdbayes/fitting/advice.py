@@ -6,23 +6,24 @@ import re
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from ..data.identifiers import NAMES as ID_LIKE
+from ..data.map_reading import MOST_CATEGORIES
 from ..data.observed_graph import ObservedGraph
 from ..data.problems import Problems
 from ..data.profile import Profile, profiles
 from ..data.yes_no import two_answers
 from ..errors import DfdbayesError
+from .table_layout import frequencies_of, places_of, survey_weights_of, time_of
 
 MOST_LEVELS = 11  # of answers in words
 MOST = 8  # covariates that are written into a formula
 LACKING = 0.7  # share of rows that a formula must leave
-FEW_VALUES = 50  # of a table of frequencies that begins at one, and not at zero
+YEARS = 3  # of months from which a season is in the formula
 LARGE = 200  # a mean beyond which whole numbers are hardly counts of something
 _NO_RESPONSES = {"year", "month", "day", "week", "hour", "minute", "time", "age", "stratum", "strata", "round", "wave",
                  "period", "school", "educ", "education", "grade", "rank", "block", "plot", "row", "col"}  # fmt: skip
@@ -54,6 +55,10 @@ class About:
     path: str | None
     named: bool
     weighted: bool
+    weights: str | None = None
+    """The column of weights, which is none of ``columns``."""
+    sampling: bool = False
+    """Whether these are a survey's."""
 
     @property
     def cluster(self) -> str | None:
@@ -75,9 +80,92 @@ def suggestions_for(table: About) -> tuple[Suggestion, ...]:
     if of_edges is not None:
         about = f"The rows may be the nodes of the graph whose edges are in {of_edges}:"
         return (_of_graph(about, of_edges, table.path),)
-    counted = _frequencies(table)
-    if counted is not None:
-        return (counted,)
+    special = _special(table)
+    if special is not None:
+        return special
+    plain = _of_rows(table)
+    weight = None if table.weighted or not table.named else survey_weights_of(table.columns)
+    if weight is None:
+        return plain
+    survey = _of_rows(_weighted(table, weight, sampling=True))
+    why = f"If '{weight.name}' says how many people each row of a survey stands for:"
+    return (*plain, *(replace(one, why=f"{why} {one.why}") for one in survey[:1] if one.python))
+
+
+def _special(table: About) -> tuple[Suggestion, ...] | None:
+    """Calls for rows that are frequencies, sites of a map or times of a series; None where they are observations."""
+    if table.weighted or not table.named or len(table.columns) < 2:
+        return None
+    often = frequencies_of(table.columns, table.frame)
+    if often is not None:
+        found = _of_rows(_weighted(table, often))
+        why = f"Each row has other values, and '{often.name}' may say how often these occur. "
+        return tuple(replace(one, why=why + one.why) for one in found)
+    return _of_map(table) or _of_series(table)
+
+
+def _weighted(table: About, weights: Profile, sampling: bool = False) -> About:
+    """The same table with a column as its weights, under which the others are looked at again."""
+    each = pd.to_numeric(table.frame[weights.name]).to_numpy(dtype=float)
+    frame = table.frame.drop(columns=weights.name)
+    found = profiles(frame, each, {}, {}, Problems("")) if not sampling else table.columns
+    kept = tuple(own for own in found if own.name != weights.name)
+    return replace(table, columns=kept, weights=weights.name, sampling=sampling, weighted=not sampling)
+
+
+def _of_map(table: About) -> tuple[Suggestion, ...] | None:
+    at = places_of(table.columns, table.frame)
+    others = [own for own in table.of("binary", "ordinal", "text", "count") if own.name not in (at or ())]
+    mapped = [own for own in others if own.distinct <= MOST_CATEGORIES and _term(own)]
+    mapped.sort(key=lambda own: not own.zero_one)
+    if at is None or not mapped:
+        return None
+    response = mapped[0]
+    beside = [own for own in table.of("binary", "ordinal", "count", "whole", "continuous") if _term(own)]
+    beside = [own for own in beside if own.name not in (*at, response.name) and not own.missing]
+    kept = _together(table.frame, response, beside)
+    formula = f"{_term(response)} ~ {' + '.join(_term(own) for own in kept) or '1'}"
+    why = f"'{at[0]}' and '{at[1]}' say where each row is on a grid: a map of '{response.name}'. Are neighbours alike?"
+    lacking = "impute" if response.missing else None
+    return (_call(table, why, "autologistic", [response], formula=formula, missing=lacking, beside=kept, at=at),)
+
+
+def of_raster() -> Suggestion:
+    """A call for an array that may be an image."""
+    why = "An array with few categories may be a map, each cell a site: are neighbours alike?"
+    return Suggestion(why, 'dfd.fit("autologistic", data)')
+
+
+def _of_series(table: About) -> tuple[Suggestion, ...] | None:
+    found = time_of(table.columns, table.frame)
+    if found is None or table.cluster is not None:
+        return None
+    time, calendar = found
+    others = [own for own in table.columns if own.name != time]
+    counts = [own for own in others if own.zero_one or (own.kind in ("count", "ordinal", "whole") and own.low >= 0)]
+    responses = [own for own in counts if own.name.isidentifier() and not own.missing and not _is_time(own.name)]
+    responses.sort(key=lambda own: (own.kind != "count", own.mean > LARGE))
+    if not responses:
+        return None
+    response = responses[0]
+    lag = f"lag({response.name})"
+    terms = [lag if response.zero_one else f"log1p({lag})"]
+    years = calendar.kind == "months" and calendar.step == 1.0 and len(table.frame) >= 12 * YEARS
+    terms += [f"season({time}, 12)"] if years and time.isidentifier() else []
+    usable = [
+        own
+        for own in others
+        if own is not response and own.kind in ("binary", "ordinal", "count", "whole", "continuous")
+    ]
+    kept = _together(table.frame, response, [own for own in usable if _term(own) and not own.missing])
+    formula = f"{response.name} ~ {' + '.join([*terms, *map(_term, kept)])}"
+    why = f"'{time}' has one row for each step of time, a series: do earlier values of '{response.name}' matter?"
+    model = "bernoulli" if response.zero_one else "cmp"
+    return (_call(table, why, model, [response], formula=formula, beside=kept, time=time),)
+
+
+def _of_rows(table: About) -> tuple[Suggestion, ...]:
+    """The calls for rows that are observations."""
     discrete, given = table.of("binary", "ordinal", "count"), table.of("whole", "continuous", "text")
     answers_in_words = _answers_in_words(table)
     if len(answers_in_words) >= max(3, len(discrete)):
@@ -256,22 +344,6 @@ def _nothing(table: About) -> Suggestion:
     )
 
 
-def _frequencies(table: About) -> Suggestion | None:
-    """A table of values and how often each occurs."""
-    if len(table.columns) != 2 or table.weighted or not table.named:
-        return None
-    for value, often in (table.columns, table.columns[::-1]):
-        if value.kind == "id" or (value.distinct == len(table.frame) and value.kind in ("ordinal", "count", "binary")):
-            values = pd.to_numeric(table.frame[value.name], errors="coerce").to_numpy(dtype=float)
-            rising = len(values) > 1 and np.isfinite(values).all() and (np.diff(values) > 0).all()
-            whole = often.kind in ("count", "whole", "ordinal", "binary") and often.low >= 0
-            begins = rising and (values[0] == 0 or (values[0] == 1 and often.mean > 5 and len(values) < FEW_VALUES))
-            if begins and whole and (values == np.round(values)).all() and not ID_LIKE.search(value.name):
-                why = f"'{value.name}' has each value once, and '{often.name}' may say how often it occurs:"
-                return _call(table, why, "cmp", [value], weights=often.name)
-    return None
-
-
 def _edge_list(table: About) -> Suggestion | None:
     names = [own.name.lower() for own in table.columns[:2]]
     if len(table.columns) not in (2, 3) or set(names) not in _ENDS:
@@ -354,8 +426,8 @@ def _quoted(text: str) -> str:
 
 def _call(
     table: About, why: str, model: str, used: Sequence[Profile], *, formula: str | None = None,
-    missing: str | None = None, weights: str | None = None, beside: Sequence[Profile] = (),
-    columns: Sequence[str] | None = None, levels: Sequence[str] = (), interaction: str | None = None,
+    missing: str | None = None, beside: Sequence[Profile] = (), columns: Sequence[str] | None = None,
+    levels: Sequence[str] = (), interaction: str | None = None, at: Sequence[str] = (), time: str | None = None,
 ) -> Suggestion:  # fmt: skip
     """A call of `fit`, in Python and on the command line."""
     names = [own.name for own in used]
@@ -364,7 +436,7 @@ def _call(
     elif missing == "impute" and not any(own.missing or own.codes for own in used):
         missing = None
     codes = sorted({code for own in (*used, *beside) for code in own.codes}, key=lambda code: (str(type(code)), code))
-    everything = {own.name for own in table.columns} == {*names, *([weights] if weights else [])}
+    everything, weights = {own.name for own in table.columns} == set(names), table.weights
     if formula is None and not everything:
         columns = names
     shown = [_quoted(code) if isinstance(code, str) else f"{code:g}" for code in codes]
@@ -384,6 +456,15 @@ def _call(
     if weights is not None:
         python.append(f"weights={_quoted(weights)}")
         words += ["--weights", shlex.quote(weights)]
+    if table.sampling:
+        python.append('weighting="sampling"')
+        words += ["--weighting", "sampling"]
+    if time is not None:
+        python.append(f"time={_quoted(time)}")
+        words += ["--time", shlex.quote(time)]
+    if at:
+        python.append(f'options={{"at": [{", ".join(map(_quoted, at))}]}}')
+        words += ["--at", shlex.quote(",".join(at))]
     if levels:
         python.append(f'options={{"levels": [{", ".join(map(_quoted, levels))}]}}')
         words += ["--levels", shlex.quote(",".join(levels))]

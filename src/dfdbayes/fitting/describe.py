@@ -17,7 +17,8 @@ from ..data.problems import Problems
 from ..data.profile import Profile, profiles
 from ..data.reading import CHUNK, table_of
 from ..data.text import Ragged
-from .advice import About, Suggestion, of_graph, suggestions_for
+from .advice import About, Suggestion, of_graph, of_raster, suggestions_for
+from .table_layout import is_raster
 
 KINDS = {
     "binary": "two values",
@@ -208,7 +209,10 @@ def describe(data: Any, *, missing_codes: Any = None, decimal: str | None = None
     told += _of_columns(found, n, round(float(incomplete.sum() if weights is None else weights[incomplete].sum())))
     path = str(data) if isinstance(data, (str, Path)) else None
     about = About(found, frame, path, table.named, weights is not None)
-    return Description(table.name, table.written, n, found, tuple(told), suggestions_for(about), notes)
+    calls = suggestions_for(about)
+    if isinstance(data, np.ndarray) and is_raster(data):
+        calls = (of_raster(), *calls)
+    return Description(table.name, table.written, n, found, tuple(told), calls, notes)
 
 
 def _of_graph(graph: ObservedGraph) -> Description:
