@@ -17,7 +17,7 @@ from .._util.checkpoint import FITTED, NOTHING, Checkpoint, keeping
 from .._util.identity import fingerprint
 from .._util.process import require_unforked
 from .._util.resources import LONG, estimate, require_memory
-from .._util.timing import Clock
+from .._util.timing import Clock, forget_compiled
 from ..backends.local import Backend, Source, by_client
 from ..data.dataset import opened
 from ..data.scales import domain_of
@@ -177,6 +177,7 @@ def fit(
     ['rate']
     """
     require_unforked()
+    forget_compiled()
     plan = Plan.of(loss, calibration, beta, on_failure, sampler, draws, warmup, chains, bootstrap, resampling, seed)
     clock, shown, backend = Clock(), shown_on(progress), by_client(client)
     with clock.stage("read"):

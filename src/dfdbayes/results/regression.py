@@ -22,7 +22,7 @@ from ..errors import DataWarning, ModelError, SettingError
 from ..models.families import over_rows
 from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
-from ..models.tables import filled, padded_size
+from ..models.tables import coarse_size, filled
 from ..simulators.given import CELLS, Tails, distributions, tails, width
 from .predictive import evenly
 from .ratios import ODDS, VALUE, multiplies
@@ -116,7 +116,7 @@ def _points(model: Regression, thetas: np.ndarray, *givens: np.ndarray) -> Float
 def _in_blocks(function: Any, model: Regression, thetas: np.ndarray, given: np.ndarray, *more: Any) -> np.ndarray:
     """A function of parameters and rows, (c, u), rows in blocks of one size."""
     each = max(1, CELLS // len(thetas))
-    size = padded_size(min(each, len(given)))
+    size = coarse_size(min(each, len(given)))
     parts = [given[k : k + each] for k in range(0, len(given), each)]
     found = [np.asarray(function(model, thetas, filled(part, size), *more))[:, : len(part)] for part in parts]
     return np.concatenate(found, axis=1)
