@@ -103,7 +103,8 @@ def fit(
         binary column, or the first parameter of another model; ``"~ group"`` for the intercepts of a network, whose
         columns are the others or those in ``columns``. Any parameter may have a formula, by its name:
         ``nu="~ clinic"``, ``interaction="~ group"``, ``zeros="~ 1"`` for counts with too many or too few zeros (a
-        hurdle).
+        hurdle). A covariate very far from zero for its spread (a time stamp), or very large or small, is centred and
+        scaled inside, its prior with it; results are of the covariate as it is.
     loss : str or loss
         ``"auto"`` chooses for the model and the data (see docs/how-to/choose-a-loss.md) and says why; ``"dfd"``
         (discrete Fisher divergence), ``"ratio"`` (its bounded relative), ``"ksd"`` (kernel Stein discrepancy),

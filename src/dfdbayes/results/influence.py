@@ -13,6 +13,8 @@ from ..inference.calibration import Calibration
 from ..inference.influence import is_quick, shifts
 from ..inference.minimise import Minimum
 from ..inference.objective import Objective
+from ..models.base import AbstractModel
+from ..models.regression import Regression
 from ..models.remarks import RARE
 
 if TYPE_CHECKING:
@@ -37,13 +39,15 @@ def objective_of(fit: Fit) -> Objective:
 def influences(fit: Fit, most: int | None) -> pd.DataFrame:
     """See `Fit.influence`."""
     change, found = shifts(objective_of(fit), fit.minimum, fit.calibration)
-    order, table = _ordered(fit.data, fit.minimum.names, found, most)
+    assert fit.model is not None
+    change = fit.model.to_data_scale(change)
+    order, table = _ordered(fit.model, fit.data, fit.minimum.names, found, most)
     each = {f"change of {name}": change[order, j] for j, name in enumerate(fit.minimum.names)}
     return pd.concat([table, pd.DataFrame(each, index=table.index)], axis=1)
 
 
 def _ordered(
-    data: Dataset, names: tuple[str, ...], found: np.ndarray, most: int | None
+    model: AbstractModel, data: Dataset, names: tuple[str, ...], found: np.ndarray, most: int | None
 ) -> tuple[np.ndarray, pd.DataFrame]:
     """Places of the rows that move an estimate most, and a table of them with their values."""
     furthest = np.argmax(np.abs(found), axis=1)
@@ -51,7 +55,11 @@ def _ordered(
     order = np.argsort(-np.abs(largest), kind="stable")[:most]
     table = {"observations": np.round(data.observations[order]).astype(int)}
     table |= {"parameter": np.array(names, dtype=object)[furthest[order]], "shift": largest[order]}
-    given = {} if data.given is None else {n: data.given[order, j] for j, n in enumerate(data.given_columns)}
+    given = {}
+    if data.given is not None:
+        covariates = data.given[order]
+        covariates = model.as_given(covariates) if isinstance(model, Regression) else covariates
+        given = {name: covariates[:, j] for j, name in enumerate(data.given_columns)}
     values = given | {name: data.rows[order, j] for j, name in enumerate(data.columns)}
     own = table | {name: part for name, part in values.items() if name not in table}
     return order, pd.DataFrame(own, index=pd.Index(data.first[order], name="row"))
@@ -69,7 +77,7 @@ def of_rows(
     if not objective.model.independent or objective.data.n < 2 or not is_quick(objective):
         return None, []
     data, (_, found) = objective.data, shifts(objective, minimum, calibration)
-    order, table = _ordered(data, calibration.names, found, KEPT)
+    order, table = _ordered(objective.model, data, calibration.names, found, KEPT)
     table = table.iloc[:, : 3 + COLUMNS]
     told = np.abs(found).max(axis=1) * ~_with_rare_levels(objective)
     number = int(data.observations[told > MOVED].sum())

@@ -250,8 +250,8 @@ def effects(fit: Fit, interval: float) -> pd.DataFrame:
     model, ends = require_regression(fit, "effects"), require_level(interval)
     design = _main_design(model)
     given, weights = _weighted(fit.data)
-    draws = fit.joint_draws
-    thetas = evenly(draws, int(max(MOST_VALUES / len(given), LEAST_DRAWS)))
+    thetas = evenly(fit.joint_draws, int(max(MOST_VALUES / len(given), LEAST_DRAWS)))
+    draws = model.to_data_scale(fit.joint_draws)
     before = [p.name for p in model.space.parameters].index(design.parameter)
     at = sum(p.size for p in model.space.parameters[:before])
     link = {ODDS: "odds_ratio", VALUE: "ratio"}.get(multiplies(model), "")
@@ -313,7 +313,7 @@ def _effect(
         return "in several terms", None
     if not switches:
         along = np.zeros(given.shape[1])
-        along[own] = 1.0
+        along[own] = 1.0 / design.scale[place] if design.scale else 1.0
         return "per unit", _in_blocks(_slopes, model, thetas, given, _points(model, thetas, given), along) @ weights
     alone = _alone(design, place)
     assert alone is not None
