@@ -46,6 +46,7 @@ def test_results_do_not_depend_on_a_covariates_unit_and_origin(ordinary, name):
     own, other = fit.effects().loc["v"], ordinary.effects().loc["v"]
     assert own["effect"] * scale == pytest.approx(other["effect"], rel=1e-4)
     np.testing.assert_allclose(fit.predict()["mean"], ordinary.predict()["mean"], rtol=1e-5)
+    assert len(fit.answer) and "nan" not in str(fit)
     new = frame(shift, scale).head(3)
     np.testing.assert_allclose(fit.predict(new)["mean_low"], ordinary.predict(frame().head(3))["mean_low"], rtol=1e-5)
 

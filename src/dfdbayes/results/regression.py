@@ -34,6 +34,7 @@ DRAWS = 1000  # of the posterior, for expected values
 MIXED, LEAST_MIXED, MOST_MASSES = 200, 50, 2e8  # of these, for the distribution of a new observation; masses in all
 LEAST_DRAWS, MOST_VALUES = 200, 1e7  # of effects, where rows are many: draws, and expected values in all
 FAR = 0.5  # of the range of a covariate, outside of which new values are told
+LARGEST_LOG = 700.0  # whose exponential is a number: of a unit much larger than the spread of its covariate
 LEAST_CHANCE = 1e-16  # of a tail, so that residuals are finite
 
 
@@ -262,7 +263,8 @@ def effects(fit: Fit, interval: float) -> pd.DataFrame:
         coefficient = draws[:, at + place]
         line: dict[str, Any] = {"term": label} | _interval("coefficient", coefficient, ends)
         if link:
-            line |= _interval(link, np.exp(coefficient), ends) | {link: float(np.exp(np.median(coefficient)))}
+            times = np.exp(np.clip(coefficient, -LARGEST_LOG, LARGEST_LOG))
+            line |= _interval(link, times, ends) | {link: float(np.median(times))}
         change, found = _effect(model, design, place, given, weights, thetas)
         lines.append(line | {"change": change} | _interval("effect", found, ends))
     return pd.DataFrame(lines).set_index("term") if lines else pd.DataFrame(index=pd.Index([], name="term"))
