@@ -13,10 +13,11 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes._util import resources
+from dfdbayes._util import resources, timing
 from dfdbayes.cli import compiled
 from dfdbayes.cli.running import printable
 from dfdbayes.models import graphs
+from dfdbayes.models.tables import coarse_size
 
 
 def test_too_large_models_are_refused_before_the_data_are_read(monkeypatch):
@@ -52,6 +53,49 @@ def test_factors_of_some_levels_are_not(monkeypatch, quick):
     frame = pd.DataFrame({"y": np.arange(200) % 5, "g": [f"l{i}" for i in np.arange(200) % 20]})
     monkeypatch.setattr(resources, "memory", lambda: 2.0**30)
     assert len(quick("poisson", frame, formula="y ~ g").minimum.names) == 20
+
+
+def counts_with_covariate(n):
+    rng = np.random.default_rng(n)
+    return pd.DataFrame({"y": rng.poisson(3.0, n), "x": rng.normal(size=n)})
+
+
+def test_regressions_of_almost_as_many_rows_share_what_is_compiled(quick):
+    """Each size was compiled for by itself: 20 megabytes for every 16 rows more."""
+    quick("poisson", counts_with_covariate(200), formula="y ~ x", check=False)
+    before = timing.compiled()
+    for n in range(140, 256, 15):
+        quick("poisson", counts_with_covariate(n), formula="y ~ x", check=False)
+    assert timing.compiled() == before
+    assert len({coarse_size(n) for n in range(64, 16_000)}) < 30
+    assert all(n <= coarse_size(n) <= 1.25 * n + 64 for n in range(512, 16_000, 7))
+
+
+def test_what_was_compiled_is_freed_where_it_is_much(quick, monkeypatch):
+    first = quick("poisson", counts_with_covariate(100), formula="y ~ x", check=False)
+    monkeypatch.setattr(timing, "MOST_COMPILED", 0)
+    again = quick("poisson", counts_with_covariate(100), formula="y ~ x", check=False)
+    np.testing.assert_array_equal(first.posterior["mean"], again.posterior["mean"])
+    assert timing.compiled() < 40  # of this fit alone
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs the process's memory")
+def test_memory_of_many_different_regressions_is_bounded(quick, monkeypatch):
+    """24 shapes took 570 megabytes where nothing was freed."""
+    monkeypatch.setattr(timing, "MOST_COMPILED", 30)
+
+    def used():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+    rng, sizes = np.random.default_rng(0), []
+    for k in range(1, 21):
+        names = [f"x{i}" for i in range(k)]
+        frame = pd.DataFrame(rng.normal(size=(100, k)), columns=names).assign(y=rng.poisson(3.0, 100))
+        quick("poisson", frame, formula=f"y ~ {' + '.join(names)}", check=True)
+        sizes.append(used())
+    assert sizes[-1] - sizes[4] < 100
 
 
 def test_long_runs_are_announced(monkeypatch, quick):

@@ -25,6 +25,7 @@ from .reading import CHUNK, Table, table_of
 from .survey_weights import told_of_weights
 from .text import Ragged
 
+MOST_WEIGHT = 1e100  # whose square, times any number of rows, is a number
 MANY_CELLS = 2**24  # beyond so many values distinct rows are kept in the smallest integers that hold them
 
 
@@ -294,6 +295,12 @@ def of_tally(tally: Tally | None, source: str, reading: Reading) -> Dataset:
         named = reading.weights if isinstance(reading.weights, str) else "weights"
         raise DataError(f"all weights in '{named}' are zero: there are no observations")
     weights, dropped = tally.weights, tally.dropped
+    largest = 1.0 if weights is None else float(np.max(weights))
+    if not 1.0 / MOST_WEIGHT < largest < MOST_WEIGHT:
+        raise DataError(
+            f"the largest weight is {largest:.3g}, and sums of such weights, or of their squares, are no numbers. What "
+            "to do: divide the weights by their mean (sampling weights may have any unit)."
+        )
     if weights is not None and reading.weighting != "sampling":
         whole = bool((weights == np.round(weights)).all())
         if reading.weighting == "frequency" and not whole:

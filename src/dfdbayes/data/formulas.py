@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 OWN_SCALE = ("bs(", "cr(", "cc(", "cs(", "poly(", "center(", "scale(", "standardize(", "lag(")  # depend on all rows
 LARGE = 200_000  # rows from which equal ones are counted before a formula is evaluated
 INTERCEPT = "Intercept"
+FAR_FROM_ZERO = 1e4  # standard deviations, from which sums of squares about zero have lost half of their digits
+USUAL_SCALES = (1e-6, 1e6)  # of a covariate, within which slopes of a loss are neither tiny nor huge
 _NUMBER = re.compile(r"[0-9.]+([eE][+-]?[0-9]+)?")
 _WORD = re.compile(r"[^\W\d]")
 
@@ -155,6 +157,9 @@ class Design:
     offsets : tuple of ModelSpec
     names : mapping
         The columns that words of ``spec`` stand for, where a formula cannot hold their names.
+    shift, scale : tuple of float
+        What is taken off each column of the matrix, and what it is divided by, where one is so far from zero or of such
+        a size that digits would be lost; nothing for ordinary numbers.
     """
 
     parameter: str
@@ -163,10 +168,17 @@ class Design:
     spec: ModelSpec
     offsets: tuple[ModelSpec, ...]
     names: Mapping[str, str]
+    shift: tuple[float, ...] = ()
+    scale: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, parameter: str, right: str, frame: pd.DataFrame) -> tuple[Design, np.ndarray, np.ndarray | None]:
-        """A design on data, its matrix, and the sum of its offsets (None without any)."""
+    def of(
+        cls, parameter: str, right: str, frame: pd.DataFrame, coded: bool = False
+    ) -> tuple[Design, np.ndarray, np.ndarray | None]:
+        """A design on data, its matrix, and the sum of its offsets (None without any).
+
+        With ``coded`` columns far from zero, or of an unusual size, are centred and scaled; else they are refused.
+        """
         import formulaic  # not before a formula is given: it takes a while
 
         asked = _Right.of(right, frame)
@@ -189,8 +201,41 @@ class Design:
         offset = np.sum([part.to_numpy(dtype=float).sum(axis=1) for part in apart], axis=0) if apart else None
         _require_finite(parameter, matrix, labels)
         _require_finite_offset(parameter, offset)
-        made = cls(parameter, right, labels, found.model_spec, tuple(part.model_spec for part in apart), names)
-        return made, matrix, offset
+        shift, scale = _coding(matrix, labels)
+        if scale and not coded:
+            column = int(np.argmax((np.array(shift) != 0.0) | (np.array(scale) != 1.0)))
+            raise DataError(
+                f"'{labels[column]}' of {parameter} is about {shift[column]:.3g} ± {scale[column]:.3g}: hardly any "
+                "digits are left where it is multiplied. What to do: subtract its mean, and divide it by its standard "
+                "deviation, before the fit."
+            )
+        specs = tuple(part.model_spec for part in apart)
+        made = cls(parameter, right, labels, found.model_spec, specs, names, shift, scale)
+        return made, made.code(matrix), offset
+
+    def code(self, matrix: np.ndarray) -> np.ndarray:
+        """The matrix with columns centred and scaled, where that is needed."""
+        return (matrix - self.shift) / self.scale if self.scale else matrix
+
+    def as_given(self, matrix: np.ndarray) -> np.ndarray:
+        """Back from `code`."""
+        return matrix * self.scale + self.shift if self.scale else matrix
+
+    def to_data_scale(self, lines: np.ndarray) -> np.ndarray:
+        """Coefficients (..., terms, entries) of the terms as they are, from those of the matrix."""
+        return self._recoded(lines, np.reciprocal(self.scale), -1.0) if self.scale else lines
+
+    def from_data_scale(self, lines: np.ndarray) -> np.ndarray:
+        """Coefficients of the matrix from those of the terms as they are."""
+        return self._recoded(lines, np.array(self.scale), 1.0) if self.scale else lines
+
+    def _recoded(self, lines: np.ndarray, factor: np.ndarray, sign: float) -> np.ndarray:
+        found = lines * factor[:, None]
+        if INTERCEPT in self.labels:
+            slopes = found if sign < 0 else lines  # those of the terms as they are
+            place = self.labels.index(INTERCEPT)
+            found[..., place, :] += sign * np.einsum("k,...ke->...e", np.array(self.shift), slopes)
+        return found
 
     def matrix(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray | None]:
         """Matrix and offset of new data."""
@@ -216,7 +261,7 @@ class Design:
         offset = np.sum([part.to_numpy(dtype=float).sum(axis=1) for part in parts], axis=0) if parts else None
         _require_finite(self.parameter, found, self.labels)
         _require_finite_offset(self.parameter, offset)
-        return found, offset
+        return self.code(found), offset
 
     def _require_known_levels(self, frame: pd.DataFrame, names: Mapping[str, str]) -> None:
         """Refuse a level of a factor that the fit has not seen, which formulaic would make the reference level."""
@@ -291,6 +336,23 @@ class Design:
         order = np.argsort(matrix.any(axis=1), kind="stable")
         places = [place for term in own for place in self.spec.term_indices[term]]
         return tuple(levels[i] for i in order), places, matrix[order]
+
+
+def _coding(matrix: np.ndarray, labels: tuple[str, ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """What to take off every column and what to divide it by; nothing where no column needs it."""
+    largest = np.maximum(np.abs(matrix).max(axis=0, initial=0.0), np.finfo(float).tiny)
+    unit = matrix / largest  # whose squares are numbers
+    mean, sd = unit.mean(axis=0) if len(unit) else 0.0 * largest, unit.std(axis=0) if len(unit) else 0.0 * largest
+    free = sd > np.finfo(float).eps
+    far = free & (np.abs(mean) > FAR_FROM_ZERO * sd) & (INTERCEPT in labels)
+    size = np.where(far, sd, np.maximum(sd, np.abs(mean))) * largest
+    unusual = free & ((size < USUAL_SCALES[0]) | (size > USUAL_SCALES[1]))
+    if not (far | unusual).any():
+        return (), ()
+    centred = (far | unusual) & (INTERCEPT in labels)
+    shift = np.where(centred, mean * largest, 0.0)
+    scale = np.where(centred, sd * largest, np.where(unusual, size, 1.0))
+    return tuple(shift.tolist()), tuple(scale.tolist())
 
 
 def readable(label: str, names: Mapping[str, str]) -> str:

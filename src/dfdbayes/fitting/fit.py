@@ -17,7 +17,7 @@ from .._util.checkpoint import FITTED, NOTHING, Checkpoint, keeping
 from .._util.identity import fingerprint
 from .._util.process import require_unforked
 from .._util.resources import LONG, estimate, require_memory
-from .._util.timing import Clock
+from .._util.timing import Clock, forget_compiled
 from ..backends.local import Backend, Source, by_client
 from ..data.dataset import opened
 from ..data.scales import domain_of
@@ -103,7 +103,8 @@ def fit(
         binary column, or the first parameter of another model; ``"~ group"`` for the intercepts of a network, whose
         columns are the others or those in ``columns``. Any parameter may have a formula, by its name:
         ``nu="~ clinic"``, ``interaction="~ group"``, ``zeros="~ 1"`` for counts with too many or too few zeros (a
-        hurdle).
+        hurdle). A covariate very far from zero for its spread (a time stamp), or very large or small, is centred and
+        scaled inside, its prior with it; results are of the covariate as it is.
     loss : str or loss
         ``"auto"`` chooses for the model and the data (see docs/how-to/choose-a-loss.md) and says why; ``"dfd"``
         (discrete Fisher divergence), ``"ratio"`` (its bounded relative), ``"ksd"`` (kernel Stein discrepancy),
@@ -180,6 +181,7 @@ def fit(
     ['rate']
     """
     require_unforked()
+    forget_compiled()
     plan = Plan.of(loss, calibration, beta, on_failure, sampler, draws, warmup, chains, bootstrap, resampling, seed)
     clock, shown, backend = Clock(), shown_on(progress), by_client(client)
     watched = partial(backend.watched, _kept_in(checkpoint))

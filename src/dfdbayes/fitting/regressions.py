@@ -141,7 +141,7 @@ def matrices(
     designs, given = [], {}
     for parameter in family.parameters:
         if parameter.name in asked:
-            design, matrix, offset = Design.of(parameter.name, asked[parameter.name], frame)
+            design, matrix, offset = Design.of(parameter.name, asked[parameter.name], frame, coded=family.domain.d == 1)
             designs.append(design)
             for i, part in enumerate(matrix.T if offset is None else [*matrix.T, offset]):
                 given[f"{BESIDE}{parameter.name} {i}"] = part

@@ -29,6 +29,7 @@ from ..errors import (
     PriorWarning,
     UnboundedLossWarning,
 )
+from ..models.base import AbstractModel
 from ..models.parameters import Space
 from .calibration import RESAMPLING, Calibration
 from .edges import NOISE
@@ -111,7 +112,7 @@ def warnings_of(
             )
         )
     entries = entries_of(posterior)
-    found += _of_prior(space, posterior, objective.loss.name)
+    found += _of_prior(objective.model, space, posterior, objective.loss.name)
     if not cut:  # there the edge holds an estimate, and not the prior
         found += _of_influence(calibration)
     found += _of_means(entries, objective.loss.name)
@@ -218,9 +219,9 @@ def _another_loss(used: str, *names: str) -> str:
     return f"loss={' or '.join(others)}, " if others else ""
 
 
-def _of_prior(space: Space, posterior: Table, loss: str) -> list[DfdbayesWarning]:
+def _of_prior(model: AbstractModel, space: Space, posterior: Table, loss: str) -> list[DfdbayesWarning]:
     """Posteriors that are wider than their priors, which no data can make them, or that are the priors."""
-    draws = _flat(space, posterior)
+    draws = model.from_data_scale(_flat(space, posterior))
     levels = [0.05, 0.5, 0.95]
     before, after = space.prior_quantiles(levels), np.quantile(draws, levels, axis=0)
     width = before[2] - before[0]

@@ -93,6 +93,14 @@ class AbstractModel(ABC):
     def labelled(self, columns: Sequence[str]) -> Self:
         """The same model with its parameters' entries named after the columns of the data."""
 
+    def to_data_scale(self, theta: np.ndarray) -> np.ndarray:
+        """Parameters (..., p) in the units of the data, where a regression has scaled covariates inside."""
+        return theta
+
+    def from_data_scale(self, theta: np.ndarray) -> np.ndarray:
+        """Back from `to_data_scale`."""
+        return theta
+
     def observe(self, source: Any) -> tuple[Dataset, AbstractModel] | None:
         """Data that are not rows (one graph): what stands for them, and the model for it; None where data are rows."""
         return None

@@ -31,7 +31,7 @@ from .parameters import Parameter, Space
 from .regression_tables import RegressionConditionals, RegressionLikelihood, RegressionTable
 from .tables import FlipConditionals, LikelihoodConditionals, Prepared
 
-LEAST_SCALE = 1e-12
+LEAST_SCALE = 1e-12  # of a covariate that hardly varies; smaller ones are scaled before
 
 
 @dataclass(frozen=True)
@@ -203,6 +203,44 @@ class Regression(AbstractModel):
             own = next(p for p in base.space.parameters if p.name == design.parameter)
             labels[design.parameter] = labels_of(own, design.labels)
         return replace(self, family=Linked(base), space=self.space.labelled(labels))
+
+    def to_data_scale(self, theta: np.ndarray) -> np.ndarray:
+        return self._recoded(theta, Design.to_data_scale)
+
+    def from_data_scale(self, theta: np.ndarray) -> np.ndarray:
+        return self._recoded(theta, Design.from_data_scale)
+
+    def _recoded(self, theta: np.ndarray, how: Callable[[Design, np.ndarray], np.ndarray]) -> np.ndarray:
+        if not any(design.scale for design in self.designs):
+            return theta
+        found = np.array(theta)
+        for term, design in zip(self.terms, self.designs, strict=True):
+            first = self.space.first[term.parameter]
+            place = slice(first, first + term.terms * term.entries)
+            lines = found[..., place].reshape(*found.shape[:-1], term.terms, term.entries)
+            found[..., place] = how(design, lines).reshape(*found.shape[:-1], -1)
+        return found
+
+    def as_given(self, given: np.ndarray) -> np.ndarray:
+        """Covariates as formulas make them, from those that are centred and scaled inside."""
+        found = np.array(given)
+        for term, design in zip(self.terms, self.designs, strict=True):
+            place = slice(term.first, term.first + term.terms)
+            found[:, place] = design.as_given(found[:, place])
+        return found
+
+    def with_priors(self, priors: Mapping[str, Any] | None) -> Regression:
+        for design in self.designs:
+            if design.scale and design.parameter in (priors or {}):
+                coding = zip(design.labels, design.shift, design.scale, strict=True)
+                coded = [label for label, shift, scale in coding if shift != 0.0 or scale != 1.0]
+                raise ModelError(
+                    f"a prior of {design.parameter} is for its coefficients as they are, and '{coded[0]}' is so far "
+                    "from zero, or of such a size, that it is centred and scaled inside. What to do: subtract its mean "
+                    "and divide it by its standard deviation before the fit, and give the prior for that; or leave out "
+                    "the prior."
+                )
+        return super().with_priors(priors)
 
     def at(self, name: str, coefficients: np.ndarray, terms: np.ndarray, offset: float = 0.0) -> np.ndarray:
         """A parameter where its formula's terms are ``terms``, from draws (..., k) of its coefficients."""

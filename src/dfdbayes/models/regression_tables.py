@@ -25,6 +25,7 @@ from .tables import (
     SecondOrder,
     by_row,
     candidates,
+    coarse_size,
     filled,
     pad,
     padded_size,
@@ -46,8 +47,8 @@ def _covariates(sites: Sites, size: int) -> Array:
 
 
 def _size(rows: int) -> int:
-    """A standard number of rows: whole blocks beyond one."""
-    return padded_size(rows) if rows <= BLOCK else -(-rows // BLOCK) * BLOCK
+    """A standard number of rows: a standard number of whole blocks beyond one."""
+    return coarse_size(rows) if rows <= BLOCK else padded_size(-(-rows // BLOCK)) * BLOCK
 
 
 def _in_blocks(function: Callable[..., Array], parts: tuple[Array, ...]) -> Array:

@@ -139,6 +139,17 @@ def doubled_size(size: int) -> int:
     return max(64, 1 << (int(size) - 1).bit_length())
 
 
+def coarse_size(size: int) -> int:
+    """The standard size at or above ``size`` for what takes long to compile: at most a fifth is padding beyond 512.
+
+    Each size is compiled for by itself, and what is compiled takes megabytes that stay.
+    """
+    if size <= 512:  # a Newton step on so few rows takes no longer than its call
+        return doubled_size(size)
+    step = 2 ** (int(size - 1).bit_length() - 3)
+    return -(-size // step) * step
+
+
 def pad(array: np.ndarray, size: int, axis: int = 0) -> np.ndarray:
     """Zeros appended along ``axis`` up to ``size``."""
     widths = [(0, 0)] * array.ndim

@@ -109,10 +109,12 @@ def _steps(fit: Fit, model: Regression) -> np.ndarray:
     main = model.family.main
     term, labels = next(one for one in model.terms if one.parameter == main), model.design(main).labels
     assert fit.data.given is not None
-    columns = fit.data.given[:, [term.first + k for k, label in enumerate(labels) if label != INTERCEPT]]
+    places = [k for k, label in enumerate(labels) if label != INTERCEPT]
+    scale = np.array(model.design(main).scale or np.ones(len(labels)))[places]
+    columns = fit.data.given[:, [term.first + k for k in places]]
     weights = fit.data.counts / fit.data.counts.sum()
     sd = np.sqrt(weights @ (columns - weights @ columns) ** 2)
-    return np.where(np.isin(columns, (0.0, 1.0)).all(axis=0), 1.0, sd)
+    return np.where(np.isin(columns, (0.0, 1.0)).all(axis=0), 1.0, sd * scale)
 
 
 def residuals(fit: Fit, seed: int = 0) -> Figure:

@@ -499,5 +499,7 @@ class Fit(Shown):
         names = [] if self.model is None else [p.name for p in self.model.space.parameters]
         line, shape = self.groups.get(LINE), self.calibration.curvature
         if self.model is None or line is None or shape is None:
-            return parameters_of(self.groups["posterior"], names) if names else np.empty((0, 0))
+            if self.model is None or not names:
+                return np.empty((0, 0))
+            return self.model.from_data_scale(parameters_of(self.groups["posterior"], names))
         return projected(self.model.space, shape, parameters_of(line, names))

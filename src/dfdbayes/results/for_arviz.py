@@ -40,7 +40,9 @@ def more_groups(fit: Fit, replicates: int, seed: int) -> dict[str, Table]:
     rng, how = np.random.default_rng([seed, 6]), affordable(model, fit.data)
     part = some(fit.data, how.get("size") or fit.data.n)
     thetas = model.space.draw_priors(replicates, int(rng.integers(2**31)))
-    found["prior"] = drawn({k: v[None] for k, v in model.space.unflatten(thetas).items()}, _labels(model))
+    found["prior"] = drawn(
+        {k: v[None] for k, v in model.space.unflatten(model.to_data_scale(thetas)).items()}, _labels(model)
+    )
     for group, at in (("posterior_predictive", evenly(fit.joint_draws, replicates)), ("prior_predictive", thetas)):
         try:
             with np.errstate(all="ignore"):

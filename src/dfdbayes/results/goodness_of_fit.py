@@ -28,7 +28,7 @@ from ..data.dataset import Dataset
 from ..models.base import AbstractModel
 from ..models.lattice import has_clusters
 from ..models.regression import Regression
-from ..models.tables import filled, padded_size
+from ..models.tables import coarse_size, filled
 from ..simulators import draw, draw_given
 from ..simulators.exact import listed
 from ..simulators.given import tails
@@ -317,7 +317,7 @@ def _score(model: AbstractModel, theta: Array, rows: Array, given: Array | None)
 
 def _scores(model: AbstractModel, theta: np.ndarray, x: np.ndarray, given: np.ndarray | None) -> np.ndarray:
     """The derivative of every observation's log mass, which lacks that of the constant."""
-    size = padded_size(len(x))
+    size = coarse_size(len(x))
     beside = None if given is None else filled(given, size)
     return np.asarray(_score(model, jnp.asarray(theta), filled(x, size), beside))[: len(x)]
 

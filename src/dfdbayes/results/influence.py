@@ -13,6 +13,8 @@ from ..inference.calibration import Calibration
 from ..inference.influence import is_quick, refitted, shifts
 from ..inference.minimise import Minimum
 from ..inference.objective import Objective
+from ..models.base import AbstractModel
+from ..models.regression import Regression
 from ..models.remarks import RARE
 
 if TYPE_CHECKING:
@@ -39,9 +41,11 @@ def objective_of(fit: Fit) -> Objective:
 def influences(fit: Fit, most: int | None) -> pd.DataFrame:
     """See `Fit.influence`."""
     objective = objective_of(fit)
+    assert fit.model is not None
     change, found = shifts(objective, fit.minimum, fit.calibration)
     left_out = _leave_out(objective, fit.minimum, fit.calibration, change, found, np.ones(len(found), bool))
-    order, table = _ordered(fit.data, fit.minimum.names, found, left_out, most)
+    change = fit.model.to_data_scale(change)
+    order, table = _ordered(fit.model, fit.data, fit.minimum.names, found, left_out, most)
     each = {f"change of {name}": change[order, j] for j, name in enumerate(fit.minimum.names)}
     return pd.concat([table, pd.DataFrame(each, index=table.index)], axis=1)
 
@@ -72,7 +76,12 @@ def _leave_out(
 
 
 def _ordered(
-    data: Dataset, names: tuple[str, ...], found: np.ndarray, left_out: np.ndarray, most: int | None
+    model: AbstractModel,
+    data: Dataset,
+    names: tuple[str, ...],
+    found: np.ndarray,
+    left_out: np.ndarray,
+    most: int | None,
 ) -> tuple[np.ndarray, pd.DataFrame]:
     """Places of the rows that move an estimate most, and a table of them with their values."""
     furthest = np.argmax(np.abs(found), axis=1)
@@ -81,7 +90,11 @@ def _ordered(
     table = {"observations": np.round(data.observations[order]).astype(int)}
     table |= {"parameter": np.array(names, dtype=object)[furthest[order]], "shift": largest[order]}
     table["refitted"] = left_out[order]
-    given = {} if data.given is None else {n: data.given[order, j] for j, n in enumerate(data.given_columns)}
+    given = {}
+    if data.given is not None:
+        covariates = data.given[order]
+        covariates = model.as_given(covariates) if isinstance(model, Regression) else covariates
+        given = {name: covariates[:, j] for j, name in enumerate(data.given_columns)}
     values = given | {name: data.rows[order, j] for j, name in enumerate(data.columns)}
     own = table | {name: part for name, part in values.items() if name not in table}
     return order, pd.DataFrame(own, index=pd.Index(data.first[order], name="row"))
@@ -103,7 +116,7 @@ def of_rows(
     data, (change, found) = objective.data, shifts(objective, minimum, calibration)
     wanted = ~_with_rare_levels(objective)
     left_out = _leave_out(objective, minimum, calibration, change, found, wanted)
-    order, table = _ordered(data, calibration.names, found, left_out, KEPT)
+    order, table = _ordered(objective.model, data, calibration.names, found, left_out, KEPT)
     table = table.iloc[:, : 4 + COLUMNS]
     told = np.abs(found).max(axis=1) * left_out
     number = int(data.observations[told > MOVED].sum())

@@ -122,7 +122,10 @@ def _model_of(
         raise ModelError(f"the formulas are not of the model '{base.name}'")
     arrays = tree["regression"].to_dataset()
     observed = Observed.of_plain({str(name): arrays[name].values for name in arrays}, about["regression"])
-    designs = [Design.of(name, parse(text, name)[1], observed.rows)[0] for name, text in formulas.items()]
+    designs = [
+        Design.of(name, parse(text, name)[1], observed.rows, coded=family.domain.d == 1)[0]
+        for name, text in formulas.items()
+    ]
     return regression(base, family, designs, data, observed)
 
 
@@ -179,7 +182,7 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
         else:
             kept = {name: plain for name, plain in settings["prior_arguments"].items() if plain is not None}
             if structure_of(model) == about["identity"]:
-                model = model.with_priors({name: priors.made(plain) for name, plain in kept.items()})
+                model = AbstractModel.with_priors(model, {name: priors.made(plain) for name, plain in kept.items()})
             else:  # a model of one's own that has the name of a built-in one
                 model, lost = None, ["model"]
     else:

@@ -22,7 +22,7 @@ from ..errors import DataWarning, ModelError, SettingError
 from ..models.families import over_rows
 from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
-from ..models.tables import filled, padded_size
+from ..models.tables import coarse_size, filled
 from ..simulators.given import CELLS, Tails, distributions, tails, width
 from .predictive import evenly
 from .ratios import ODDS, VALUE, multiplies
@@ -34,6 +34,7 @@ DRAWS = 1000  # of the posterior, for expected values
 MIXED, LEAST_MIXED, MOST_MASSES = 200, 50, 2e8  # of these, for the distribution of a new observation; masses in all
 LEAST_DRAWS, MOST_VALUES = 200, 1e7  # of effects, where rows are many: draws, and expected values in all
 FAR = 0.5  # of the range of a covariate, outside of which new values are told
+LARGEST_LOG = 700.0  # whose exponential is a number: of a unit much larger than the spread of its covariate
 LEAST_CHANCE = 1e-16  # of a tail, so that residuals are finite
 
 
@@ -116,7 +117,7 @@ def _points(model: Regression, thetas: np.ndarray, *givens: np.ndarray) -> Float
 def _in_blocks(function: Any, model: Regression, thetas: np.ndarray, given: np.ndarray, *more: Any) -> np.ndarray:
     """A function of parameters and rows, (c, u), rows in blocks of one size."""
     each = max(1, CELLS // len(thetas))
-    size = padded_size(min(each, len(given)))
+    size = coarse_size(min(each, len(given)))
     parts = [given[k : k + each] for k in range(0, len(given), each)]
     found = [np.asarray(function(model, thetas, filled(part, size), *more))[:, : len(part)] for part in parts]
     return np.concatenate(found, axis=1)
@@ -250,8 +251,8 @@ def effects(fit: Fit, interval: float) -> pd.DataFrame:
     model, ends = require_regression(fit, "effects"), require_level(interval)
     design = _main_design(model)
     given, weights = _weighted(fit.data)
-    draws = fit.joint_draws
-    thetas = evenly(draws, int(max(MOST_VALUES / len(given), LEAST_DRAWS)))
+    thetas = evenly(fit.joint_draws, int(max(MOST_VALUES / len(given), LEAST_DRAWS)))
+    draws = model.to_data_scale(fit.joint_draws)
     before = [p.name for p in model.space.parameters].index(design.parameter)
     at = sum(p.size for p in model.space.parameters[:before])
     link = {ODDS: "odds_ratio", VALUE: "ratio"}.get(multiplies(model), "")
@@ -262,7 +263,8 @@ def effects(fit: Fit, interval: float) -> pd.DataFrame:
         coefficient = draws[:, at + place]
         line: dict[str, Any] = {"term": label} | _interval("coefficient", coefficient, ends)
         if link:
-            line |= _interval(link, np.exp(coefficient), ends) | {link: float(np.exp(np.median(coefficient)))}
+            times = np.exp(np.clip(coefficient, -LARGEST_LOG, LARGEST_LOG))
+            line |= _interval(link, times, ends) | {link: float(np.median(times))}
         change, found = _effect(model, design, place, given, weights, thetas)
         lines.append(line | {"change": change} | _interval("effect", found, ends))
     return pd.DataFrame(lines).set_index("term") if lines else pd.DataFrame(index=pd.Index([], name="term"))
@@ -313,7 +315,7 @@ def _effect(
         return "in several terms", None
     if not switches:
         along = np.zeros(given.shape[1])
-        along[own] = 1.0
+        along[own] = 1.0 / design.scale[place] if design.scale else 1.0
         return "per unit", _in_blocks(_slopes, model, thetas, given, _points(model, thetas, given), along) @ weights
     alone = _alone(design, place)
     assert alone is not None

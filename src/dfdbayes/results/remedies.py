@@ -151,7 +151,7 @@ def _group(model: Regression, data: Dataset, column: int) -> str:
     """The rows where a covariate is above its average: those of a level of a factor, where it is one."""
     assert data.given is not None
     label, _ = model.covariate(column)
-    values = data.given[:, column]
+    values = model.as_given(data.given)[:, column]
     if np.isin(values, (0.0, 1.0)).all():
         name, _, level = label.rpartition("=")
         return f"{name} = {level}" if name and ":" not in label else f"{label} = 1"
