@@ -132,7 +132,7 @@ SITUATIONS = {
                                        "formula": "a ~ age"},
     "a torus": {"model": dfd.models.Ising(dfd.graphs.grid(3, 4)), "data": GRIDDED, "loss": "ratio"},
     "too few draws": {"model": "poisson", "data": in_column(RNG.poisson(3.0, 100)), "draws": 250, "warmup": 0,
-                      "sampler": dfd.samplers.RandomWalk(step=0.05), "check": False},
+                      "sampler": dfd.samplers.RandomWalk(step=0.01), "check": False},
 }  # fmt: skip
 SILENT = {"regression beyond geometric", "three groups, two asked for"}  # no call would help these
 

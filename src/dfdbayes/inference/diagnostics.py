@@ -418,6 +418,8 @@ def _of_chains(
             f"the draws of {_listed(unusable)} do not vary, or are too large for their variance to be a number, so "
             "they cannot be summarised. What to do: use a tighter prior, more data, or another loss."
         )
+    least = table[["ess_bulk", "ess_tail"]].min(axis=1)
+    enough = draws * int(np.clip(np.ceil(1.5 * FEW / max(float(least.min()), 1.0)), 2, 20)) if len(least) else 2 * draws
     if chains > 1 and draws >= 4:
         rough = table.index[~(table["r_hat"] <= R_HAT)]
         if len(rough):
@@ -425,16 +427,15 @@ def _of_chains(
             found.append(
                 ConvergenceWarning(
                     f"R-hat of {_listed(rough)} exceeds {R_HAT} (worst {table['r_hat'].max():.3f} for {worst}): "
-                    f"the chains disagree. What to do: ask for more draws, draws={4 * draws} (--draws {4 * draws})."
+                    f"the chains disagree. What to do: ask for more draws, draws={enough} (--draws {enough})."
                 )
             )
-    least = table[["ess_bulk", "ess_tail"]].min(axis=1)
     few = table.index[~(least >= FEW)]
     if len(few) and chains * draws >= 2 * FEW:
         found.append(
             ConvergenceWarning(
                 f"{_listed(few)} {'has' if len(few) == 1 else 'have'} few effective draws (smallest {least.min():.0f}; "
-                f"{FEW:.0f} are wanted). What to do: ask for more draws, draws={2 * draws} (--draws {2 * draws})."
+                f"{FEW:.0f} are wanted). What to do: ask for more draws, draws={enough} (--draws {enough})."
             )
         )
     return found
