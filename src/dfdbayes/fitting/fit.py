@@ -44,6 +44,7 @@ from ..models.slips import in_words
 from ..results.agreement import another
 from ..results.checks import Checks, check
 from ..results.fit_result import Fit
+from ..results.groups import draw_graphs
 from ..results.influence import of_rows
 from ..results.saving import versions
 from ..results.tree import assemble
@@ -232,6 +233,7 @@ def fit(
             clusters=None if weight.curvature is None else summarised(objective, minimum.vector),
             influential=influential,
         )  # fmt: skip
+        draw_graphs(found)
     if check:
         if checkpoint is not None:
             found.save(Path(checkpoint) / FITTED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +84,9 @@ class Fit(Shown):
         Where rows come in clusters: how many, and what they are worth.
     influential : pandas.DataFrame or None
         The rows that matter most, for pictures and reports; see `influence`.
+    selections : dict
+        Of a network, what was found by drawing graphs from their posterior, by what was asked; see
+        `dfdbayes.results.selection`. `fit` draws those that printing a fit needs, and files keep these.
     """
 
     model: AbstractModel | None
@@ -103,6 +106,7 @@ class Fit(Shown):
     incomplete: Dataset | None = None
     clusters: ClusterSummary | None = None
     influential: pd.DataFrame | None = None
+    selections: dict[Any, Selection] = field(default_factory=dict, compare=False)
 
     @property
     def beta(self) -> float:
@@ -240,11 +244,6 @@ class Fit(Shown):
         ``expected_false_edges`` is how many of the edges called present are expected not to be there.
         """
         return edges(self, odds, seed)
-
-    @cached_property
-    def selections(self) -> dict[Any, Selection]:
-        """Graphs of a network that were drawn before, by what was asked; see `dfdbayes.results.selection`."""
-        return {}
 
     def temporal(self) -> pd.DataFrame:
         """What earlier values do to later ones, for a network whose intercepts depend on them; see `dfdbayes.lagged`.

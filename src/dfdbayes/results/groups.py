@@ -105,6 +105,17 @@ def factors(fit: Fit) -> tuple[str, ...]:
     return fit.model.design("interaction").factors
 
 
+def draw_graphs(fit: Fit) -> None:
+    """Draw the graphs that the answer of a network rests on, so that printing it has nothing to compute."""
+    if not evidence.is_network(fit) or not evidence.chooses(fit):
+        return
+    select(fit)
+    for factor in factors(fit):
+        compared = _Compared.of(fit, factor)
+        for a, b in combinations(range(len(compared.levels)), 2):
+            select(fit, terms=compared.terms[b] - compared.terms[a])
+
+
 def group_differences(fit: Fit, factor: str) -> GroupDifferences:
     """Compare the edges of a network between the levels of a factor, edge by edge and all together.
 

@@ -31,7 +31,9 @@ from ..models.families import Linked
 from ..models.regression import Regression, family_of, regression
 from .checks import Checks
 from .fit_result import Fit
+from .groups import draw_graphs
 from .saving import FORMAT, POSTERIOR, UNFINISHED, structure_of
+from .selection import selections_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -221,11 +223,15 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
         curvature=_curvature(tree),
     )
     del tree["calibration"]
+    selections = {}
+    if "selections" in tree:
+        selections = selections_of(tree["selections"].to_dataset())
+        del tree["selections"]
     if "regression" in tree:
         del tree["regression"]
     groups = {title: Table.of_dataset(group.to_dataset()) for title, group in tree.children.items()}
     names = list(entries_of(groups["posterior"]))
-    return Fit(
+    found = Fit(
         model,
         data,
         minimum,
@@ -243,4 +249,7 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
         incomplete,
         None if about.get("clusters") is None else ClusterSummary(**about["clusters"]),
         None if about.get("influential") is None else pd.DataFrame(about["influential"]).set_index("row"),
+        selections,
     )
+    draw_graphs(found)  # of a file that has none, before anybody looks at it
+    return found

@@ -15,6 +15,7 @@ from .._util.tables import Table, netcdf
 from ..inference.curvature import Curvature
 from ..models.base import AbstractModel
 from ..models.regression import Regression
+from .selection import kept_of
 from .tree import data_table
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ def written(fit: Fit) -> bytes:
         axes = {0: (), 1: ("parameter",), 2: ("parameter", "other")}
         parts = {field.name: np.asarray(getattr(shape, field.name)) for field in fields(Curvature)}
         groups["curvature"] = Table.of({name: (axes[a.ndim], a) for name, a in parts.items()})
+    drawn = kept_of(fit.selections)
+    if drawn is not None:
+        groups["selections"] = drawn
     if fit.incomplete is not None:
         groups["incomplete_data"] = data_table(fit.incomplete)
     observed: dict[str, Any] | None = None
