@@ -52,6 +52,50 @@ def test_few_clusters_are_refused_and_some_widened(pupils):
     assert of_few(12) == pytest.approx((stats.t.ppf(0.975, 11) / stats.norm.ppf(0.975)) ** 2)
 
 
+def cluster_robust(formula, frame):
+    """Standard errors by statsmodels, between clusters."""
+    formulas, api = (pytest.importorskip(f"statsmodels.{name}") for name in ("formula.api", "api"))
+    model = formulas.glm(formula, frame, family=api.families.Poisson())
+    return model.fit(cov_type="cluster", cov_kwds={"groups": frame["cluster"]}).bse
+
+
+def few_clusters(seed, clusters, size, sd):
+    rng = np.random.default_rng(seed)
+    which = np.repeat(np.arange(clusters), size)
+    frame = pd.DataFrame(rng.normal(size=(len(which), 9)), columns=[f"x{j}" for j in range(9)])
+    frame["z"] = rng.normal(size=clusters)[which]
+    frame["cluster"] = [f"c{k:02d}" for k in which]
+    effect = sd * rng.normal(size=clusters)[which]
+    return frame.assign(visits=rng.poisson(np.exp(0.5 + 0.3 * frame["z"] + effect)))
+
+
+@pytest.mark.xfail(
+    strict=True,
+    raises=AssertionError,
+    reason="with the clusters' own levels in the formula, the sd of a covariate within clusters is a quarter of the "
+    "cluster-robust one: the median over directions is that of directions whose sums within clusters are zero",
+)
+def test_a_covariate_within_clusters_beside_their_own_levels_is_as_wide_as_cluster_robust():
+    frame, formula = few_clusters(0, 15, 20, 0.5), "visits ~ x0 + C(cluster)"
+    sd = fitted(frame, formula=formula, cluster="cluster", check=False).summary()["sd"]["mean[x0]"]
+    reference = cluster_robust(formula, frame)["x0"]
+    assert 0.9 * reference < sd < 2 * reference
+
+
+@pytest.mark.xfail(
+    strict=True,
+    raises=AssertionError,
+    reason="the sd of an effect between clusters becomes narrower than the cluster-robust one as covariates are added: "
+    "residuals of few clusters are too small, and the correction is one for all directions",
+)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_an_effect_between_clusters_stays_as_wide_as_cluster_robust_among_covariates(seed):
+    frame = few_clusters(seed, 20, 10, 0.5)
+    formula = "visits ~ z + " + " + ".join(f"x{j}" for j in range(9))
+    sd = fitted(frame, formula=formula, cluster="cluster", check=False).summary()["sd"]["mean[z]"]
+    assert cluster_robust(formula, frame)["z"] < sd < 0.3
+
+
 def test_sampling_weights_add_no_information(pupils):
     """Doubling all weights doubles a frequency table's information, and leaves a survey as it is."""
     frame = pupils[["visits"]].assign(w=np.random.default_rng(0).integers(1, 5, len(pupils)))

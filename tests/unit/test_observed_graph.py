@@ -80,6 +80,169 @@ def test_matrices_are_in_the_order_of_the_nodes():
     assert graph.matrices["near"].tolist() == [[0, 5, 3], [7, 0, 6], [1, 2, 0]]
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        nx.cycle_graph(6),
+        nx.path_graph(4),
+        nx.florentine_families_graph(),
+        nx.star_graph(3),
+        nx.gnp_random_graph(9, 0.3, seed=1),
+    ],
+)
+@pytest.mark.parametrize("written", [nx.to_dict_of_lists, nx.to_dict_of_dicts, lambda g: {a: set(g[a]) for a in g}])
+def test_a_mapping_of_neighbours_is_what_networkx_makes_of_it(source, written):
+    expected, found = of(nx.Graph(written(source))), of(written(source))
+    assert found.names == expected.names and not found.directed
+    np.testing.assert_array_equal(found.adjacency, expected.adjacency)
+
+
+def test_neighbours_that_are_listed_once_and_directions():
+    found = of({"a": ["b", "c"], "b": ["c", "d"]})
+    assert found.names == ("a", "b", "c", "d") and pairs(found) == {("a", "b"), ("a", "c"), ("b", "c"), ("b", "d")}
+    ways = nx.DiGraph([(1, 2), (2, 1), (3, 1)])
+    np.testing.assert_array_equal(of(nx.to_dict_of_lists(ways), directed=True).adjacency, of(ways).adjacency)
+    assert of({1: [2], 2: [1, 3], 3: []}).ties == 2
+    assert of({"0": [1, 2], "1": [0], "2": [0]}).names == ("0", "1", "2")  # as JSON has it
+    graph = of({"a": ["b"], "b": []}, nodes={"a": {"age": 3}, "b": {"age": 4}})
+    assert graph.attributes["age"].tolist() == [3.0, 4.0]
+    weighted = {"a": {"b": {"weight": 2}}, "b": {"a": {"weight": 2}}}
+    assert of(weighted).ties == of({"a": {"b": 2}, "b": {"a": 2}}).ties == 1
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"from": ["a", "b"], "to": ["b", "c"]},
+        {"Source": np.array(["a", "b"]), "Target": np.array(["b", "c"]), "year": [1, 2]},
+        {"i": ["a", "b"], "j": ["b", "c"]},
+        {"from": {0: "a", 1: "b"}, "to": {0: "b", 1: "c"}},
+        {"from": ("a", "b"), "to": ("b", "c"), "weight": (1, 2)},
+        {"one": pd.Series(["a", "b"]), "other": pd.Series(["b", "c"])},
+        {"nodes": pd.Series(["a", "b"]), "edges": pd.Series(["b", "c"])},
+        pd.DataFrame({"nodes": ["a", "b"], "edges": ["b", "c"]}),
+        pd.DataFrame([["a", "b"], ["b", "c"]], columns=["from", "from"]),
+        pd.DataFrame([["a", "b"], ["b", "c"]]),
+        np.array([["a", "b"], ["b", "c"]]),
+    ],
+)
+def test_columns_of_edges_are_no_neighbours(columns):
+    assert pairs(of(columns)) == {("a", "b"), ("b", "c")}
+
+
+def test_neighbours_among_columns_names():
+    assert pairs(of({"i": ["j", "k"], "j": ["i"], "k": ["i"]})) == {("i", "j"), ("i", "k")}
+    assert pairs(of({"i": ["j"], "j": ["i"]})) == {("i", "j")}
+
+
+def test_ids_are_the_texts_of_a_file(tmp_path):
+    """007 and 7, 0012 and 12 are different nodes, and a table of nodes has them as the edges do."""
+    edges, nodes = tmp_path / "edges.csv", tmp_path / "nodes.csv"
+    edges.write_text("from,to\n007,7\n0012,12\n12,7\n")
+    nodes.write_text("id,age\n007,5\n7,6\n0012,7\n12,8\n")
+    assert of(edges).names == ("007", "7", "0012", "12")
+    frame = pd.read_csv(nodes, dtype={"id": str})
+    for table in (nodes, frame, frame.to_dict("list"), frame.set_index("id")):
+        graph = of(edges, nodes=table)
+        assert graph.names == ("007", "7", "0012", "12") and graph.attributes["age"].tolist() == [5, 6, 7, 8]
+    assert (
+        of(pd.read_csv(edges, dtype=str)).names
+        == of(edges).names
+        == of([("007", "7"), ("0012", "12"), ("12", "7")]).names
+    )
+    assert of(pd.DataFrame({"from": [7.0, 12.0], "to": [8, 7]})).names == ("7", "8", "12")
+    large = tmp_path / "large.csv"
+    large.write_text("from,to\n1e3,1000\n9007199254740993,9007199254740992\n00a1,a1\n")
+    assert of(large).n == 6
+
+
+def test_ids_of_workbooks_and_matrices_are_texts(tmp_path):
+    frame = pd.DataFrame({"from": ["007", "7"], "to": ["7", "8"]})
+    frame.to_excel(tmp_path / "edges.xlsx", index=False)
+    assert of(tmp_path / "edges.xlsx").names == ("007", "7", "8")
+    matrix = pd.DataFrame([[0, 1, 0], [1, 0, 1], [0, 1, 0]], columns=["7", "007", "8"], index=["7", "007", "8"])
+    for source in (matrix, matrix.iloc[[2, 0, 1]]):
+        assert of(source).names == ("7", "007", "8") and pairs(of(source)) == {("007", "7"), ("007", "8")}
+    matrix.add_prefix("n", axis=0).add_prefix("n", axis=1).to_csv(tmp_path / "matrix.csv")
+    assert of(tmp_path / "matrix.csv").names == ("n7", "n007", "n8")
+
+
+def test_one_number_written_in_two_ways_is_refused_in_words(tmp_path):
+    edges = tmp_path / "edges.csv"
+    edges.write_text("from,to\n007,8\n9,8\n")
+    with pytest.raises(dfd.errors.DataError, match=r"'007'.*'7'.*same number.*dtype=str"):
+        of(edges, nodes={"id": [7, 8, 9]})
+    edges.write_text("from,to\n7.0,8\n7,8\n")
+    with pytest.raises(dfd.errors.DataError, match=r"'7' and '7\.0'.*one number"):
+        of(edges)
+
+
+SQUARE = [[0, 1, 1, 0], [1, 0, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0]]
+NAMED = pd.DataFrame(SQUARE, index=list("abcd"), columns=list("abcd"))
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        (SQUARE, "1234"),
+        (tuple(map(tuple, SQUARE)), "1234"),
+        (np.array(SQUARE, dtype=object), "1234"),
+        (NAMED.iloc[[2, 0, 3, 1]], "abcd"),
+        (NAMED.iloc[:, [2, 0, 3, 1]].astype("Int64"), "cadb"),
+        (NAMED.reset_index(drop=True), "abcd"),
+        (NAMED.reset_index(), "abcd"),
+        (NAMED.astype("Int64"), "abcd"),
+        (NAMED.astype("boolean"), "abcd"),
+        (pd.DataFrame(SQUARE), "0123"),
+        (NAMED.mask(np.eye(4, dtype=bool)), "abcd"),
+        (np.ma.masked_array(SQUARE, mask=np.eye(4)), "1234"),
+    ],
+)
+def test_matrices_in_whatever_form(source, names):
+    graph, number = of(source), {**{c: k for k, c in enumerate("abcd")}, **{c: int(c) for c in names if c.isdigit()}}
+    assert "".join(graph.names) == names and not graph.directed
+    first = 1 if names == "1234" else 0
+    ties = {tuple(sorted((number[a] - first, number[b] - first))) for a, b in pairs(graph)}
+    assert ties == {(0, 1), (0, 2), (2, 3)}
+
+
+def test_small_matrices_and_edges_of_few_rows():
+    assert of([[0, 1, 1], [1, 0, 0], [1, 0, 0]]).ties == 2 and of([[0, 1], [1, 0]]).ties == 1
+    assert of([(0, 1), (1, 0)], directed=True).names == ("0", "1")
+    assert of([[1, 2], [2, 3]]).ties == of([[1, 2, 5], [2, 3, 5], [3, 1, 5]]).ties - 1 == 2
+    assert of(pd.DataFrame([[1, 2], [2, 3]])).names == ("1", "2", "3")
+    assert of(pd.DataFrame({"from": [1, 2, 0], "to": [0, 1, 2], "weight": [1, 1, 1]})).ties == 3
+
+
+def test_covariates_of_pairs_are_matched_by_name():
+    frame = pd.DataFrame(np.arange(9.0).reshape(3, 3), index=list("cab"), columns=list("abc"))
+    expected = np.array([[0, 4, 5], [6, 0, 8], [0, 1, 0]])
+    ways = {"directed": True}
+    assert of([("a", "b"), ("b", "c")], matrices={"m": frame}, **ways).matrices["m"].tolist() == expected.tolist()
+    plain = pd.DataFrame(np.arange(9).reshape(3, 3))
+    assert of([("a", "b"), ("b", "c")], matrices={"m": plain}, **ways).matrices["m"][0].tolist() == [0, 1, 2]
+    known = plain.set_axis(list("bca"), axis=1)  # rows in the order of columns
+    assert of([("a", "b"), ("b", "c")], matrices={"m": known}, **ways).matrices["m"][0].tolist() == [0, 6, 7]
+
+
+def test_truth_values_are_numbers_for_terms_that_need_these():
+    nodes = pd.DataFrame({"name": list("abc"), "boss": [True, False, True], "new": pd.array([True, False, False])})
+    graph = of([("a", "b"), ("b", "c")], nodes=nodes)
+    assert graph.numbers("boss", "nodecov(boss)").tolist() == [1, 0, 1]
+    assert graph.numbers("new", "nodecov(new)").tolist() == [1, 0, 0]
+    assert graph.levels("boss", "nodefactor(boss)")[1] == ("False", "True")
+    ages = of([(1, 2)], nodes={"id": [1, 2, 3], "age": pd.array([10, None, 30], dtype="Int64")}).attributes["age"]
+    np.testing.assert_array_equal(ages, [10, np.nan, 30])
+
+
+def test_an_infinite_attribute_is_refused_by_its_name():
+    graph = of([("a", "b"), ("b", "c")], nodes={"name": list("abc"), "wealth": [1.0, np.inf, 2.0]})
+    for term in ("nodecov", "absdiff"):
+        model = dfd.models.RandomGraph(f"edges + {term}('wealth')")
+        with pytest.raises(dfd.errors.DataError, match="'wealth' is inf for 'b'"):
+            model.observe(graph)
+
+
 @pytest.mark.parametrize("directed", [False, True])
 def test_plain_values_and_back(directed):
     near = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
@@ -127,6 +290,45 @@ def test_plain_values_and_back(directed):
         ([("a", "b")], {"matrices": {"near": np.ones((3, 3))}}, "the graph has 2 nodes"),
         ([("a", "b")], {"matrices": {"near": np.array([[0, 1], [2, 0]])}}, "symmetric"),
         ([("a", "b")], {"matrices": {"near": np.array([[0, np.nan], [np.nan, 0]])}}, "no number for 'a' and 'b'"),
+        ({"one": ["a", "b"], "other": ["b", "c"]}, {}, "'from' and 'to'"),
+        ({"from": ["a", "b"], "to": ["c"]}, {}, "from: 2, to: 1"),
+        ({"a": "b", "b": "c"}, {}, "the neighbours of 'a' are 'b'"),
+        ({("a", "b"): 1}, {}, "the neighbours of"),
+        ({"a": {"b": 1, "c": 0}, "b": {"a": 1}, "c": {}}, {}, "'a' and 'c' has weight 0.*weight > 0"),
+        ({"a": {"b": {"weight": -1}}, "b": {}}, {}, "'a' and 'b' has weight -1"),
+        ({"a": ["a", "b"], "b": []}, {}, "'a' is tied to itself"),
+        (5, {}, "not a int"),
+        ([("a", "b")], {"nodes": {"name": ["a", "b"], "age": [1]}}, "name: 2, age: 1"),
+        ([("a", "b")], {"nodes": {"a": 1, "b": 2}}, "of columns"),
+        (
+            np.ma.masked_array([[0, 1, 1], [1, 0, 0], [1, 0, 0]], mask=[[0, 1, 0], [1, 0, 0], [0, 0, 0]]),
+            {},
+            "'1' and '2'.*masked",
+        ),
+        (NAMED.astype("Int64").replace(1, pd.NA), {}, "'a' and 'b' are tied.*missing"),
+        (NAMED.set_axis(list("wxyz"), axis=0), {}, "rows .* w, x, y, z, and its columns a, b, c, d"),
+        (pd.DataFrame(np.eye(3), columns=list("aab"), index=list("aab")), {}, "a is tied to itself|same name"),
+        (
+            np.ma.masked_array([["a", "b"], ["b", "c"]], mask=[[0, 0], [0, 1]]),
+            {},
+            "row 2: an end of the edge is missing",
+        ),
+        (
+            [("a", "b")],
+            {"matrices": {"near": pd.DataFrame(1.0, index=list("xy"), columns=list("xy"))}},
+            "called x, y, and the nodes a, b",
+        ),
+        ([("a", "b")], {"matrices": {"near": np.ma.masked_equal([[0, 3], [3, 0]], 3)}}, "no number for 'a' and 'b'"),
+        ([("a", "b")], {"matrices": {"near": [["x", "y"], ["y", "z"]]}}, "matrix 'near' holds 'x'"),
+        ([("a", "b")], {"matrices": {"near": [[1, 2], [2]]}}, "matrix 'near'.*different lengths"),
+        ([("a", "b")], {"matrices": {"near": np.array([[0, 1j], [1j, 0]])}}, "'near' holds 0j"),
+        ([("a", "b")], {"matrices": {"near": pd.DataFrame(np.full((2, 2), np.timedelta64(5, "D")))}}, "holds times"),
+        (
+            [("a", "b")],
+            {"matrices": {"near": pd.DataFrame([[0, 1], [1, 0]], dtype="Int64").replace(1, pd.NA)}},
+            "no number for",
+        ),
+        ([("--5", "a"), ("a", "--5")], {}, "'--5' and 'a'|'a' and '--5'"),
     ],
 )
 def test_what_is_wrong_is_said(source, settings, said):

@@ -52,10 +52,14 @@ MOST_BESIDE = 2**26  # of all else in a workbook, such as texts and styles, whic
 
 
 class Foreign(NamedTuple):
-    """The columns of a file; what values mean there, by column; whether the names are the file's own."""
+    """The columns of a file; what values mean there, by column; whether the names are the file's own.
+
+    ``written`` are the columns before texts that are numbers became numbers.
+    """
 
     arrays: dict[str, np.ndarray]
     labels: Mapping[str, Mapping[float, str]]
+    written: Mapping[str, np.ndarray]
     named: bool = True
 
 
@@ -97,7 +101,7 @@ def labelled(path: Path, codes: MissingCodes) -> Foreign:
         str(column): {float(value): str(text) for value, text in own.items() if _is_plain(value)}
         for column, own in about.variable_value_labels.items()
     }
-    return Foreign(arrays, meanings)
+    return Foreign(arrays, meanings, {str(column): frame[column].to_numpy() for column in frame.columns})
 
 
 def require_held(needed: float, name: str) -> None:
@@ -160,7 +164,8 @@ def excel(path: Path, decimal: str | None, codes: MissingCodes) -> Foreign:
     if len(raw) < len(names):
         twice = next(own for own in names if names.count(own) > 1)
         raise DataError(f"two columns are called '{twice}': rename one")
-    return Foreign({own: _column(cells, own, marks, codes) for own, cells in raw.items()}, {}, headed)
+    written = {own: _objects([c.strip() if isinstance(c, str) else c for c in cells]) for own, cells in raw.items()}
+    return Foreign({own: _column(cells, own, marks, codes) for own, cells in raw.items()}, {}, written, headed)
 
 
 def _require_unpackable(path: Path) -> None:
@@ -253,6 +258,10 @@ def _column(cells: list[Any], name: str, marks: Marks, codes: MissingCodes) -> n
         return np.array([np.nan if value is None else float(value) for value in values])
     if kinds <= {bool}:
         return np.array(values, dtype=bool)
+    return _objects(values)
+
+
+def _objects(values: list[Any]) -> np.ndarray:
     found = np.empty(len(values), dtype=object)
     found[:] = values
     return found

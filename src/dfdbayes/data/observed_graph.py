@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int
-from scipy import sparse
 
 from ..errors import DataError, some
-from .graph_reading import Parts, kind, label, parts_of, require_known, values_of
+from .adjacency import in_order, is_unnamed, label, labels, numbers_of
+from .graph_reading import Parts, kind, parts_of, require_known, values_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,21 +68,24 @@ class ObservedGraph:
         Parameters
         ----------
         source
-            A networkx graph, an adjacency matrix (NumPy, SciPy or a frame), or edges: the path of a CSV or Parquet
-            file, a frame, a mapping, or pairs. Columns of edges are ``from`` and ``to`` (or ``source`` and
-            ``target``), or the first two. Weights of edges must be above zero, and are not used; two-mode (bipartite)
-            graphs are refused.
+            A networkx graph; an adjacency matrix (NumPy, SciPy, lists, or a frame or file with its names); edges: the
+            path of a CSV or Parquet file, a frame, a mapping of columns, or pairs; or a mapping of each node to its
+            neighbours, as networkx has it. Columns of edges are ``from`` and ``to`` (or ``source`` and ``target``), in
+            a frame or file otherwise the first two. Weights of edges must be above zero, and are not used; two-mode
+            (bipartite) graphs are refused, and pairs of which it is not known whether they are tied. Names of nodes are
+            texts as a file has them: 007 is not 7.
         nodes : optional
             A table of nodes with their attributes: a path, a frame or a mapping; or a sequence of names. Nodes that no
             edge names are isolated. Without it the nodes are those that edges name.
         directed : bool, optional
-            By default as networkx has it, directed for a matrix that is not symmetric, and undirected for edges.
+            By default as networkx has it, directed for a matrix that is not symmetric, and undirected for edges and
+            neighbours.
         id : str, optional
             The column of ``nodes`` that edges refer to. By default the first that is called id, node, name, vertex or
             label and holds all ends of edges, or else the first column that does.
         matrices : mapping, optional
-            Covariates of pairs of nodes, for ``edgecov``: (n, n) arrays in the order of the nodes, or frames with their
-            names.
+            Covariates of pairs of nodes, for ``edgecov``: (n, n) arrays in the order of the nodes, or frames whose rows
+            and columns are called as the nodes are, in any order.
 
         Examples
         --------
@@ -139,10 +142,18 @@ class ObservedGraph:
     def numbers(self, name: str, term: str) -> np.ndarray:
         """An attribute that must hold numbers, for a term."""
         values = self._attribute(name, term)
+        if set(values) <= {"True", "False"}:
+            return np.asarray(values == "True", float)
         if values.dtype == object:
             raise DataError(
                 f"{term} needs numbers, and the attribute '{name}' holds text such as '{values[0]}'. What to do: use "
                 f"nodefactor('{name}') or nodematch('{name}')."
+            )
+        infinite = np.flatnonzero(np.isinf(values))
+        if len(infinite):
+            raise DataError(
+                f"{term}: '{name}' is {values[infinite[0]]:g} for '{self.names[infinite[0]]}' ({len(infinite)} such "
+                "nodes). What to do: give a number, or remove those nodes and their ties."
             )
         return values.astype(float)
 
@@ -216,11 +227,8 @@ class ObservedGraph:
 def _covariate(graph: ObservedGraph, name: str, given: Any) -> np.ndarray:
     """A covariate of pairs, checked."""
     if isinstance(given, pd.DataFrame):
-        rows, columns = (list(map(label, axis)) for axis in (given.index, given.columns))
-        if set(rows) == set(graph.names) == set(columns):
-            place = [[axis.index(node) for node in graph.names] for axis in (rows, columns)]
-            given = given.to_numpy()[np.ix_(*place)]
-    array = np.array(given.toarray() if sparse.issparse(given) else given, float)
+        given = _by_name(graph, name, given)
+    array = numbers_of(given, f"matrix '{name}'")
     if array.shape != (graph.n, graph.n):
         raise DataError(f"matrix '{name}' has shape {array.shape}; the graph has {graph.n} nodes")
     np.fill_diagonal(array, 0.0)
@@ -230,3 +238,20 @@ def _covariate(graph: ObservedGraph, name: str, given: Any) -> np.ndarray:
     if not graph.directed and not np.array_equal(array, array.T):
         raise DataError(f"matrix '{name}' must be symmetric, as the graph is undirected")
     return array
+
+
+def _by_name(graph: ObservedGraph, name: str, given: pd.DataFrame) -> pd.DataFrame:
+    """A covariate of pairs with rows and columns in the order of the nodes; by position only if neither has names."""
+    if is_unnamed(given.index) and not is_unnamed(given.columns) and given.shape[0] == given.shape[1]:
+        given = given.set_axis(given.columns, axis=0)  # rows that a file does not name are in the order of columns
+    ordered = in_order(given, graph.names)
+    if ordered is not None or (is_unnamed(given.index) and is_unnamed(given.columns)):
+        return given if ordered is None else ordered
+    for axis, found in (("rows", labels(given.index)), ("columns", labels(given.columns))):
+        if sorted(found) != sorted(graph.names):
+            raise DataError(
+                f"the {axis} of matrix '{name}' are called {some(found, 4)}, and the nodes {some(graph.names, 4)}. "
+                "What to do: name rows and columns as the nodes are; or give an array in the order of the nodes: "
+                f"matrices={{'{name}': frame.to_numpy()}}"
+            )
+    raise AssertionError("names that are those of the nodes have an order")

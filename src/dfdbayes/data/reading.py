@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from .._util.files import misspelt
@@ -111,12 +112,28 @@ class Table:
         frame.attrs = {"name": self.name, "notes": self.notes, FROM_FILE: self.converted}
         return frame
 
+    def as_written(self) -> pd.DataFrame:
+        """All rows as they stand in the source: texts of a file stay texts, also where they are numbers, as 007."""
+        cells: dict[str, list[Any]] = {name: [] for name in self.columns}
+        for part in self.parts:
+            if isinstance(part, TextFile):
+                for texts, _ in part.texts(CHUNK):
+                    for name in self.columns:
+                        cells[name] += pc.utf8_trim_whitespace(texts[name]).to_pylist()
+                continue
+            own = Memory(part.written) if isinstance(part, Memory) and part.written is not None else part
+            for chunk, _ in own.chunks(self.columns, CHUNK):
+                for name in self.columns:
+                    cells[name] += list(chunk[name])
+        return pd.DataFrame({name: pd.Series(own, dtype=object) for name, own in cells.items()})
+
 
 @dataclass(frozen=True)
 class Memory:
-    """Arrays of one length, which may be mapped from a file."""
+    """Arrays of one length, which may be mapped from a file; ``written`` are the same before texts became numbers."""
 
     arrays: Mapping[str, np.ndarray]
+    written: Mapping[str, np.ndarray] | None = None
 
     @property
     def size(self) -> int:
@@ -361,8 +378,9 @@ def _of_file(path: Path, decimal: str | None, codes: MissingCodes) -> Table:
         names = tuple(found.arrays)
         nameless = tuple(own for own in names if own.startswith("Unnamed: "))
         return Table(
-            name, names, (Memory(found.arrays),), None, nameless, found.named, labels=found.labels, converted=True
-        )
+            name, names, (Memory(found.arrays, found.written),), None, nameless, found.named, labels=found.labels,
+            converted=True,
+        )  # fmt: skip
     if suffix not in PARQUET:
         remedy = ELSEWHERE.get(suffix, "rename it if it is one of these")
         raise DataError(f"'{name}': files must end in {ENDINGS}. What to do: {remedy}.")

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..data.dataset import Dataset, opened
+from ..data.graph_reading import is_networkx
 from ..data.missing import note
 from ..data.observed_graph import ObservedGraph
 from ..data.problems import Problems
@@ -184,7 +185,7 @@ def describe(data: Any, *, missing_codes: Any = None, decimal: str | None = None
     >>> found.suggestions[0].python
     'dfd.fit("cmp", data, formula="visits ~ clinic")'
     """
-    if isinstance(data, ObservedGraph) or (hasattr(data, "is_directed") and hasattr(data, "adj")):  # of networkx
+    if isinstance(data, ObservedGraph) or is_networkx(data):
         return _of_graph(ObservedGraph.of(data))
     if isinstance(opened(data, missing_codes, decimal), Dataset):
         rows = {name: data.rows[:, j] for j, name in enumerate(data.columns)}
