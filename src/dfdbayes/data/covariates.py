@@ -14,6 +14,7 @@ from .missing import note, suspected
 from .numerals import doubtful, is_number
 from .problems import Problems
 from .reading import FROM_FILE, Table
+from .tokens import written
 
 CODES = range(3, 7)  # how many groups whole numbers from 1 on may be codes of
 MOSTLY = 0.5  # share of rows from which a column of numbers and texts is one of numbers
@@ -42,7 +43,7 @@ def require_plain(frame: pd.DataFrame, columns: Sequence[str], rights: Sequence[
             problems.add(
                 f"row {{row}}, column '{name}' is the text '{said}', and most of its values are numbers",
                 f"Correct it; say missing_codes=[{said!r}] (--missing-codes) if it stands for a missing value; or "
-                f"write C({name}) in the formula if the values are names of groups.",
+                f"write C({written(name)}) in the formula if the values are names of groups.",
                 others,
             )
     problems.refuse()
@@ -65,6 +66,6 @@ def _like_codes(frame: pd.DataFrame, covariates: Sequence[str]) -> list[str]:
         if len(seen) in CODES and set(seen) == set(range(1, len(seen) + 1)):
             found.append(
                 f"'{name}' has the values 1 to {len(seen)} and is taken for a number, with one effect per unit. What "
-                f"to do: write C({name}) in the formula if these are codes of groups; nothing if they are numbers."
+                f"to do: write C({written(name)}) in the formula if these are codes of groups; nothing if they are numbers."
             )
     return found

@@ -7,11 +7,12 @@ coefficient is 1; ``lag(...)`` and ``season(...)`` are explained in `data.series
 
 from __future__ import annotations
 
+import copy
 import keyword
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,10 @@ from jaxtyping import Float
 
 from .._util.resources import require_matrix
 from ..errors import DataError, SettingError, close, some
-from .grammar import RESERVED, Content, context, read
+from .grammar import NAMESPACES, RESERVED, Content, context, read
 from .reading import require_names, table_of
+from .series import lag_calls
+from .tokens import WORDS, calls_of, is_called, name_in, split, tokens_of, written
 
 if TYPE_CHECKING:
     from formulaic import ModelSpec
@@ -32,18 +35,21 @@ LARGE = 200_000  # rows from which equal ones are counted before a formula is ev
 INTERCEPT = "Intercept"
 FAR_FROM_ZERO = 1e4  # standard deviations, from which sums of squares about zero have lost half of their digits
 USUAL_SCALES = (1e-6, 1e6)  # of a covariate, within which slopes of a loss are neither tiny nor huge
-_NUMBER = re.compile(r"[0-9.]+([eE][+-]?[0-9]+)?")
-_WORD = re.compile(r"[^\W\d]")
+_NAUGHT = "_naught"  # a column of zeros: with it added an offset is arithmetic, and one value for each row
 
 
 def _is_plain(name: str) -> bool:
     """Whether a column's name can stand in a formula as it is, and is not to be taken for anything else."""
     word = name.isidentifier() and not keyword.iskeyword(name) and unicodedata.normalize("NFKC", name) == name
-    return word and name not in RESERVED and not name.startswith("_")
+    return word and name not in (*RESERVED, INTERCEPT) and not name.startswith("_")
 
 
 def _alias(name: str) -> str:
-    """A column's name in letters that a formula can hold, another one for every name; a plain name as it is."""
+    """A column's name in letters that a formula can hold, another one for every name; a plain name as it is.
+
+    No plain name begins with a line, and all that is no letter or digit of ASCII stands between two, so that no alias
+    is the name of a column, nor that of another.
+    """
     if _is_plain(name):
         return name
     return "_" + "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in name)
@@ -52,28 +58,30 @@ def _alias(name: str) -> str:
 def plainly(right: str, frame: pd.DataFrame) -> tuple[str, pd.DataFrame, dict[str, str]]:
     """A right side and a frame whose names are words, as formulaic needs them, and what the words stand for.
 
-    R's names such as ``body.mass`` may stand in a formula as they are, or between backticks.
+    R's names such as ``body.mass`` may stand in a formula as they are, or between backticks; a lag is the column that
+    `series` makes of it.
     """
     names = list(map(str, frame.columns))
     odd = {name: _alias(name) for name in names if not _is_plain(name)}
-    apart = [name for name in odd if name in right and name == name.strip() and _WORD.search(name)]
-    bare = [
-        re.escape(name) + (r"(?!\s*\()" if name in RESERVED else "")
-        for name in sorted(apart, key=len, reverse=True)
-        if not _NUMBER.fullmatch(name)  # a number is one, unless it is between backticks
-    ]
-    word = rf"(?<![\w.%])(?:{'|'.join(bare)})(?![\w.%])" if bare else r"(?!)"
-    known = set(names)
-
-    def written(part: re.Match[str]) -> str:
-        text, between = part[0], part["between"]
-        if part["quoted"] is not None:
-            return text
-        return odd.get(text, text) if between is None else _alias(between) if between in known else text
-
-    right = re.sub(rf"(?P<quoted>'[^']*'|\"[^\"]*\")|`(?P<between>[^`]*)`|{word}", written, right)
+    tokens, parts, done = tokens_of(right), [], 0
+    lags = {begin: (end, lag.name) for begin, end, lag in lag_calls(right, tokens)}
+    i = 0
+    while i < len(tokens):
+        own, (end, name) = tokens[i], lags.get(i, (i + 1, tokens[i].value))
+        bare = own.kind == "name" and name in odd and not is_called(tokens, i) and not _is_word(name)
+        if i in lags or own.kind == "quoted" or bare:
+            odd |= {} if _is_plain(name) else {name: _alias(name)}
+            parts += [right[done : own.begin], _alias(name)]
+            done = tokens[end - 1].end
+        i = end
     frame = frame.set_axis([odd.get(name, name) for name in names], axis=1)
-    return right, frame, {alias: name for name, alias in odd.items()}
+    return "".join([*parts, right[done:]]), frame, {alias: name for name, alias in odd.items()}
+
+
+def _is_word(name: str) -> bool:
+    """Whether a bare name means something in formulas that is no column."""
+    space, _, function = name.partition(".")
+    return name in WORDS or function in NAMESPACES.get(space, ())
 
 
 @dataclass(frozen=True)
@@ -102,43 +110,54 @@ class _Right:
         """The only way of a text to formulaic."""
         plain, frame, odd = plainly(right, frame)
         terms, offsets = split_offsets(plain)
-        offsets = tuple(f"0 + {part}" for part in offsets)
-        parts = [read(terms, right), *(read(part, right) for part in offsets)]
+        if "" in offsets:
+            raise SettingError(f"offset() is empty in '~ {right}'; it holds what is added, such as offset(log(days))")
+        offsets = tuple(f"0 + I(({part}) + {_NAUGHT})" for part in offsets)
+        try:
+            parts = [read(terms, right), *(read(part, right) for part in offsets)]
+        except SettingError as problem:
+            said = str(problem).replace(f" + {_NAUGHT}", "")
+            raise SettingError(_in_names(said, odd)) from problem.__cause__
         names, numbers = (part.names for part in parts), (part.numbers for part in parts)
-        content = Content(frozenset().union(*names), parts[0].alone, frozenset().union(*numbers))
-        return cls(terms, offsets, frame, odd, content)
+        own = {_NAUGHT}
+        content = Content(frozenset().union(*names) - own, parts[0].alone, frozenset().union(*numbers) - own)
+        used = {name: usual(frame[name]) for name in content.names if name in frame}
+        return cls(terms, offsets, frame.assign(**used, **({_NAUGHT: 0.0} if offsets else {})), odd, content)
 
 
 def parse(formula: str, name: str = "formula") -> tuple[tuple[str, ...], str]:
     """The response's columns (none where there is no left side), and the right side."""
-    if not isinstance(formula, str) or "~" not in formula:
+    sides = split("~", tokens_of(formula), formula) if isinstance(formula, str) else []
+    if len(sides) < 2:
         what = "" if name == "formula" else f"'{name}' is no setting of fit; if it is a parameter, its formula "
         what = what or f"formula is {formula!r}; it "
         raise SettingError(f"{what}must look like 'y ~ x1 + x2', or '~ x1' without a response")
-    left, _, right = formula.partition("~")
-    if "~" in right:
+    if len(sides) > 2:
         raise SettingError(f"{name} is {formula!r}; it has more than one '~'")
-    return tuple(part.strip().strip("`") for part in left.split("+") if part.strip()), right.strip() or "1"
+    (_, left), (_, right) = sides
+    return tuple(name_in(*part) for part in split("+", tokens_of(left), left) if part[1]), right or "1"
 
 
 def split_offsets(right: str) -> tuple[str, tuple[str, ...]]:
     """A right side without its ``offset(...)`` terms, and what these hold."""
-    offsets = []
-    while (found := re.search(r"(?<![\w.])offset\s*\(", right)) is not None:
-        depth, end = 1, found.end()
-        while depth and end < len(right):
-            depth += {"(": 1, ")": -1}.get(right[end], 0)
-            end += 1
-        if depth:
-            raise SettingError(f"a bracket of offset(...) is not closed in '{right}'")
-        offsets.append(right[found.end() : end - 1].strip())
-        before, after = right[: found.start()].rstrip(), right[end:].lstrip()
-        if before.endswith("+"):
-            before = before[:-1].rstrip()
-        elif after.startswith("+"):
-            after = after[1:].lstrip()
-        right = f"{before} {after}".strip() or "1"
-    return right, tuple(offsets)
+    tokens = tokens_of(right)
+    calls = calls_of("offset", tokens, right)
+    if not calls:
+        return right, ()
+    offsets, kept, done = [], [], 0
+    for call in calls:
+        offsets.append(right[tokens[call.begin + 1].end : tokens[call.end - 1].begin].strip())
+        before, after = (tokens[call.begin - 1] if call.begin else None), [*tokens, None][call.end]
+        added = (before is None or before.value == "+") and (after is None or after.value in ("+", "-"))
+        if call.depth or not added:
+            raise SettingError(
+                f"an offset is a term of its own that is added, and in '~ {right}' it is not. What to do: write '... + "
+                f"offset({offsets[-1]})', with the sign inside its brackets."
+            )
+        kept.append(right[done : (tokens[call.begin] if before is None else before).begin].strip())
+        done = tokens[call.end - 1].end
+    left = " ".join([*kept, right[done:].strip()]).strip()
+    return left.removeprefix("+").strip() or "1", tuple(offsets)
 
 
 @dataclass(frozen=True)
@@ -160,6 +179,10 @@ class Design:
     shift, scale : tuple of float
         What is taken off each column of the matrix, and what it is divided by, where one is so far from zero or of such
         a size that digits would be lost; nothing for ordinary numbers.
+    levels : mapping
+        The levels of factors that are columns of the data, as the fit has seen them.
+    numbers : set of str
+        The columns (as words of ``spec``) that were numbers.
     """
 
     parameter: str
@@ -170,6 +193,8 @@ class Design:
     names: Mapping[str, str]
     shift: tuple[float, ...] = ()
     scale: tuple[float, ...] = ()
+    levels: Mapping[str, list[Any]] = field(default_factory=dict)
+    numbers: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -194,10 +219,11 @@ class Design:
                 found, apart = matrix_of(asked.terms), [matrix_of(part) for part in asked.offsets]
         except Exception as problem:
             raise DataError(
-                f"the formula of {parameter}, '~ {right}', cannot be computed on these data: {_said(problem)}"
+                f"the formula of {parameter}, '~ {right}', cannot be computed on these data: "
+                f"{_in_names(_said(problem), names)}"
             ) from problem
         matrix = found.to_numpy(dtype=float)
-        labels = tuple(readable(str(column), names) for column in found.columns)
+        labels = _labels([str(column) for column in found.columns], names)
         offset = np.sum([part.to_numpy(dtype=float).sum(axis=1) for part in apart], axis=0) if apart else None
         _require_finite(parameter, matrix, labels)
         _require_finite_offset(parameter, offset)
@@ -210,7 +236,10 @@ class Design:
                 "deviation, before the fit."
             )
         specs = tuple(part.model_spec for part in apart)
-        made = cls(parameter, right, labels, found.model_spec, specs, names, shift, scale)
+        numbers = frozenset(name for name in asked.content.names if pd.api.types.is_numeric_dtype(asked.frame[name]))
+        seen = _levels(found.model_spec)
+        made = cls(parameter, right, labels, found.model_spec, specs, names, shift, scale, seen, numbers)
+        made._require_used_levels(asked.frame)
         return made, made.code(matrix), offset
 
     def code(self, matrix: np.ndarray) -> np.ndarray:
@@ -251,12 +280,14 @@ class Design:
         remedy = "Fill them in, or leave these rows out of the new data."
         _require_columns(self.parameter, self.right, asked, remedy)
         self._require_known_levels(frame, names)
+        frame = frame.assign(**{name: self._as_fitted(frame[name], name) for name in asked.content.names})
         try:
-            found = self.spec.get_model_matrix(frame, context(), na_action="raise").to_numpy(dtype=float)
-            parts = [part.get_model_matrix(frame, context(), na_action="raise") for part in self.offsets]
+            found = _again(self.spec, frame).to_numpy(dtype=float)
+            parts = [_again(part, frame) for part in self.offsets]
         except Exception as problem:
             raise DataError(
-                f"the formula of {self.parameter}, '~ {self.right}', cannot be computed there: {_said(problem)}"
+                f"the formula of {self.parameter}, '~ {self.right}', cannot be computed there: "
+                f"{_in_names(_said(problem), names)}"
             ) from problem
         offset = np.sum([part.to_numpy(dtype=float).sum(axis=1) for part in parts], axis=0) if parts else None
         _require_finite(self.parameter, found, self.labels)
@@ -274,10 +305,37 @@ class Design:
                     "level."
                 )
 
+    def _as_fitted(self, column: pd.Series, name: str) -> pd.Series:
+        """A column of new data in the kind that the fit's was: a factor or a number, whatever holds its values."""
+        if name in self.spec.encoder_state and name in self.levels:
+            return column.astype(object)
+        if name not in self.numbers or pd.api.types.is_numeric_dtype(column):
+            return column
+        found = column.astype(object).infer_objects()
+        if not pd.api.types.is_numeric_dtype(found):
+            own = self.names.get(name, name)
+            raise DataError(
+                f"'{own}' is {column.iloc[0]!r} in the new data, and was a number in the fit. What to do: make it a "
+                f"number, for example by pandas.to_numeric(frame[{own!r}])."
+            )
+        return found
+
+    def _require_used_levels(self, frame: pd.DataFrame) -> None:
+        """Refuse a level that no row has: nothing is known of it, or of any other where it is the reference."""
+        for name, levels in self.levels.items():
+            seen = set(frame[name].unique()) if name in frame else set(levels)
+            unused = [level for level in levels if level not in seen]
+            if unused:
+                own = self.names.get(name, name)
+                raise DataError(
+                    f"no row has '{own}={unused[0]}', so the data say nothing of its effect on {self.parameter}. What "
+                    f"to do: remove the empty level (frame[{own!r}].cat.remove_unused_categories()) or the term."
+                )
+
     def term_of(self, place: int) -> str:
         """The term that a column of the matrix is of, as it is written in the formula."""
         term = next(term for term, places in self.spec.term_indices.items() if place in places)
-        return re.sub(r"\w+", lambda word: self.names.get(word.group(), word.group()), str(term))
+        return _in_names(str(term), {alias: written(name) for alias, name in self.names.items()})
 
     def reference(self, label: str) -> str:
         """The level that a level of a factor, ``clinic=B``, is compared with; empty where it is not one."""
@@ -285,18 +343,6 @@ class Design:
         levels = {self.names.get(alias, alias): own for alias, own in self.levels.items()}.get(name, [])
         left = [str(level) for level in levels if f"{name}={level}" not in self.labels]
         return left[0] if len(left) == 1 and ":" not in label else ""
-
-    @property
-    def levels(self) -> dict[str, list[Any]]:
-        """The levels of factors that are columns of the data."""
-        found = {}
-        for expression, state in self.spec.encoder_state.items():
-            inside = re.fullmatch(r"C\(\s*`?([\w. ]+)`?\s*[,)].*", f"{expression}")
-            name = inside.group(1) if inside else str(expression)
-            kept = state[1].get("categories") if isinstance(state, tuple) and isinstance(state[1], Mapping) else None
-            if kept is not None:
-                found[name] = list(kept)
-        return found
 
     @property
     def factors(self) -> tuple[str, ...]:
@@ -325,14 +371,15 @@ class Design:
         if levels is None:
             raise SettingError(
                 f"'{factor}' is a number in the formula of {self.parameter}, '~ {self.right}'. What to do: write "
-                f"C({factor}), and fit again, if its values are groups."
+                f"C({written(factor)}), and fit again, if its values are groups."
             )
         if mixed:
             raise SettingError(
                 f"the effect of '{factor}' on {self.parameter} depends on other variables (the term '{mixed[0]}'), so "
                 "that there is not one difference between its levels. What to do: fit again without that term."
             )
-        matrix = self.spec.subset(own).get_model_matrix(pd.DataFrame({alias: levels}), context()).to_numpy(dtype=float)
+        lines = pd.DataFrame({alias: pd.Series(levels, dtype=object)})
+        matrix = _again(self.spec.subset(own), lines).to_numpy(dtype=float)
         order = np.argsort(matrix.any(axis=1), kind="stable")
         places = [place for term in own for place in self.spec.term_indices[term]]
         return tuple(levels[i] for i in order), places, matrix[order]
@@ -355,15 +402,76 @@ def _coding(matrix: np.ndarray, labels: tuple[str, ...]) -> tuple[tuple[float, .
     return tuple(shift.tolist()), tuple(scale.tolist())
 
 
+def _again(spec: ModelSpec, frame: pd.DataFrame) -> pd.DataFrame:
+    """The matrix of other data; formulaic writes what it meets into what it remembers, so that it gets a copy."""
+    states = {name: copy.deepcopy(getattr(spec, name)) for name in ("transform_state", "encoder_state")}
+    return replace(spec, **states).get_model_matrix(frame, context(), na_action="raise")
+
+
+def _levels(spec: ModelSpec) -> dict[str, list[Any]]:
+    """The levels of factors that are columns of the data."""
+    found = {}
+    for expression, state in spec.encoder_state.items():
+        inside = re.fullmatch(r"C\(\s*`?([\w. ]+)`?\s*[,)].*", f"{expression}")
+        name = inside.group(1) if inside else str(expression)
+        kept = state[1].get("categories") if isinstance(state, tuple) and isinstance(state[1], Mapping) else None
+        if kept is not None:
+            found[name] = list(kept)
+    return found
+
+
+def _in_names(text: str, names: Mapping[str, str]) -> str:
+    """A text of formulaic's with the names of columns for the words that stand for them."""
+    return re.sub(r"\w+", lambda word: names.get(word.group(), word.group()), text)
+
+
+def _labels(columns: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of terms, no two the same: a column that is called like another term stands between backticks."""
+    found = [readable(column, names) for column in columns]
+    twice = {INTERCEPT, *(label for label in found if found.count(label) > 1)}
+    return tuple(
+        f"`{label}`" if label in twice and column in names else label
+        for column, label in zip(columns, found, strict=True)
+    )
+
+
 def readable(label: str, names: Mapping[str, str]) -> str:
     """The name of a term as people would write it: ``clinic=B`` for formulaic's ``C(clinic)[T.B]``."""
     label = re.sub(r"C\(\s*`?([^,()`]+?)`?\s*(,[^()]*(\([^()]*\))?[^()]*)?\)(?=\[)", r"\1", label)
     label = re.sub(r"(?<=\w)\[(T\.)?([^\]]*)\]", r"=\2", label)
-    return re.sub(r"\w+", lambda word: names.get(word.group(), word.group()), label)
+    return _in_names(label, names)
 
 
 def frame_of(source: Any) -> pd.DataFrame:
-    """All rows of what a user has, as a frame."""
+    """All rows of what a user has, as a frame whose columns have texts as names and types of numpy's."""
+    frame = _frame_of(source)
+    names = [str(name) for name in frame.columns]
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise DataError(f"two columns are called '{twice[0]}': rename one")
+    found = frame if names == list(frame.columns) else frame.set_axis(names, axis=1)
+    other = {name: column for name, column in found.items() if usual(column) is not column}
+    found = found.assign(**{str(name): usual(column) for name, column in other.items()}) if other else found
+    found.attrs = frame.attrs
+    return found
+
+
+def usual(column: pd.Series) -> pd.Series:
+    """A column in a type that formulaic knows: texts as objects, pandas' nullable numbers as numpy's."""
+    kind = column.dtype
+    if isinstance(kind, pd.StringDtype) and kind != "str":  # pandas' own type of texts, which formulaic knows
+        return column.astype(object).where(column.notna(), None)
+    plain = getattr(kind, "numpy_dtype", None)  # of nullable types, also Arrow's
+    if plain is None or not isinstance(kind, pd.api.extensions.ExtensionDtype):
+        return column
+    if plain.kind in "iuf" and column.hasnans:
+        return pd.Series(column.to_numpy(dtype=float, na_value=np.nan), column.index, name=column.name)
+    if plain.kind == "O" and isinstance(kind, pd.ArrowDtype):
+        return column.astype(object).where(column.notna(), None)
+    return column if column.hasnans else column.astype(plain)
+
+
+def _frame_of(source: Any) -> pd.DataFrame:
     if isinstance(source, pd.DataFrame):
         found = source
     elif isinstance(source, Mapping) and source and all(map(pd.api.types.is_scalar, source.values())):
@@ -424,13 +532,17 @@ def variables(right: str, frame: pd.DataFrame) -> tuple[str, ...]:
 
 def alone(right: str, frame: pd.DataFrame) -> tuple[str, ...]:
     """The columns that a right side has as they are, and never inside a function such as ``C(...)`` or ``log(...)``."""
-    bare = _Right.of(right, frame.iloc[:0]).content.alone
+    asked = _Right.of(right, frame.iloc[:0])
+    bare = {asked.odd.get(name, name) for name in asked.content.alone}
     return tuple(name for name in map(str, frame.columns) if name in bare)
 
 
 def as_factor(right: str, name: str) -> str:
-    """A right side with ``C(name)`` in place of a column that stands there as it is."""
-    return re.sub(rf"(?<![\w.(`]){name}(?![\w.)`(])", f"C({name})", right)
+    """A right side with ``C(name)`` in place of a column that stands there as it is, and never inside a function."""
+    for token in reversed(tokens_of(right)):
+        if token.is_name and token.value == name:
+            right = f"{right[: token.begin]}C({written(name)}){right[token.end :]}"
+    return right
 
 
 def _said(problem: Exception) -> str:
@@ -468,15 +580,37 @@ def _require_columns(
                 f"{lost} of {len(frame)} rows have no '{odd.get(name, name)}' (first: row {row}), which the formula of "
                 f"{parameter} needs. {remedy}"
             )
-        texts = [value for value in _levels(frame[name]) if isinstance(value, (str, bytes))]
+        texts = [value for value in _distinct_values(frame[name]) if isinstance(value, (str, bytes))]
         require_names(texts, f"level of '{odd.get(name, name)}'")
-        if texts and name in asked.content.numbers:
+        objects = pd.unique(frame[name]) if frame[name].dtype == object else ()
+        if pd.api.types.is_complex_dtype(frame[name]) or any(isinstance(own, complex) for own in objects):
+            raise DataError(
+                f"'{odd.get(name, name)}' holds complex numbers. What to do: make columns of what is meant, for "
+                "example of their real and imaginary parts, or their absolute values."
+            )
+    for name in sorted(asked.content.alone):
+        kind, own = frame[name].dtype, odd.get(name, name)
+        groups = kind == object or isinstance(kind, (pd.CategoricalDtype, pd.StringDtype))
+        if not (groups or pd.api.types.is_numeric_dtype(kind)):
+            raise DataError(
+                f"'{own}' holds {kind}, and a term is of numbers or of groups. What to do: write C({written(own)}) in "
+                "the formula if its values are groups; or make a number of it, such as the days since the first."
+            )
+    for name in sorted(asked.content.numbers):
+        kind = frame[name].dtype
+        if isinstance(kind, pd.CategoricalDtype) and pd.api.types.is_numeric_dtype(kind.categories.dtype):
+            raise DataError(
+                f"the formula of {parameter}, '~ {right}', reckons with '{odd.get(name, name)}', which holds "
+                "categories. What to do: make numbers of them, frame["
+                f"{odd.get(name, name)!r}].astype(float)."
+            )
+        if any(isinstance(value, (str, bytes)) for value in _distinct_values(frame[name])):
             raise DataError(
                 f"the formula of {parameter}, '~ {right}', reckons with '{odd.get(name, name)}', which holds texts"
             )
 
 
-def _levels(column: pd.Series) -> Sequence[Any]:
+def _distinct_values(column: pd.Series) -> Sequence[Any]:
     """The distinct values of a column that may hold others than numbers."""
     return [] if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufcmM" else list(column.unique())
 

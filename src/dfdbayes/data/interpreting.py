@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,15 +85,15 @@ class Reading:
         weights = table.frequencies if weights is None else weights
         if table.frequencies is not None and weighting == "auto" and _whole(table.frequencies):
             weighting = "frequency"
+        require_column(cluster)
         names, notes = tuple(table.columns), table.notes
         if isinstance(weights, str):
             match(weights, names)
             names = tuple(name for name in names if name != weights)
         elif weights is not None:
             weights = _aligned(weights, source)
-            total = table.parts[0].size
-            if isinstance(table.parts[0], Memory) and len(weights) != total:
-                raise DataError(f"there are {len(weights)} weights for {total} rows; give one weight per row")
+            if isinstance(table.parts[0], Memory):
+                _require_as_many(weights, table.parts[0].size)
         besides = tuple(match(str(name), table.columns) for name in (*given, *([] if cluster is None else [cluster])))
         names = tuple(name for name in names if name not in besides)
         if columns is not None:
@@ -227,6 +227,7 @@ class Reading:
                 )
             lines.append(numbers)
         if self.cluster is not None:
+            require_groups(chunk[self.cluster], self.cluster)
             found = chunk[self.cluster][where].tolist()
             lines.append(np.array([self.numbers.setdefault(label, len(self.numbers)) for label in found], float))
         return np.stack(lines) if lines else None
@@ -320,6 +321,43 @@ def listed(columns: Any) -> list[Any]:
     return found
 
 
+def weights_for(frame: pd.DataFrame, weights: Any) -> Any:
+    """Weights as they are where a column holds them, or else one for each row of a frame, in its order."""
+    if weights is None or isinstance(weights, str):
+        return weights
+    found = _aligned(weights, frame)
+    _require_as_many(found, len(frame))
+    return found
+
+
+def _require_as_many(weights: np.ndarray, rows: int) -> None:
+    if len(weights) != rows:
+        raise DataError(f"there are {len(weights)} weights for {rows} rows; give one weight per row")
+
+
+def require_column(cluster: Any, frame: pd.DataFrame | None = None) -> None:
+    """Refuse a cluster that is no name of a column, and one whose values cannot be told apart."""
+    if cluster is None:
+        return
+    if not isinstance(cluster, str):
+        raise SettingError(
+            f"cluster is the name of a column, not {type(cluster).__name__}. What to do: make a column of it, "
+            "frame['group'] = ..., and say cluster='group'."
+        )
+    if frame is not None and cluster in frame:
+        require_groups(frame[cluster].to_numpy(), cluster)
+
+
+def require_groups(values: np.ndarray, name: str) -> None:
+    """Refuse clusters that cannot be told apart, such as lists."""
+    strange = [own for own in values if not isinstance(own, Hashable)][:1] if values.dtype == object else []
+    if strange:
+        raise DataError(
+            f"'{name}' says which rows belong together, and holds {strange[0]!r}, a {type(strange[0]).__name__}. What "
+            "to do: name the groups by texts or numbers."
+        )
+
+
 def _aligned(weights: Any, source: Any) -> np.ndarray:
     """Weights as a vector; those of a pandas series belong to the rows of a frame by their index."""
     own = source.index if isinstance(source, (pd.DataFrame, pd.Series, Table)) else None
@@ -330,6 +368,8 @@ def _aligned(weights: Any, source: Any) -> np.ndarray:
                 "weights with the same index, or as an array (weights.to_numpy()) if their order is the rows'."
             )
         weights = weights.reindex(own)
+    if isinstance(weights, Iterator):
+        weights = list(weights)
     array = unmasked(np.asanyarray(weights))
     if array.dtype.kind in "mMc" or _is_time(array):
         raise DataError(f"weights must be numbers, not {array.dtype}")

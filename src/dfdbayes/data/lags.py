@@ -55,6 +55,13 @@ def lagged(
             f"...) in a column; or fit with formula='... ~ lag({wanted[0]})' and time='{time}', which takes "
             "dates."
         )
+    made = [f"{name}{SUFFIX}{lag}" for name in wanted for lag in range(1, lags + 1)]
+    there = next((name for name in made if name in frame.columns), None)
+    if there is not None:
+        raise DataError(
+            f"there is a column '{there}' already, which the earlier values would overwrite. What to do: rename or "
+            "drop it."
+        )
     keys = [name for name in (by, time) if name is not None]
     if time is not None and frame.duplicated(keys).any():
         twice = frame.loc[frame.duplicated(keys), keys].iloc[0]
@@ -66,7 +73,6 @@ def lagged(
         earlier = _earlier(ordered, wanted, by, time, lag)
         for name in wanted:
             found[f"{name}{SUFFIX}{lag}"] = earlier[name].to_numpy()
-    made = [f"{name}{SUFFIX}{lag}" for name in wanted for lag in range(1, lags + 1)]
     kept = found.dropna(subset=made).reset_index(drop=True)
     if kept.empty:
         raise DataError("no row has all its earlier values: check that by= and time= name the right columns")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,12 @@ import pandas as pd
 
 from .dataset import Dataset
 from .domain import Domain
+from .levels import decoded, encoded, plain_values
 from .series import Series
+
+_KIND = re.compile(
+    r"object|bool|u?int\d+|float\d+|(datetime64|timedelta64|period|interval)\[.*\]"
+)  # of columns in files
 
 
 @dataclass(frozen=True)
@@ -106,24 +112,37 @@ class Observed:
 
 def _plain(frame: pd.DataFrame, prefix: str) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
     """Columns as arrays that a file can hold, and what they are."""
-    arrays, about = {}, []
+    arrays: dict[str, np.ndarray] = {}
+    about = []
     for i, (name, column) in enumerate(frame.items()):
         kind: dict[str, Any] = {"name": str(name), "kind": "number"}
         if isinstance(column.dtype, pd.CategoricalDtype):
             levels = column.cat.categories
-            kind |= {"kind": "category", "levels": levels.tolist(), "ordered": bool(column.cat.ordered)}
+            kind |= {"kind": "category", "levels": list(map(encoded, levels)), "ordered": bool(column.cat.ordered)}
+            kind["type"] = str(levels.dtype)
             values = column.cat.codes.to_numpy()
-        elif pd.api.types.is_bool_dtype(column):
+        elif pd.api.types.is_bool_dtype(column) and not column.hasnans:
             kind["kind"], values = "bool", column.to_numpy(dtype=np.int8)
         elif pd.api.types.is_numeric_dtype(column):
             values = column.to_numpy()
         else:
-            kind["kind"], values = "text", np.array([str(value) for value in column], dtype="U")
-            if prefix == "index" and pd.api.types.is_datetime64_any_dtype(column):
-                kind["kind"] = f"{column.dtype}"
+            values, kind = _coded(column, kind, prefix)
         arrays[f"{prefix}{i}"] = values
         about.append(kind)
     return arrays, about
+
+
+def _coded(column: pd.Series, kind: dict[str, Any], prefix: str) -> tuple[np.ndarray, dict[str, Any]]:
+    """A column of texts, dates or the like, by its distinct values; names of rows that no file keeps become texts."""
+    try:
+        codes, levels = plain_values(column)
+    except TypeError:
+        if prefix != "index":
+            raise
+        codes, levels = plain_values(column.map(str))
+    if column.dtype == object and (codes >= 0).all() and all(isinstance(level, str) for level in levels):
+        return np.array(column.tolist(), dtype="U"), kind | {"kind": "text"}
+    return codes, kind | {"kind": "levels", "levels": levels, "type": str(column.dtype)}
 
 
 def _of_plain(arrays: Mapping[str, np.ndarray], about: list[dict[str, Any]], prefix: str) -> pd.DataFrame:
@@ -132,7 +151,12 @@ def _of_plain(arrays: Mapping[str, np.ndarray], about: list[dict[str, Any]], pre
     for i, kind in enumerate(about):
         values: Any = arrays[f"{prefix}{i}"]
         if kind["kind"] == "category":
-            values = pd.Categorical.from_codes(values.astype(int), kind["levels"], ordered=kind["ordered"])
+            levels = _typed([decoded(level) for level in kind["levels"]], kind.get("type"))
+            values = pd.Categorical.from_codes(values.astype(int), pd.Index(levels), ordered=kind["ordered"])
+        elif kind["kind"] == "levels":
+            levels = np.empty(len(kind["levels"]) + 1, object)
+            levels[:-1] = [decoded(level) for level in kind["levels"]]
+            values = _typed(levels[values.astype(int)], kind["type"])
         elif kind["kind"] == "bool":
             values = values.astype(bool)
         elif kind["kind"] == "text":
@@ -141,3 +165,14 @@ def _of_plain(arrays: Mapping[str, np.ndarray], about: list[dict[str, Any]], pre
             values = pd.Series(values.astype(object)).astype(kind["kind"])
         columns[kind["name"]] = values
     return pd.DataFrame(columns)
+
+
+def _typed(values: Any, kind: str | None) -> pd.Series:
+    """Values in a column of their own type; as they are where pandas knows none of that name."""
+    found = pd.Series(values, dtype=object)
+    if kind is None or not _KIND.fullmatch(kind):
+        return found.infer_objects()
+    try:
+        return found.astype(kind)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        return found.infer_objects()

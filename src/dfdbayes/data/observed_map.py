@@ -89,7 +89,7 @@ class ObservedMap:
             offset = np.zeros(len(frame))
             offset[known] = shift
         places = None if cells is None else frame[list(at)].to_numpy(dtype=float)
-        labels = tuple("intercept" if label == INTERCEPT else _plain(label) for label in design.labels)
+        labels = tuple(map(_plain, design.labels))
         return cls(
             values, categories, matrix, labels, offset, edges, places, cells, at, response, sites.source, missing
         )
@@ -246,4 +246,6 @@ def _refused(lost: np.ndarray, unknown: np.ndarray, missing: str) -> str:
 
 def _plain(label: str) -> str:
     """A term's name as a parameter may be called: brackets and strokes have a meaning in results."""
+    if label in (INTERCEPT, INTERCEPT.lower()):
+        return INTERCEPT.lower() if label == INTERCEPT else f"`{label}`"
     return label.replace("[", "(").replace("]", ")").replace("/", "∕")

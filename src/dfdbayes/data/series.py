@@ -18,6 +18,7 @@ from jaxtyping import Bool, Int
 
 from ..errors import DataError, SettingError, close, some
 from .calendar import Calendar, require_few_steps
+from .tokens import Token, calls_of, name_in, split, tokens_of, written
 
 PLACE = "place in time"  # the covariate that keeps rows of different times apart, and says which are neighbours
 
@@ -31,46 +32,57 @@ class Lag:
 
     @property
     def name(self) -> str:
-        return f"lag({self.column})" if self.steps == 1 else f"lag({self.column}, {self.steps})"
+        """What the column is called."""
+        plain = re.fullmatch(r"[\w. ]+", self.column)
+        return self._of(self.column if plain else f"`{self.column}`")
+
+    @property
+    def written(self) -> str:
+        """The lag as a formula takes it."""
+        return self._of(written(self.column))
+
+    def _of(self, column: str) -> str:
+        return f"lag({column})" if self.steps == 1 else f"lag({column}, {self.steps})"
 
 
-def _calls(right: str) -> list[tuple[int, int, str]]:
-    """Where calls of ``lag`` begin and end, and what is in their brackets."""
-    found = []
-    for begin in re.finditer(r"(?<![\w.])lag\s*\(", right):
-        depth, end = 1, begin.end()
-        while depth and end < len(right):
-            depth += {"(": 1, ")": -1}.get(right[end], 0)
-            end += 1
-        if depth:
-            raise SettingError(f"a bracket of lag(...) is not closed in '{right}'")
-        found.append((begin.start(), end, right[begin.end() : end - 1]))
-    return found
-
-
-def _lag(inside: str) -> Lag:
-    name, _, steps = inside.partition(",")
-    name, steps = name.strip().strip("`"), re.sub(r"^\s*k\s*=", "", steps).strip() or "1"
-    if re.search(r"[()+*/]", name) or not name:
+def _lag(inside: Sequence[Token], text: str) -> Lag:
+    """What is in the brackets of ``lag``; ``text`` is how it is written."""
+    (own, name), *more = split(",", inside, text)
+    name = name_in(own, name)
+    shown = written(name) if name else "cases"
+    plain = (len(own) == 1 and own[0].is_name) or re.fullmatch(r"[\w. ]+", name)
+    if not name or not plain:
         raise SettingError(
-            f"lag({inside}) is not of a column. What to do: take the lag first, for example log1p(lag(cases)), and "
-            "make a column of what a formula cannot hold."
+            f"lag({text}) is not of a column. What to do: take the lag first, for example log1p(lag(cases)), and "
+            "make a column of what a formula cannot hold; a name with other signs in it stands between backticks."
         )
-    if not steps.isdigit() or int(steps) < 1:
-        raise SettingError(f"lag({inside}): how many steps back must be a whole number, at least 1: lag({name}, 2)")
+    steps = re.sub(r"^k\s*=\s*", "", ", ".join(part for _, part in more)) or "1"
+    if not steps.isdecimal() or int(steps) < 1:
+        raise SettingError(f"lag({text}): how many steps back must be a whole number, at least 1: lag({shown}, 2)")
     return Lag(name, int(steps))
+
+
+def lag_calls(right: str, tokens: Sequence[Token]) -> list[tuple[int, int, Lag]]:
+    """The lags of a right side, and where among its tokens each begins and ends."""
+    found = []
+    for call in calls_of("lag", tokens, right):
+        begin, end = tokens[call.begin + 1].end, tokens[call.end - 1].begin
+        shift = [part._replace(begin=part.begin - begin, end=part.end - begin) for part in call.inside]
+        found.append((call.begin, call.end, _lag(shift, right[begin:end])))
+    return found
 
 
 def canonical(right: str) -> str:
     """A right side with its lags written one way."""
-    for begin, end, inside in reversed(_calls(right)):
-        right = right[:begin] + _lag(inside).name + right[end:]
+    tokens = tokens_of(right)
+    for begin, end, lag in reversed(lag_calls(right, tokens)):
+        right = right[: tokens[begin].begin] + lag.written + right[tokens[end - 1].end :]
     return right
 
 
 def lags_of(rights: Sequence[str]) -> tuple[Lag, ...]:
     """The lags that right sides name."""
-    return tuple(dict.fromkeys(_lag(inside) for right in rights for _, _, inside in _calls(right)))
+    return tuple(dict.fromkeys(lag for right in rights for _, _, lag in lag_calls(right, tokens_of(right))))
 
 
 def season(t: Any, period: float, order: int = 1) -> dict[str, Any]:
@@ -230,6 +242,9 @@ def ordered(frame: pd.DataFrame, lags: Sequence[Lag], time: str | None, by: str 
         if name not in names:
             hint = close(name, names) or "."
             raise DataError(f"there is no column '{name}'{hint} The columns are {some(names)}.")
+    for name in (PLACE, *(lag.name for lag in lags)):
+        if name in names:
+            raise DataError(f"a series has a column '{name}' of its own. What to do: rename the column '{name}'.")
     for name in dict.fromkeys(lag.column for lag in lags):
         if not pd.api.types.is_numeric_dtype(frame[name]):
             raise DataError(f"lag({name}) needs numbers, and '{name}' holds others (use 0 and 1 for a binary series)")

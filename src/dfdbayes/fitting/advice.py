@@ -16,6 +16,7 @@ from ..data.map_reading import MOST_CATEGORIES
 from ..data.observed_graph import ObservedGraph
 from ..data.problems import Problems
 from ..data.profile import Profile, profiles
+from ..data.tokens import written
 from ..data.yes_no import two_answers
 from ..errors import DfdbayesError
 from .table_layout import frequencies_of, places_of, survey_weights_of, time_of
@@ -299,7 +300,7 @@ def _regression(table: About, response: Profile, others: Sequence[Profile], riva
     names = [own.name for own in rivals if own.kind == response.kind]
     why += f"; if you ask about {_listed(names, 'or')}, put it on the left" if names else ""
     why += '. With so many zeros, zeros="~ 1" (a hurdle) may fit better' if response.many_zeros else ""
-    formula = f"{_name(response.name)} ~ {' + '.join(_term(own) for own in kept) or '1'}"
+    formula = f"{written(response.name)} ~ {' + '.join(_term(own) for own in kept) or '1'}"
     lacking = "drop" if any(own.missing for own in (response, *kept)) else None
     return _call(table, f"{why}:", model, [response], formula=formula, missing=lacking, beside=kept)
 
@@ -400,16 +401,9 @@ def _beside(path: str | None, word: str, other: str) -> str | None:
     return str(found) if found.is_file() else None
 
 
-def _name(name: str) -> str:
-    """A column's name as a formula takes it."""
-    return name if name.isidentifier() or re.fullmatch(r"[A-Za-z_][\w.]*", name) else f"`{name}`"
-
-
 def _term(own: Profile) -> str:
     """A column as a term of a formula; nothing where its name cannot stand in one."""
-    if any(c in own.name for c in "`\n\r\\\"'~") or not own.name.strip():
-        return ""
-    return _name(own.name)
+    return "" if "`" in own.name or not own.name.isprintable() or not own.name.strip() else written(own.name)
 
 
 def _listed(names: Sequence[str], word: str = "and") -> str:

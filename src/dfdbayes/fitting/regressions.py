@@ -26,10 +26,12 @@ from ..data.formulas import (
     variables,
 )
 from ..data.identifiers import LOOKED_AT, without_identifiers
-from ..data.interpreting import listed
+from ..data.interpreting import listed, require_column, weights_for
+from ..data.levels import require_kept
 from ..data.observed import Observed
 from ..data.reading import Table, table_of
 from ..data.series import PLACE, Ordered, canonical, lags_of, ordered
+from ..data.tokens import written
 from ..errors import DataError, SettingError, close, some
 from ..models.base import AbstractModel
 from ..models.families import AbstractFamily, BinaryFamily, CountFamily
@@ -49,6 +51,8 @@ def read_regression(
     right = None if right is None else canonical(right)
     asked = {name: _right(text, name) for name, text in formulas.items()}
     frame = frame_of(data)
+    reading["weights"] = weights_for(frame, reading["weights"])
+    require_column(reading["cluster"], frame)
     asked, right, grouped = _grouped(frame, asked, right)
     rights = [*asked.values(), *([] if right is None else [right])]
     timed, index = _in_time(frame, rights, time, reading), frame.index
@@ -59,6 +63,7 @@ def read_regression(
     kept, used, line, weights = _rows(frame, columns, covariates, reading, None if timed is not None else rights)
     if weights is not None and reading["weights"] is None:  # equal rows were counted here
         reading = reading | {"weighting": "frequency"}
+    require_kept(kept[list(covariates)])
     base = _base(model, columns, options, kept, reading | {"weights": weights})
     family = family_of(base, options or {}, HURDLE in asked)
     if len(columns) > family.domain.d == 1:
@@ -169,8 +174,8 @@ def _grouped(
         asked = {parameter: as_factor(text, name) for parameter, text in asked.items()}
         right = None if right is None else as_factor(right, name)
         notes.append(
-            f"'{name}' has two values, and is taken for two groups, C({name}). What to do: nothing; write I({name}) if "
-            "it is a number."
+            f"'{name}' has two values, and is taken for two groups, C({written(name)}). What to do: nothing; write "
+            f"I({written(name)}) if it is a number."
         )
     return asked, right, tuple(notes)
 
@@ -288,7 +293,7 @@ def _rows(
         complete = kept[complete_in].notna().all(axis=1).to_numpy()
         used = np.flatnonzero(complete)
         kept = kept[complete].reset_index(drop=True)
-        weights = weights if weights is None or isinstance(weights, str) else np.asarray(weights)[complete]
+        weights = weights if weights is None or isinstance(weights, str) else weights[complete]
     line = None
     if weights is None and reading["cluster"] is None and rights is not None:
         kept, weights, line = counted(kept, rights)
