@@ -13,8 +13,9 @@ import pytest
 
 import dfdbayes as dfd
 from dfdbayes.data.formulas import Design, alone, as_factor, variables
-from dfdbayes.data.grammar import FUNCTIONS, MOST_TERMS, NAMESPACES, context
+from dfdbayes.data.grammar import FUNCTIONS, MOST_TERMS, NAMESPACES, Content, context
 from dfdbayes.errors import DfdbayesError
+from dfdbayes.models import priors
 from dfdbayes.report import runs
 
 QUICK = {"draws": 20, "warmup": 20, "chains": 1, "check": False, "progress": False, "calibration": "none"}
@@ -426,3 +427,23 @@ def test_nothing_is_written_through_links_in_a_folder(call, visits, tmp_path):
     code, _, err = call("coverage", *words, "--out", out)
     assert (code, "is a link" in err) == (2, True)
     assert not list(elsewhere.iterdir())
+
+
+@pytest.mark.parametrize("right", ["{open('canary', 'w')}", f"I({OPEN})", "exec('canary')", "hashed(g)", "Q('x')"])
+def test_without_the_grammar_there_would_still_be_no_name_to_call(frame, canary, monkeypatch, right):
+    none = frozenset[str]()
+    monkeypatch.setattr("dfdbayes.data.formulas.read", lambda text, shown: Content(none, none, none))
+    with pytest.raises(dfd.errors.DataError, match="neither a column nor a function of formulas"):
+        Design.of("mean", right, frame)
+
+
+@pytest.mark.parametrize("described", [
+    {"name": "canary", "arguments": {}},
+    {"name": "TransformedDistribution", "arguments": {}, "base": {"name": "Normal", "arguments": {}},
+     "transforms": [{"name": "canary", "arguments": {}}]},
+])  # fmt: skip
+def test_a_prior_is_a_distribution_and_no_other_thing_that_a_module_has(monkeypatch, described):
+    for module in (dist, dist.transforms):
+        monkeypatch.setattr(module, "canary", lambda: pytest.fail("it was called"), raising=False)
+    with pytest.raises(TypeError, match="canary is no"):
+        priors.made(described)
