@@ -183,7 +183,7 @@ def test_chains_that_disagree_are_named():
     sampler = dfd.samplers.RandomWalk(step=1e-4, thin=1)
     fit, found = caught("poisson", [2, 3, 1, 4, 2, 0], beta=1.0, sampler=sampler, draws=500, warmup=0)
     assert "rate has few effective draws" in found[dfd.errors.ConvergenceWarning]
-    assert any("R-hat of rate exceeds" in c and "use more warmup" in c for c in fit.warnings)
+    assert any("R-hat of rate exceeds" in c and "ask for more draws, draws=" in c for c in fit.warnings)
 
 
 def test_draws_below_the_basin_are_refused():
