@@ -19,6 +19,8 @@ _KIND = re.compile(
     r"object|bool|u?int\d+|float\d+|(datetime64|timedelta64|period|interval)\[.*\]"
 )  # of columns in files
 
+BESIDE = "\ufdd0"  # begins the names of columns of matrices: a letter that there is not, and that no user's name has
+
 
 @dataclass(frozen=True)
 class Observed:
@@ -93,7 +95,7 @@ class Observed:
 
     def apart(self, domain: Domain, columns: Sequence[str]) -> Dataset:
         """Those of ``rows`` that have a value and a weight, equal ones apart, in their order; ``first`` says which."""
-        number = "\0row"
+        number = f"{BESIDE}row"
         frame = self.rows.assign(**{number: np.arange(len(self.rows), dtype=float)})
         found = Dataset.of(
             frame, domain, columns=columns, weights=self.weights, given=[number], missing="drop", cluster=self.cluster,

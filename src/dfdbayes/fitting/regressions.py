@@ -28,7 +28,7 @@ from ..data.formulas import (
 from ..data.identifiers import LOOKED_AT, without_identifiers
 from ..data.interpreting import listed, require_column, weights_for
 from ..data.levels import require_kept
-from ..data.observed import Observed
+from ..data.observed import BESIDE, Observed
 from ..data.reading import Table, table_of
 from ..data.series import PLACE, Ordered, canonical, lags_of, ordered
 from ..data.tokens import written
@@ -38,7 +38,6 @@ from ..models.families import AbstractFamily, BinaryFamily, CountFamily
 from ..models.regression import Regression, family_of, regression
 
 HURDLE, EDGES = "zeros", "interaction"
-BESIDE = "\ufdd0"  # begins the names of columns of matrices: a letter that there is not, and that no user's name has
 
 
 def read_regression(
