@@ -507,7 +507,8 @@ def _require_room(parameter: str, terms: str, frame: pd.DataFrame, names: Mappin
 
     if not len(frame):
         return
-    levels, columns, widest = {}, 0, ("", 0)
+    levels: dict[str, int] = {}
+    columns, widest = 0, ("", 0)
     for term in formulaic.Formula(terms):
         width = 1
         for factor in term.factors:

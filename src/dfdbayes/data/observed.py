@@ -65,15 +65,15 @@ class Observed:
         if self.weights is not None and not by_name:
             arrays["weights"] = np.asarray(self.weights, float)
         series = None if self.series is None else self.series.plain()
-        known = {"columns": about, "weights": self.weights if by_name else None, "series": series}
+        known: dict[str, Any] = {"columns": about, "weights": self.weights if by_name else None, "series": series}
         known |= {"cluster": self.cluster, "weighting": self.weighting}
         if self.place is not None:
             arrays["place"] = self.place
         if self.index is not None:
             levels = self.index.to_frame(index=False)
             parts, known["index"] = _plain(levels.set_axis(range(levels.shape[1]), axis=1), "index")
-            names = [name if isinstance(name, str) else None for name in self.index.names]
-            arrays, known["index_names"] = arrays | parts, names
+            arrays |= parts
+            known["index_names"] = [name if isinstance(name, str) else None for name in self.index.names]
         return arrays, known
 
     @classmethod
