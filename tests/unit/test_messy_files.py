@@ -3,6 +3,7 @@
 The files are written here by hand, from values that are known, without any help from the package.
 """
 
+import csv
 import itertools
 import math
 
@@ -344,3 +345,12 @@ def test_lines_without_an_end_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(encodings, "MOST", 2**19)
     with pytest.raises(dfd.errors.DataError, match=r"the first lines of x\.csv are longer than 0\.5 MB"):
         dfd.Dataset.of(in_file(tmp_path, "a" * 2**20))
+
+
+def test_the_limit_of_the_csv_module_is_given_back(tmp_path):
+    """It belongs to the whole process, and others may rely on it."""
+    before = csv.field_size_limit()
+    path = tmp_path / "long.csv"
+    path.write_text("a,b\n" + "".join(f'{i}, "{"x" * 200_000}"\n' for i in range(5)))
+    assert dfd.Dataset.of(path, columns=["a"]).n == 5
+    assert csv.field_size_limit() == before

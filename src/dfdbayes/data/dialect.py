@@ -10,6 +10,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,16 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": 
 LINES = 1000  # of a file from which its separator and its names are told
 LOOKED_AT = 200  # of these whose cells are read as numbers
 Cells = list[list[str]]
-csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))  # the usual 128 kB make an error of a long cell
+
+
+@contextmanager
+def long_cells() -> Iterator[None]:
+    """Let the csv module read cells beyond its usual 128 kB; its limit is the whole process's, and is given back."""
+    before = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 @dataclass(frozen=True)
@@ -143,7 +153,8 @@ def _cells(body: str, separator: str, quote: str, whole: bool) -> Cells:
     lines = tidied(io.StringIO(body), separator)
     reader = csv.reader(lines, delimiter=separator, quotechar=quote, skipinitialspace=True)
     try:
-        found = [row for row in reader if row and row != [""]]
+        with long_cells():
+            found = [row for row in reader if row and row != [""]]
     except csv.Error:  # a cell of more than 2 GB
         return []
     return [[cell.strip() for cell in row] for row in (found if whole or len(found) < 2 else found[:-1])]

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from ..errors import DataError
-from .dialect import Dialect, tidied
+from .dialect import Dialect, long_cells, tidied
 from .encodings import shown_name
 from .missing import AMONG_NUMBERS, WORDS, MissingCodes
 from .numerals import COMMA, POINT, Marks, doubtful
@@ -166,8 +166,9 @@ class TextFile:
             )
             begins = 0
             try:
-                for _ in reader:
-                    begins = reader.line_num
+                with long_cells():
+                    for _ in reader:
+                        begins = reader.line_num
             except csv.Error:
                 raise self._unclosed(begins + 1) from None
         return True
@@ -192,8 +193,13 @@ class TextFile:
             strict=True,
         )
         row = -dialect.headed
+
+        def some_rows() -> list[list[str]]:
+            with long_cells():
+                return list(islice(reader, 50_000))
+
         try:
-            while some := list(islice(reader, 50_000)):
+            while some := some_rows():
                 kept = []
                 for cells in some:
                     if not cells:
