@@ -15,6 +15,7 @@ import pytest
 import dfdbayes as dfd
 from dfdbayes._util.checkpoint import Folder, forget
 from dfdbayes._util.files import write_atomically
+from dfdbayes._util.process import threads
 from dfdbayes.report import runs
 
 QUICK = ("--bootstrap", "60", "--draws", "100", "--sampler", "laplace")
@@ -227,3 +228,14 @@ def test_a_folder_is_loaded_where_it_is_whole(tmp_path, quick):
     (tmp_path / runs.UNFINISHED).touch()
     with pytest.raises(dfd.errors.DataError, match="was left while its files were written"):
         dfd.load(tmp_path)
+
+
+def test_a_rerun_with_other_threads_says_so(call, visits, tmp_path):
+    """Draws of another number of threads may differ in their last digits; a reader must not look for a mistake."""
+    out = tmp_path / "run"
+    assert call("fit", visits, "--model", "poisson", "--no-check", "--out", out)[0] == 0
+    about = runs.read_about(out)
+    assert about["threads"] == threads() == dfd.load(out).settings["threads"]
+    assert runs.why_different(about) == ""
+    assert f"by 64 threads (now {threads()})" in runs.why_different(about | {"threads": "64"})
+    assert runs.why_different({key: part for key, part in about.items() if key != "threads"}) == ""

@@ -33,3 +33,13 @@ def require_seed(seed: Any) -> None:
 def kept(token: str, value: Any) -> Any:
     """The first value that this process was given under a name: code compiled for it is used again."""
     return _kept.setdefault(token, value)
+
+
+LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC")  # by which users limit threads
+
+
+def threads() -> str:
+    """How many threads numbers are computed by: sums are added up in another order by others, and rounded otherwise."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    limits = [f"{name}={os.environ[name]}" for name in LIMITS if os.environ.get(name)]
+    return " ".join([str(usable), *limits])

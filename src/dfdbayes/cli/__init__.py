@@ -128,7 +128,7 @@ def fit_command(
     on_failure: Annotated[
         str, typer.Option(help="raise, or fallback: another calibration if there is no beta.")
     ] = "raise",
-    bootstrap: Bootstrap = 400,
+    bootstrap: Bootstrap = None,
     resampling: Annotated[
         str, typer.Option(help="multinomial, dirichlet, windows (of a series) or parametric.")
     ] = "multinomial",

@@ -19,7 +19,7 @@ Formula = Annotated[
 Nu = Annotated[str | None, typer.Option(help="What nu of counts depends on: '~ clinic'.")]
 Zeros = Annotated[str | None, typer.Option(help="For too many or too few zeros (a hurdle): '~ 1'.")]
 Interaction = Annotated[str | None, typer.Option(help="What the edges of a network depend on: '~ group'.")]
-Bootstrap = Annotated[int, typer.Option(help="Bootstrap replicates.")]
+Bootstrap = Annotated[int | None, typer.Option(help="Bootstrap replicates; 400, of a map 2000.")]
 Columns = Annotated[str | None, typer.Option(help="Columns to use, separated by commas.")]
 Weights = Annotated[str | None, typer.Option(help="The column that holds frequencies, or observation weights.")]
 Weighting = Annotated[

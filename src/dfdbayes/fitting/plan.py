@@ -18,7 +18,11 @@ from ..inference.parametric import Parametric
 from ..inference.pilot import decided
 from ..losses.base import AbstractLoss
 from ..losses.robust import Robust
+from ..models.autologistic import Autologistic
 from ..models.base import AbstractModel
+
+REPLICATES = 400  # bootstrap fits where nobody says otherwise,
+OF_MAPS = 2000  # and of a map, whose widths rest on them alone: then these are known to 2 % (see `parametric.noise`)
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,8 @@ class Plan:
     bootstrap: int
     resampling: Any
     seed: int
+    usual: bool = False
+    """Whether the number of replicates was left to the model."""
     reason: str = ""
     """Why this loss, where it was chosen for the user."""
     inside: bool = False
@@ -42,17 +48,17 @@ class Plan:
     @classmethod
     def of(
         cls, loss: Any, calibration: str | float | None, beta: float | None, on_failure: str, sampler: Any,
-        draws: int | None, warmup: int | None, chains: int | None, bootstrap: int, resampling: Any,
+        draws: int | None, warmup: int | None, chains: int | None, bootstrap: int | None, resampling: Any,
         seed: int,
     ) -> Plan:  # fmt: skip
         """Refuse what makes no sense, before any data are read."""
         require_seed(seed)
         for name, number in {"draws": draws, "warmup": warmup, "chains": chains, "bootstrap": bootstrap}.items():
-            absent = number is None and name != "bootstrap"
-            if not absent and (isinstance(number, bool) or not isinstance(number, (int, np.integer))):
+            if number is not None and (isinstance(number, bool) or not isinstance(number, (int, np.integer))):
                 raise SettingError(f"{name} is {number!r}; it must be a whole number")
         draws, warmup, chains = (None if number is None else int(number) for number in (draws, warmup, chains))
-        seed, bootstrap, beta = int(seed), int(bootstrap), None if beta is None else _as_number(beta)
+        usual, bootstrap = bootstrap is None, int(REPLICATES if bootstrap is None else bootstrap)
+        seed, beta = int(seed), None if beta is None else _as_number(beta)
         found = None if isinstance(loss, str) and loss == "auto" else losses.by_name(loss)
         sampling.by_name(sampler, draws, warmup, chains)
         if beta is not None:
@@ -64,7 +70,7 @@ class Plan:
                 )
         method = beta if beta is not None else "curvature" if calibration is None else calibration
         lengths = (draws, warmup, chains)
-        plan = cls(found, method, on_failure, (sampler, *lengths), bootstrap, resampling, seed)
+        plan = cls(found, method, on_failure, (sampler, *lengths), bootstrap, resampling, seed, usual=usual)
         if plan.resamples:
             resamplings.require_size(bootstrap)
         return plan
@@ -73,7 +79,10 @@ class Plan:
         """The same with a loss; where the choice was left to the model, with a second one that cannot run away."""
         if data.observed is not None:
             self._require_widths_of_missing()
-        return [plan._simulating(model) for plan in self._with_loss(model, data)]
+        plans = [plan._simulating(model) for plan in self._with_loss(model, data)]
+        if self.usual and isinstance(model, Autologistic):
+            return [replace(plan, bootstrap=OF_MAPS) for plan in plans]
+        return plans
 
     def _simulating(self, model: AbstractModel) -> Plan:
         """The same with simulated data sets where there are no rows to draw, unless a likelihood says how it varies."""

@@ -32,7 +32,7 @@ from ..models.parameters import Space
 from .curvature import Curvature, curvature
 from .minimise import Minima, Minimum, Outcome, minimise, require
 from .objective import Objective, in_batches
-from .parametric import Parametric, spread
+from .parametric import Parametric, noise, spread
 from .parametric import bootstrap as run_bootstrap
 from .resampling import Bootstrap
 
@@ -113,9 +113,12 @@ class Calibration:
             return "beta = 1: the likelihood says itself how sure it is, and needs no calibration"
         if self.curvature is not None:
             least, most = self.curvature.weights.min(), self.curvature.weights.max()
-            made = f"{len(self.outcomes)} data sets simulated at the estimate"
+            made = "the spread of the data"
+            if self.simulated:
+                sets = len(self.outcomes)
+                made = f"{sets} data sets simulated at the estimate (by which widths are known to {noise(sets):.1%})"
             return (
-                f"intervals are as wide as estimates vary, by {made if self.simulated else 'the spread of the data'} "
+                f"intervals are as wide as estimates vary, by {made} "
                 f"(sandwich information, a curvature adjustment): the loss is weighted by {least:.3g} to {most:.3g}, "
                 f"each direction by its own (median beta = {self.beta:.4g})"
             )

@@ -13,6 +13,7 @@ import pandas as pd
 
 from .._util.checkpoint import ABOUT
 from .._util.files import write_together
+from .._util.process import threads
 from ..errors import DataError, OutputError, SettingError
 from ..fitting.fit import fit
 from ..models import known_as
@@ -111,7 +112,9 @@ def write_run(folder: Path, fit: Fit, about: Mapping[str, Any]) -> tuple[str, ..
     """
     files = {
         POSTERIOR: fit.to_bytes(),
-        RUN: json.dumps(dict(about) | {"command": "fit", "versions": versions()}, indent=2).encode(),
+        RUN: json.dumps(
+            dict(about) | {"command": "fit", "versions": versions(), "threads": threads()}, indent=2
+        ).encode(),
     }
     shown: list[Callable[[], Mapping[str, bytes]]] = [
         lambda: {"summary.csv": fit.summary().to_csv(index_label="parameter").encode()},
@@ -272,7 +275,14 @@ def same_draws(one: Fit, other: Fit) -> bool:
 
 
 def why_different(about: Mapping[str, Any]) -> str:
-    """Versions that changed since a run, as the end of a sentence."""
+    """What changed since a run, versions and the number of threads, as the end of a sentence."""
     was = about["versions"]
     changed = [f"{name} {was[name]} (now {now})" for name, now in versions().items() if was.get(name, now) != now]
-    return f"; versions differ: {', '.join(changed)}" if changed else ""
+    told = f"; versions differ: {', '.join(changed)}" if changed else ""
+    before, now = about.get("threads"), threads()
+    if before is not None and before != now:
+        told += (
+            f"; it was computed by {before} threads (now {now}), which add up sums in another order, so that draws "
+            "differ in their last digits, and where a proposal is then accepted that was not, in more: both are right"
+        )
+    return told
