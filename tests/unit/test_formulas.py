@@ -132,7 +132,7 @@ def test_any_column_has_its_name_between_backticks(frame, name):
 
 
 def test_names_that_are_words_need_no_backticks(frame):
-    wide = frame.assign(**{name: frame["d"] for name in ("class", "lambda", "body.mass", "log", "if")})
+    wide = frame.assign(**dict.fromkeys(("class", "lambda", "body.mass", "log", "if"), frame["d"]))
     design, matrix, _ = made("class + log(lambda) + body.mass + log + if", wide)
     assert design.labels == ("Intercept", "class", "log(lambda)", "body.mass", "log", "if")
     np.testing.assert_allclose(matrix[:, 2], np.log(frame["d"]))
@@ -171,8 +171,8 @@ def test_what_is_suggested_runs():
     frame = pd.DataFrame({"class": random.poisson(3.0, 200), "lambda": random.normal(size=200)})
     frame = frame.assign(**{"a+b": random.normal(size=200), "c~d": random.normal(size=200)})
     for columns in (["class", "lambda", "a+b"], ["class", "c~d"]):
-        for names in (dict(zip(columns, columns, strict=True)), dict(zip(columns, ["a+b", "x", "z"], strict=False)),
-                      dict(zip(columns, ["a~b", "0", "1"], strict=False)), dict(zip(columns, [0, 1, 2], strict=False))):  # fmt: skip
+        for names in (columns, ["a+b", "x", "z"], ["a~b", "0", "1"], [0, 1, 2]):
+            names = dict(zip(columns, names, strict=False))
             data = frame[columns].rename(columns=names)
             call = dfd.suggest(data)[0].python
             assert "formula" in call
@@ -244,7 +244,7 @@ def test_nullable_columns_are_what_they_hold(frame):
 def test_a_reference_level_that_no_row_has_is_named(frame):
     unused = frame.assign(g=pd.Categorical(frame["g"], ["d", "a", "b", "c"]))
     for right in ("g", "C(g)", "x * g"):
-        with pytest.raises(DataError, match="no row has 'g=d'.*remove_unused_categories"):
+        with pytest.raises(DataError, match=r"no row has 'g=d'.*remove_unused_categories"):
             made(right, unused)
     assert made("I(g == 'a')", unused)[0].labels[0] == "Intercept"
 

@@ -66,6 +66,7 @@ def _like_codes(frame: pd.DataFrame, covariates: Sequence[str]) -> list[str]:
         if len(seen) in CODES and set(seen) == set(range(1, len(seen) + 1)):
             found.append(
                 f"'{name}' has the values 1 to {len(seen)} and is taken for a number, with one effect per unit. What "
-                f"to do: write C({written(name)}) in the formula if these are codes of groups; nothing if they are numbers."
+                f"to do: write C({written(name)}) in the formula if these are codes of groups; nothing if they are "
+                "numbers."
             )
     return found

@@ -459,7 +459,7 @@ def frame_of(source: Any) -> pd.DataFrame:
 def usual(column: pd.Series) -> pd.Series:
     """A column in a type that formulaic knows: texts as objects, pandas' nullable numbers as numpy's."""
     kind = column.dtype
-    if isinstance(kind, pd.StringDtype) and kind != "str":  # pandas' own type of texts, which formulaic knows
+    if isinstance(kind, pd.StringDtype) and str(kind) != "str":  # pandas' own type of texts, which formulaic knows
         return column.astype(object).where(column.notna(), None)
     plain = getattr(kind, "numpy_dtype", None)  # of nullable types, also Arrow's
     if plain is None or not isinstance(kind, pd.api.extensions.ExtensionDtype):
@@ -591,7 +591,7 @@ def _require_columns(
             )
     for name in sorted(asked.content.alone):
         kind, own = frame[name].dtype, odd.get(name, name)
-        groups = kind == object or isinstance(kind, (pd.CategoricalDtype, pd.StringDtype))
+        groups = pd.api.types.is_object_dtype(kind) or isinstance(kind, (pd.CategoricalDtype, pd.StringDtype))
         if not (groups or pd.api.types.is_numeric_dtype(kind)):
             raise DataError(
                 f"'{own}' holds {kind}, and a term is of numbers or of groups. What to do: write C({written(own)}) in "

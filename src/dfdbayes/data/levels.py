@@ -20,9 +20,8 @@ from ..errors import DataError
 def encoded(value: Any) -> Any:
     """A value as JSON can hold it; `TypeError` of one that is not kept."""
     if isinstance(value, (pd.Timestamp, pd.Timedelta)) and not pd.isna(value):
-        zone = None if isinstance(value, pd.Timedelta) else value.tz and str(value.tz)
-        bare = value.tz_convert("UTC") if zone else value
-        return {type(value).__name__: [bare.to_numpy().astype(np.int64).item(), value.unit, zone]}
+        zone = str(value.tz) if isinstance(value, pd.Timestamp) and value.tz is not None else None
+        return {type(value).__name__: [value.to_numpy().astype(np.int64).item(), value.unit, zone]}  # in UTC
     if isinstance(value, np.generic):
         value = pd.Timestamp(value) if isinstance(value, np.datetime64) else value.item()
         return encoded(value)

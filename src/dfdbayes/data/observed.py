@@ -156,9 +156,9 @@ def _of_plain(arrays: Mapping[str, np.ndarray], about: list[dict[str, Any]], pre
             levels = _typed([decoded(level) for level in kind["levels"]], kind.get("type"))
             values = pd.Categorical.from_codes(values.astype(int), pd.Index(levels), ordered=kind["ordered"])
         elif kind["kind"] == "levels":
-            levels = np.empty(len(kind["levels"]) + 1, object)
-            levels[:-1] = [decoded(level) for level in kind["levels"]]
-            values = _typed(levels[values.astype(int)], kind["type"])
+            distinct = np.empty(len(kind["levels"]) + 1, object)  # the last, -1, is a missing one
+            distinct[:-1] = [decoded(level) for level in kind["levels"]]
+            values = _typed(distinct[values.astype(int)], kind["type"])
         elif kind["kind"] == "bool":
             values = values.astype(bool)
         elif kind["kind"] == "text":
