@@ -171,7 +171,7 @@ def small_cluster(request, monkeypatch):
     """A worker that nobody restarts, missed after a second; in this process unless a test wants another."""
     monkeypatch.setattr(distributed, "PATIENCE", 1.0)
     monkeypatch.setattr(distributed, "LOOK", 0.2)
-    settings = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
+    settings = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     apart = getattr(request, "param", False)
     with dask.LocalCluster(processes=apart, **settings) as cluster, dask.Client(cluster) as client:
         yield cluster, client
