@@ -18,6 +18,10 @@ ROAD = [
 INSIDE = {
     "_util": ["identity", "process", "resources", "files", "tables", "checkpoint", "timing", "progress"],
     "data": ["domain", "numerals", "encodings", "identifiers", "missing", "problems", "yes_no", "dialect", "text",
+             "foreign", "reading", "distinct", "interpreting", "lags", "calendar", "tokens", "series", "survey_weights",
+             "dataset", "completions", "sites", "glance", "profile", "builtin", "grammar", "formulas", "levels",
+             "observed", "covariates", "scales", "adjacency", "graph_reading", "observed_graph", "map_reading",
+             "observed_map"],
     "models": ["graphs", "priors", "slips", "parameters", "normaliser", "tables", "probes", "base",
                "exponential_tables", "exponential", "starts", "mean_table", "mean_form", "families",
                "counts", "lattice", "mixture", "kinds", "remarks", "network_tables", "ordinal_tables", "network",
