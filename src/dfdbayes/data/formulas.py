@@ -21,6 +21,7 @@ from jaxtyping import Float
 
 from ..errors import DataError, SettingError, close, some
 from .grammar import RESERVED, Content, context, read
+from .identifiers import are_durations, are_nested
 from .reading import table_of
 
 if TYPE_CHECKING:
@@ -379,6 +380,14 @@ def _require_columns(
             raise DataError(
                 f"{lost} of {len(frame)} rows have no '{odd.get(name, name)}' (first: row {row}), which the formula of "
                 f"{parameter} needs. {remedy}"
+            )
+        if are_nested(frame[name]):
+            raise DataError(f"'{odd.get(name, name)}' holds several values in each row, so it is no covariate")
+        if name in asked.content.alone | asked.content.numbers and are_durations(frame[name]):
+            own = odd.get(name, name)
+            raise DataError(
+                f"'{own}' holds durations, which are numbers only in a unit. What to do: make them numbers of days, "
+                f"frame['{own}'] / pandas.Timedelta(days=1), or of what suits them."
             )
     for name in sorted(asked.content.numbers):
         if any(isinstance(value, (str, bytes)) for value in pd.unique(frame[name])):
