@@ -188,3 +188,8 @@ def test_coupling_from_further_in_the_past_gives_the_same_state():
     for bottom, top in ends:
         assert (bottom == top).all()
     assert (ends[0][0] == ends[1][0]).all()
+
+
+def test_a_name_is_no_model_to_simulate_from():
+    with pytest.raises(dfd.errors.SettingError, match=r"'poisson' is not a model.*dfd.models.Poisson\(\)"):
+        dfd.simulate("poisson", {"rate": 3.0}, n=10)

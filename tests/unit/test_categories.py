@@ -252,3 +252,12 @@ def test_advice_squares_no_ratio_to_a_rare_category():
     assert model(dfd.Categories(2, "01")).advise(data)[0] == model(dfd.Binary(2)).advise(data)[0] == "pseudo"
     assert model(dfd.Ordinal(1, 4)).advise(data)[0] == "likelihood"
     assert model(counts).advise(dfd.Dataset.of([4, 5, 6, 7, 8, 2, 14, 1, 12]))[0] == "dfd"
+
+
+def test_labels_that_are_numbers_are_found_beside_missing_values():
+    """Whole numbers become floats where one is missing, and are the same labels."""
+    column = pd.DataFrame({"x": [1.0, 2.0, np.nan, 1.0]})
+    rows = dfd.Dataset.of(column, domain=dfd.Categories(1, ["1", "2"]), missing="drop").rows
+    assert sorted(rows[:, 0].tolist()) == [0, 1]
+    with pytest.raises(dfd.errors.DataError, match=r"'1\.5'"):
+        dfd.Dataset.of(column.replace(2.0, 1.5), domain=dfd.Categories(1, ["1", "2"]), missing="drop")

@@ -273,3 +273,19 @@ def test_more_parameters_than_observations_have_one_weight_the_mean_of_all():
     assert shape.beta == pytest.approx(1 / mean, rel=2e-3)
     np.testing.assert_allclose(shape.weights, shape.beta)
     np.testing.assert_allclose(shape.information, shape.beta * objective.hessian(theta), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["dfd", "likelihood"])
+@pytest.mark.parametrize("size", [10**7, 10**10, 10**12])
+def test_large_counts_are_calibrated_or_refused_in_words(size, loss):
+    """As wide as the rows vary; where that is less than rounding can tell, in words."""
+    settings = {"loss": loss, "sampler": "laplace", "check": False, "progress": False}
+    varied, close = np.random.default_rng(0).poisson(float(size), 100), size + np.arange(100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the usual prior is of counts that are smaller
+        for rows in (varied, close) if size < 10**9 else (varied,):
+            sd = dfd.fit("poisson", rows, **settings).summary()["sd"]["rate"]
+            assert sd == pytest.approx(np.std(rows, ddof=1) / 10, rel=0.05)
+        if size >= 10**9:
+            with pytest.raises(dfd.errors.CalibrationError, match="from their smallest, or in larger units"):
+                dfd.fit("poisson", close, **settings)

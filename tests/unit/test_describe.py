@@ -322,3 +322,29 @@ def test_a_graph_gets_a_model_of_graphs():
     assert "edges + mutual + gwesp(0.25)" in dfd.suggest(plain)[0].python
     assert str(dfd.describe(plain)).splitlines()[1:3] == ["", "What to call:"]
     assert dfd.describe(dfd.ObservedGraph.of(karate)).table.loc["club", "kind"] == "texts"
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "said"),
+    [
+        (pd.to_timedelta(np.arange(60), "D"), "duration", "pandas.Timedelta"),
+        (pd.Series(pd.to_timedelta(np.arange(60), "D"), dtype=object), "duration", "pandas.Timedelta"),
+        ([[k] for k in range(60)], "nested", "several values"),
+        ([{"a": k} for k in range(60)], "nested", "several values"),
+        ([b"a", b"b", b"a"] * 20, "text", ""),
+    ],
+)
+def test_columns_that_are_no_numbers_or_texts_are_told_apart(values, kind, said):
+    """What no model takes is not suggested, and a formula with it is refused in words."""
+    frame = pd.DataFrame({"visits": np.random.default_rng(0).poisson(3, 60), "stay": values})
+    found = dfd.describe(frame)
+    (own,) = (one for one in found.columns if one.name == "stay")
+    assert own.kind == kind and said in " ".join(own.notes)
+    suggested = any("stay" in call.python for call in dfd.suggest(frame))
+    assert suggested == (kind == "text")
+    if kind != "text":
+        with pytest.raises(dfd.errors.DataError, match=r"'stay' holds .*(in a unit.*Timedelta|several values)"):
+            dfd.fit("poisson", frame, formula="visits ~ stay", progress=False, check=False)
+    if kind == "duration":
+        days = frame.assign(stay=pd.to_timedelta(frame["stay"]) / pd.Timedelta(days=1))
+        assert "duration" not in {own.kind for own in dfd.describe(days).columns}

@@ -316,3 +316,23 @@ def test_a_mass_that_is_not_a_number_at_zero_names_the_domain_without_it():
         with pytest.raises(dfd.errors.ModelError, match=r"dfd\.Counts\(1, minimum=1\)"):
             own(log_mass, a=HALF)
         own(log_mass, dfd.Counts(1, minimum=1), a=HALF)
+
+
+@pytest.mark.parametrize(
+    ("log_mass", "said"),
+    [
+        (lambda t, x: t["a"] * x[0] * (1 + 0j) - gammaln(x[0] + 1), "complex number.*jnp.real"),
+        (lambda t, x: jnp.floor(t["a"]).astype(int) * x[0].astype(int), "a whole number"),
+        (lambda t, x: t["a"] > x[0], "a truth value"),
+    ],
+)
+def test_a_log_mass_that_has_no_derivatives_is_refused_where_it_is_made(log_mass, said):
+    with pytest.raises(dfd.errors.ModelError, match=said):
+        own(log_mass, a=NORMAL)
+
+
+@pytest.mark.parametrize("loss", ["dfd", "ratio"])
+def test_a_log_mass_that_changes_in_steps_is_refused_in_words(loss):
+    model = own(lambda t, x: jnp.floor(t["a"]) * x[0] - gammaln(x[0] + 1), a=dist.Normal(0.0, 5.0))
+    with pytest.raises(dfd.errors.CalibrationError, match=r"hardly changes.*jnp\.floor"):
+        quietly(model, COUNTS, loss=loss)

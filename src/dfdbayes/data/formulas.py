@@ -23,6 +23,7 @@ from jaxtyping import Float
 from .._util.resources import require_matrix
 from ..errors import DataError, SettingError, close, some
 from .grammar import NAMESPACES, RESERVED, Content, context, read
+from .identifiers import are_durations, are_nested
 from .reading import require_names, table_of
 from .series import lag_calls
 from .tokens import WORDS, calls_of, is_called, name_in, split, tokens_of, written
@@ -588,6 +589,14 @@ def _require_columns(
             raise DataError(
                 f"'{odd.get(name, name)}' holds complex numbers. What to do: make columns of what is meant, for "
                 "example of their real and imaginary parts, or their absolute values."
+            )
+        if are_nested(frame[name]):
+            raise DataError(f"'{odd.get(name, name)}' holds several values in each row, so it is no covariate")
+        if name in asked.content.alone | asked.content.numbers and are_durations(frame[name]):
+            own = odd.get(name, name)
+            raise DataError(
+                f"'{own}' holds durations, which are numbers only in a unit. What to do: make them numbers of days, "
+                f"frame['{own}'] / pandas.Timedelta(days=1), or of what suits them."
             )
     for name in sorted(asked.content.alone):
         kind, own = frame[name].dtype, odd.get(name, name)

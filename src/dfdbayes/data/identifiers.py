@@ -1,11 +1,13 @@
-"""Columns that say which row it is, or whose, and are no data: row numbers, identifiers."""
+"""Columns that are no data: row numbers and identifiers, durations without a unit, several values in a row."""
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Mapping
 
 import numpy as np
+import pandas as pd
 
 NAMES = re.compile(
     r"(^|[_. ])(id|ids|nr|no|number|index|obs|case|subject|subj|person|patient|key|rownames)$", re.IGNORECASE
@@ -55,3 +57,15 @@ def _whole(rows: np.ndarray) -> bool:
     if rows.dtype.kind == "f":
         return bool(np.isfinite(rows).all() and (rows == np.round(rows)).all())
     return rows.dtype.kind in "iu"
+
+
+def are_durations(column: pd.Series) -> bool:
+    """Whether a column holds lengths of time, which are numbers only in a unit."""
+    if column.dtype == object:
+        return any(isinstance(value, (datetime.timedelta, np.timedelta64)) for value in column)
+    return str(column.dtype).startswith(("timedelta64", "duration"))
+
+
+def are_nested(column: pd.Series) -> bool:
+    """Whether rows hold several values each: lists, mappings."""
+    return column.dtype == object and any(isinstance(value, (list, dict, set, np.ndarray)) for value in column)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from .identifiers import NAMES as ID_LIKE
-from .identifiers import identifier
+from .identifiers import are_durations, are_nested, identifier
 from .missing import AMONG_NUMBERS, by_meaning, means_missing, suspects
 from .numerals import both, doubtful, readings
 from .problems import Problems
@@ -33,7 +33,8 @@ class Profile:
     ----------
     kind : str
         "binary", "ordinal" (a short scale), "count", "whole" (whole numbers that are no counts), "continuous", "text",
-        "id" (different in every row), "group" (an id that repeats), "date", "constant", "empty" or "mixed".
+        "id" (different in every row), "group" (an id that repeats), "date", "duration", "nested" (lists and
+        the like), "constant", "empty" or "mixed".
     n, missing : float
         Observations with and without a value.
     levels : tuple of (value, observations)
@@ -129,6 +130,13 @@ def _profile(
     n = float(each.sum())
     if not len(column):
         return Profile(name, "empty", n, missing, 0, notes=("holds no value",))
+    if are_nested(column):
+        return Profile(name, "nested", n, missing, 0, notes=("each row holds several values",))
+    if are_durations(column):
+        days = f"as numbers of days: frame['{name}'] / pandas.Timedelta(days=1)"
+        return Profile(name, "duration", n, missing, int(column.nunique()), notes=(days,))
+    if column.dtype == object:
+        column = column.map(lambda value: value.decode(errors="replace") if isinstance(value, bytes) else value)
     if pd.api.types.is_datetime64_any_dtype(column) or _are_dates(column):
         return Profile(name, "date", n, missing, int(column.nunique()))
     if pd.api.types.is_bool_dtype(column) or set(column.unique()) <= {True, False}:
@@ -280,7 +288,7 @@ def _beside(found: list[Profile], frame: pd.DataFrame) -> list[Profile]:
     seen: dict[bytes, str] = {}
     done = []
     for profile in found:
-        if profile.kind not in ("empty", "constant", "id", "date"):
+        if profile.kind not in ("empty", "constant", "id", "date", "duration", "nested"):
             column, few = frame[profile.name], profile.distinct <= LEVELS
             key = (pd.factorize(column)[0] if few else pd.util.hash_array(column.to_numpy())).tobytes()
             first = seen.setdefault(key, profile.name)

@@ -31,6 +31,8 @@ KINDS = {
     "id": "id",
     "group": "id that repeats",
     "date": "dates or times",
+    "duration": "durations",
+    "nested": "lists or tables",
     "constant": "constant",
     "empty": "empty",
     "mixed": "unclear numbers",
@@ -46,6 +48,8 @@ USES = {
     "id": "leave out",
     "group": "cluster, or leave out",
     "date": "leave out, or recode",
+    "duration": "recode",
+    "nested": "leave out",
     "constant": "leave out",
     "empty": "leave out",
     "mixed": "say decimal=",
@@ -255,6 +259,8 @@ def _of_columns(found: tuple[Profile, ...], n: int, rows: int) -> list[str]:
         ("empty", "has no value", "have no value"),
         ("constant", "has the same value in every row", "have the same value in every row"),
         ("date", "holds dates or times", "hold dates or times"),
+        ("duration", "holds durations", "hold durations"),
+        ("nested", "holds several values in each row", "hold several values in each row"),
     ):
         names = [f"'{own.name}'" for own in found if own.kind == kind]
         if names:
@@ -262,7 +268,7 @@ def _of_columns(found: tuple[Profile, ...], n: int, rows: int) -> list[str]:
             several = len(names) > 1
             told.append(
                 f"column{'s' * several} {shown} {many if several else one}: leave {'them' if several else 'it'} out"
-                f"{', or recode' if kind == 'date' else ''}."
+                f"{', or recode' if kind in ('date', 'duration') else ''}."
             )
     twins = [f"'{own.name}' tells the same as '{own.same_as}'" for own in found if own.same_as]
     if twins:

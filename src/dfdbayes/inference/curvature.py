@@ -24,7 +24,7 @@ from jaxtyping import Float
 from scipy import linalg, special
 
 from ..data.sites import CLUSTERS, WINDOWS
-from ..errors import MinimiserError
+from ..errors import CalibrationError, MinimiserError
 from ..models.parameters import Space
 from .imputation import settled
 from .minimise import Minimum, evaluate, interior, prior_at_y
@@ -38,6 +38,7 @@ SHRINK = 2.0  # times parameters per unit: how far weights of directions move to
 MOST = 0.9  # of that, at most; from there on to their mean, which does not depend on how uneven they are by chance
 CAP = 1.5  # times the common weight, at most, that a direction may have; less where there are many
 KEPT = 0.02  # of the information in a direction, at least, that missing entries leave
+LARGE = 1e6  # values from which the rounding of a loss is looked at: sums of y log y then lose nine digits of sixteen
 MANY = 20.0  # units for each parameter from which weights that may differ are trusted the more
 
 
@@ -136,7 +137,7 @@ def curvature(
     believed = simulated is None and objective.loss.normalised and not objective.model.sampled
     for _ in range(ROUNDS):
         objective, centre = settled(objective, beta, minimum, centre)
-        _, gradient, hessian, _ = evaluate(objective, centre)
+        loss, gradient, hessian, _ = evaluate(objective, centre)
         _, force, bend = prior_at_y(space, centre)
         slope, _ = space.slopes_of_y(centre)
         if not all(np.isfinite(part).all() for part in (gradient, hessian, force, bend)):
@@ -165,7 +166,9 @@ def curvature(
             ratios = np.ones_like(ratios)  # J = H: the weight is 1, and not 1 but for rounding
         shrink = min(MOST, SHRINK * space.size / size)
         ratios = (1.0 - shrink) * ratios + shrink * (np.mean(ratios) if shrink == MOST else np.median(ratios))
-        before, beta = beta, 1.0 / float(np.median(ratios))
+        before, beta = beta, 1.0 / max(float(np.median(ratios)), np.finfo(float).tiny)
+        if beta * abs(float(loss)) * np.finfo(float).eps > 1.0:  # then rounding moves the log density by more than 1
+            raise _too_flat(space, centre, beta)
         if abs(np.log(beta / before)) < SETTLED:
             break
     most = cap(space.size, 0.0 if objective.loss.bounded else size) * beta
@@ -178,7 +181,23 @@ def curvature(
     if simulated is not None:
         pull = pull + information @ simulated[1]
     tilt = pull - beta * stretch.T @ gradient
-    return Curvature(beta, centre, stretch, tilt, information, -bend, pull, force, weights)
+    found = Curvature(beta, centre, stretch, tilt, information, -bend, pull, force, weights)
+    if not objective.elsewhere and np.abs(objective.data.rows).max(initial=0) > LARGE:
+        points = centre + np.linspace(-0.2, 0.2, 41)[:, None] * np.sqrt(np.diag(found.covariance))
+        values = objective.values(np.stack([np.asarray(space.from_y(point)) for point in points]))
+        if beta * np.std(np.diff(values, 2)) > 0.5:  # of a parabola they are all the same
+            raise _too_flat(space, centre, beta)
+    return found
+
+
+def _too_flat(space: Space, y: np.ndarray, beta: float) -> CalibrationError:
+    """What to say where a loss hardly changes beside what rounding does to it."""
+    return CalibrationError(
+        f"at {_where(space, y)} the loss hardly changes beside its size: it would be weighted by {beta:.1e}, and a "
+        "computer rounds it too coarsely for that. What to do: count values that hardly vary beside their size from "
+        "their smallest, or in larger units; a mass function of your own is to change smoothly with its parameters, "
+        "without jnp.floor, rounding or comparisons of parameters."
+    )
 
 
 def _held(across: np.ndarray, precision: np.ndarray, beta: float) -> np.ndarray:

@@ -22,7 +22,7 @@ from ..errors import ModelError
 from .graphs import Graph
 from .parameters import Parameter, Space
 from .probes import MOST_COLUMNS, endless, require_possible, require_sound
-from .slips import in_words, require_entries, require_order, returned, told
+from .slips import in_words, no_real_number, require_entries, require_order, returned, told
 from .tables import (
     MOST_POINTS,
     FlipConditionals,
@@ -440,3 +440,5 @@ def require_scalar(model: AbstractModel, log_mass: Callable[..., Any]) -> None:
         raise ModelError(told(model.name, log_mass, problem, declared, model.domain.d)) from None
     if getattr(value, "shape", None) != ():
         raise ModelError(returned(model.name, value, model.domain.d))
+    if not jnp.issubdtype(value.dtype, jnp.floating):
+        raise ModelError(no_real_number(model.name, value.dtype))

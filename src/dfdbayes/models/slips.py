@@ -71,6 +71,20 @@ def returned(name: str, value: Any, d: int) -> str:
     return f"the mass function of '{name}' must return one number for one row, not an array of shape {shape}{column}"
 
 
+def no_real_number(name: str, kind: Any) -> str:
+    """What to say of a mass function whose value has no derivatives, as it is complex, whole or a truth value."""
+    if jnp.issubdtype(kind, jnp.complexfloating):
+        return (
+            f"the mass function of '{name}' returns a complex number ({kind}). What to do: return the real log mass; "
+            "a root or a logarithm of a negative number is to be avoided, and jnp.real(...) takes the real part."
+        )
+    said = "a truth value" if jnp.issubdtype(kind, jnp.bool_) else f"a whole number ({kind})"
+    return (
+        f"the mass function of '{name}' returns {said}, which has no derivatives. What to do: return a log mass that "
+        "changes smoothly with the parameters, without jnp.floor, astype(int) or comparisons of parameters."
+    )
+
+
 def require_entries(name: str, function: Callable[..., Any], shapes: dict[str, Any], domain: Domain) -> None:
     """Refuse a function that takes entries beyond the row's end, for which JAX silently gives the last one."""
     theta = {key: jnp.ones(own.shape, own.dtype) for key, own in shapes.items()}

@@ -117,6 +117,11 @@ def simulate(
     require_seed(seed)
     if n < 1:
         raise SettingError(f"n is {n}; at least one observation is needed")
+    if not isinstance(model, AbstractModel):
+        raise SettingError(
+            f"{model!r} is not a model. What to do: give the model itself, such as dfd.models.Poisson(); to simulate "
+            "from a fit, fit.replicate() or fit.predict()"
+        )
     model = model.current()
     if isinstance(model, RandomGraph):
         return simulate_graphs(model, theta, n, method=method, seed=seed)
