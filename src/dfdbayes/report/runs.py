@@ -62,7 +62,7 @@ class Settings(TypedDict, total=False):
     calibration: str | None
     prior: str | None
     on_failure: str
-    bootstrap: int
+    bootstrap: int | None
     resampling: str
     sampler: str
     draws: int | None
