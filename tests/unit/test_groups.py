@@ -28,7 +28,7 @@ ITEMS = ["a", "b", "c"]
 
 
 def regression(model, frame, options=None, formula=None, **formulas):
-    reading = {"columns": ITEMS, "weights": None, "missing": "refuse", "cluster": None}
+    reading = {"columns": ITEMS, "weights": None, "missing": "refuse", "cluster": None, "weighting": "auto"}
     source, made = read_regression(
         by_client(None), model, frame, options, formula, formulas, reading, lambda done, total: None
     )
@@ -198,7 +198,7 @@ def test_an_age_among_scales_looks_like_a_covariate():
     frame = frame.assign(age=rng.integers(18, 80, 300), visits=rng.poisson(9, 300), group=rng.choice(["x", "y"], 300))
 
     def told(*columns):
-        reading = {"columns": list(columns), "weights": None, "missing": "refuse", "cluster": None}
+        reading = {"columns": list(columns), "weights": None, "missing": "refuse", "cluster": None, "weighting": "auto"}
         source, made = read_regression(
             by_client(None), "network", frame, None, "~ group", {}, reading, lambda done, total: None
         )
