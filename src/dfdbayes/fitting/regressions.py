@@ -103,14 +103,9 @@ def read_regression(
     plain = isinstance(index, pd.RangeIndex) and index.equals(pd.RangeIndex(len(index))) and index.name is None
     as_they_are = np.array_equal(place, np.arange(len(kept)))
     observed = Observed(
-        rows,
-        own,
-        series,
-        None if plain else index,
-        None if as_they_are else place,
-        reading["cluster"],
-        reading["weighting"],
-    )
+        rows, own, series, None if plain else index, None if as_they_are else place, reading["cluster"],
+        reading.get("weighting", "auto"),
+    )  # fmt: skip
     made = regression(base, family, designs, found, observed)
     return replace(source, data=found), made  # type: ignore[type-var]
 

@@ -46,9 +46,12 @@ def _covariates(sites: Sites, size: int) -> Array:
     return filled(sites.given, size)
 
 
-def _size(rows: int) -> int:
-    """A standard number of rows: a standard number of whole blocks beyond one."""
-    return coarse_size(rows) if rows <= BLOCK else padded_size(-(-rows // BLOCK)) * BLOCK
+def _size(sites: Sites) -> int:
+    """A standard number of rows, of few where they are short; a standard number of whole blocks beyond one."""
+    rows, columns = sites.rows.shape
+    if rows > BLOCK:
+        return padded_size(-(-rows // BLOCK)) * BLOCK
+    return coarse_size(rows) if columns == 1 else padded_size(rows)
 
 
 def _in_blocks(function: Callable[..., Array], parts: tuple[Array, ...]) -> Array:
@@ -78,7 +81,7 @@ class RegressionTable(AbstractTable):
 
     @staticmethod
     def of(model: Regression, sites: Sites) -> Prepared:
-        size = _size(len(sites.rows))
+        size = _size(sites)
         moves = (filled(part, size) for part in (sites.rows, sites.down, sites.up))
         scales = (jnp.asarray(pad(part, size)) for part in (sites.minus, sites.plus))
         parts = (*moves, *scales, _covariates(sites, size))
@@ -121,7 +124,7 @@ class RegressionLikelihood(AbstractLikelihood):
         if not model.family.supports_likelihood:
             told = without_constant(getattr(model.family, "base", model.family))
             raise ModelError(f"the likelihood of '{model.name}' needs a sum over too many points. {told}")
-        size = _size(len(sites.rows))
+        size = _size(sites)
         fixed = filled(model.family.fixed(sites.rows), size)
         made = RegressionLikelihood(model, filled(sites.rows, size), _covariates(sites, size), fixed)
         return by_row(sites, made, size)
@@ -225,7 +228,7 @@ class RegressionConditionals(AbstractConditionals):
 
     @staticmethod
     def of(model: Regression, sites: Sites) -> Prepared:
-        size = _size(len(sites.rows))
+        size = _size(sites)
         values, allowed = candidates(model.domain, sites.rows)
         made = RegressionConditionals(
             model, filled(sites.rows, size), _covariates(sites, size), jnp.asarray(values), jnp.asarray(allowed)
