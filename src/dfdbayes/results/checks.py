@@ -22,7 +22,7 @@ from ..models.random_graph import RandomGraph
 from ..models.regression import Regression
 from ..simulators.maps import Maps
 from .agreement import Agreement
-from .goodness_of_fit import Finding, GoodnessOfFit, some
+from .goodness_of_fit import SATURATED, Finding, GoodnessOfFit, some
 from .graph_goodness import GraphGoodness, graph_goodness
 from .maps import LIKE, beside, shares, simulated_maps
 from .predictive import affordable, replicate
@@ -104,6 +104,8 @@ class Checks:
             return self.graph.sentence
         if self.sites is not None and self.equal is not None:
             return self._of_map(self.equal)
+        if self.goodness is not None and self.goodness.test == SATURATED:
+            return "There is nothing to check: the parameters match every statistic of these data."
         if not np.isfinite(self.p_value):
             return (
                 "Whether the model reproduces the data was not checked" + f"{': ' * bool(self.problem)}{self.problem}."

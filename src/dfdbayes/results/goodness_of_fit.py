@@ -35,7 +35,7 @@ from ..simulators.given import tails
 from .features import MOST_POINTS, Family, Rows, columns_of, families
 from .relevance import LEVEL
 
-MOMENTS, NONE = "corrected moments", "none"
+MOMENTS, NONE, SATURATED = "corrected moments", "none", "none: saturated"
 REPLICATES = 1000
 MOST_LISTED = 2**16  # values of a count
 MOST_OBSERVATIONS = 20_000  # that are compared
@@ -85,7 +85,7 @@ class GoodnessOfFit:
     Attributes
     ----------
     test : str
-        "corrected moments", or "none".
+        "corrected moments"; "none"; or "none: saturated", where the parameters match all that would be compared.
     statistic : float
         The smallest p-value as it was before that.
     p_value, error : float
@@ -100,7 +100,7 @@ class GoodnessOfFit:
     findings: tuple[Finding, ...] = ()
 
     def __str__(self) -> str:
-        if self.test == NONE:
+        if self.test in (NONE, SATURATED):
             return "no test of fit"
         least = self.p_value <= 1 / (1 + REPLICATES)
         value = f"p < {2 / (1 + REPLICATES):.2g}" if least else f"p = {self.p_value:.3g} (+- {self.error:.2g})"
@@ -194,7 +194,7 @@ def goodness_of_fit(model: AbstractModel, theta: Float[np.ndarray, " p"], data: 
     parts = zip(looked, np.split(own, ends), np.split(drawn, ends, axis=1), np.split(spread, ends), strict=True)
     kept = [(family, *_strength(family, *part)) for family, *part in parts if (part[2] > 0).any()]
     if not kept:
-        return NO_TEST
+        return replace(NO_TEST, test=SATURATED)
     return _judged(kept, observed, pool.rows)
 
 
