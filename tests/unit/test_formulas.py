@@ -106,9 +106,33 @@ def test_the_offset_of_a_map_is_arithmetic():
 
 
 def test_a_column_never_stands_for_what_is_spelt_like_it(frame):
-    odd = {"1": 5.0, "x + g": 5.0, "x-1": 5.0, "x:g": 5.0, "log(z)": 5.0, "4": 5.0, "+": 5.0, "": 5.0, "df": 5.0}
+    odd = {
+        "1": 5.0,
+        "x + g": 5.0,
+        "x-1": 5.0,
+        "x:g": 5.0,
+        "log(z)": 5.0,
+        "4": 5.0,
+        "+": 5.0,
+        "": 5.0,
+        "df": 5.0,
+        "in": 5.0,
+        "True": 5.0,
+        "contr.sum": 5.0,
+    }
     wide = frame.assign(**odd)
-    for right in ("1", "x + g", "x-1", "x:g", "log(z)", "bs(x, df=4)", "I(x + 1)"):
+    for right in (
+        "1",
+        "x + g",
+        "x-1",
+        "x:g",
+        "log(z)",
+        "bs(x, df=4)",
+        "I(x + 1)",
+        "x %in% g",
+        "C(g, contr.sum)",
+        "bs(x, df=4, include_intercept=True) - 1",
+    ):
         (one, matrix, _), (other, wider, _) = made(right, frame), made(right, wide)
         assert one.labels == other.labels
         np.testing.assert_array_equal(matrix, wider)
@@ -159,6 +183,7 @@ def test_a_column_called_intercept_is_a_column(frame):
     other = dfd.fit("poisson", wide, formula="y ~ d", **QUICK)
     np.testing.assert_allclose(fit.joint_draws, other.joint_draws)
     assert list(fit.effects().index) == ["`Intercept`"]
+    assert made("0 + Intercept", wide)[0].labels == ("`Intercept`",)
     cells = pd.DataFrame({"row": np.repeat(range(6), 6), "col": np.tile(range(6), 6), "present": [0, 1, 1] * 12})
     cells["intercept"] = np.random.default_rng(1).normal(size=36)
     found = ObservedMap.of(cells, "present ~ intercept", ("row", "col"), 4, None, "refuse")
