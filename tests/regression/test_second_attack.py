@@ -175,7 +175,7 @@ def test_settings_of_the_wrong_type_are_sentences(tmp_path, quick):
     fit.save(tmp_path / "f.nc")
     frame = pd.DataFrame({"a": X, "b": X})
     assert quick("poisson", frame, columns=frame.columns[:1]).data.columns == ("a",)
-    for settings in ({"draws": 5.5}, {"chains": "2"}, {"bootstrap": 2.5}, {"bootstrap": None}, {"beta": "x"},
+    for settings in ({"draws": 5.5}, {"chains": "2"}, {"bootstrap": 2.5}, {"beta": "x"},
                      {"loss": None}, {"sampler": 42}, {"options": "abc"}, {"seed": 1.5}):  # fmt: skip
         with pytest.raises(dfd.errors.DfdbayesError):
             quick("poisson", X, **settings)

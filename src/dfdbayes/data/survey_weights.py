@@ -27,7 +27,10 @@ def told_of_weights(tally: Tally, name: str) -> tuple[str, ...]:
     weights, rows = tally.weights, float(tally.repeats.sum())
     if weights is None or rows <= FEW or not (weights == np.round(weights)).all():
         return ()
-    total = float(tally.repeats @ weights)
+    with np.errstate(over="ignore"):
+        total = float(tally.repeats @ weights)
+    if not np.isfinite(total):  # refused where weights are read
+        return ()
     if tally.repeats[weights == 1].sum() >= ONES * rows or total <= LARGE * rows:
         return ()
     distinct, combinations = _distinct(tally)

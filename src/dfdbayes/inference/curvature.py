@@ -24,10 +24,10 @@ from jaxtyping import Float
 from scipy import linalg, special
 
 from ..data.sites import CLUSTERS, WINDOWS
-from ..errors import CalibrationError, MinimiserError
+from ..errors import CalibrationError, DfdbayesError, MinimiserError
 from ..models.parameters import Space
 from .imputation import settled
-from .minimise import Minimum, evaluate, interior, prior_at_y
+from .minimise import Minimum, evaluate, flat_parameters, flatness, interior, prior_at_y
 from .objective import Objective
 from .windows import DEGREES
 
@@ -168,7 +168,7 @@ def curvature(
         ratios = (1.0 - shrink) * ratios + shrink * (np.mean(ratios) if shrink == MOST else np.median(ratios))
         before, beta = beta, 1.0 / max(float(np.median(ratios)), np.finfo(float).tiny)
         if beta * abs(float(loss)) * np.finfo(float).eps > 1.0:  # then rounding moves the log density by more than 1
-            raise _too_flat(space, centre, beta)
+            raise _too_flat(objective, minimum, centre, beta)
         if abs(np.log(beta / before)) < SETTLED:
             break
     most = cap(space.size, 0.0 if objective.loss.bounded else size) * beta
@@ -186,17 +186,21 @@ def curvature(
         points = centre + np.linspace(-0.2, 0.2, 41)[:, None] * np.sqrt(np.diag(found.covariance))
         values = objective.values(np.stack([np.asarray(space.from_y(point)) for point in points]))
         if beta * np.std(np.diff(values, 2)) > 0.5:  # of a parabola they are all the same
-            raise _too_flat(space, centre, beta)
+            raise _too_flat(objective, minimum, centre, beta)
     return found
 
 
-def _too_flat(space: Space, y: np.ndarray, beta: float) -> CalibrationError:
+def _too_flat(objective: Objective, minimum: Minimum, y: np.ndarray, beta: float) -> DfdbayesError:
     """What to say where a loss hardly changes beside what rounding does to it."""
+    flat = flat_parameters(objective, minimum)
+    if flat:
+        return MinimiserError(f"the loss has no usable minimum: {flatness(flat)}")
     return CalibrationError(
-        f"at {_where(space, y)} the loss hardly changes beside its size: it would be weighted by {beta:.1e}, and a "
-        "computer rounds it too coarsely for that. What to do: count values that hardly vary beside their size from "
-        "their smallest, or in larger units; a mass function of your own is to change smoothly with its parameters, "
-        "without jnp.floor, rounding or comparisons of parameters."
+        f"at {_where(objective.space, y)} the loss hardly changes beside its size: it would be weighted by {beta:.1e}, "
+        "and a computer rounds it too coarsely for that. What to do: count values that hardly vary beside their size "
+        "from their smallest, or in larger units; leave terms out of a formula that reproduces every row exactly; a "
+        "mass function of your own is to change smoothly with its parameters, without jnp.floor, rounding or "
+        "comparisons of parameters."
     )
 
 
