@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import re
 
 import numpy as np
 import pandas as pd
@@ -400,3 +401,63 @@ def test_lags_of_columns_with_odd_names():
     plain = data.set_axis(["y", "x"], axis=1)
     other = dfd.fit("poisson", plain, formula="y ~ lag(y) + lag(x) + log1p(lag(x, 2))", **QUICK)
     np.testing.assert_allclose(fit.joint_draws, other.joint_draws)
+
+
+@pytest.mark.parametrize(
+    "right", ["2*x", "x + 2", "0.5*x", "x + 0.5", "2", "x*1", "1.0 + x", "00 + x", "x + 0.0", "x:3", "2020"]
+)
+def test_numbers_among_terms_are_refused_with_what_to_write(frame, right):
+    with pytest.raises(SettingError, match=r"I\(.* \* x\)"):
+        made(right, frame)
+    for fine in ("1 + x", "0 + x", "x - 1", "(x + d)**2", "I(2 * x)", "I(x + 0.5)"):
+        made(fine, frame)
+
+
+@pytest.mark.parametrize("right", ["0", "-1", "x - x - 1", "0 + offset(x)"])
+def test_a_formula_without_terms_is_refused(frame, right):
+    with pytest.raises(DataError, match="has no terms; write '~ 1'"):
+        made(right, frame)
+    with pytest.raises(DataError, match="has no terms; write '~ 1'"):
+        dfd.fit("poisson", frame.assign(y=1), formula=f"y ~ {right}", progress=False)
+
+
+def test_names_that_begin_with_a_digit_stand_between_backticks(frame):
+    odd = frame.assign(**{"2nd": frame["d"], "1e3": frame["d"]})
+    for right in ("2nd + x", "1e3 + x"):
+        with pytest.raises(SettingError, match=r"backticks|among its terms"):
+            made(right, odd)
+    assert made("`2nd` + `1e3`", odd.assign(**{"1e3": frame["x"]}))[0].labels == ("Intercept", "2nd", "1e3")
+
+
+def test_rows_of_levels_that_a_formula_leaves_out_are_no_reference(frame):
+    """Formulaic codes them as zeros, which are the reference level's."""
+    three = frame.assign(g=np.resize(list("abc"), len(frame)))
+    with pytest.raises(DataError, match=r"levels listed .* leave out 'c'.*list what is left out"):
+        made("C(g, levels=['a', 'b'])", three)
+    with pytest.raises(DataError, match=r"no row has 'g=d'.*leave it out of levels"):
+        made("C(g, levels=['a', 'b', 'c', 'd'])", three)
+    with pytest.raises(DataError, match=r"leave out 3\.0"):
+        made("C(round(x), levels=[1, 2])", frame.assign(x=np.resize([1.0, 2.0, 3.0], len(frame))))
+    made("C(g, levels=['c', 'b', 'a'])", three)
+
+
+@pytest.mark.parametrize("right", ["C(round(x))", "C(x + 0)", "C(floor(x), contr.sum)", "C(x)"])
+def test_levels_that_were_not_seen_are_no_reference(frame, right):
+    """Also where they are computed of a column."""
+    known = frame.assign(x=np.resize([1.0, 2.0, 3.0], len(frame)))
+    design = made(right, known)[0]
+    assert len(design.matrix(known)[0]) == len(known)
+    with pytest.raises(DataError, match=r"50\.0.*fit again with rows of that level"):
+        design.matrix(pd.DataFrame({"x": [1.0, 50.0]}))
+
+
+@pytest.mark.parametrize("spline", ["cr(x, df=4)", "cs(x, df=4)", "cc(x, df=4)"])
+def test_advice_on_a_spline_beside_the_constant_works(frame, spline):
+    from dfdbayes.data.formulas import require_full_rank
+
+    design, matrix, _ = made(spline, frame)
+    with pytest.raises(DataError, match="constraints='center'") as told:
+        require_full_rank("mean", matrix, design.labels, np.ones(len(matrix)))
+    (advised,) = re.findall(r"write (c.\(.*?\)),", str(told.value))
+    design, matrix, _ = made(advised, frame)
+    require_full_rank("mean", matrix, design.labels, np.ones(len(matrix)))

@@ -11,7 +11,9 @@ import copy
 import keyword
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -216,8 +218,13 @@ class Design:
             return formulaic.model_matrix(text, asked.frame, context=context(), output="pandas", na_action="raise")
 
         try:
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore"), _unknown_levels_refused():
                 found, apart = matrix_of(asked.terms), [matrix_of(part) for part in asked.offsets]
+        except formulaic.errors.DataMismatchWarning as problem:
+            raise DataError(
+                f"the levels listed in the formula of {parameter}, '~ {right}', leave out {_levels_in(problem)}. What "
+                "to do: list what is left out, or leave such rows out of the data."
+            ) from problem
         except Exception as problem:
             raise DataError(
                 f"the formula of {parameter}, '~ {right}', cannot be computed on these data: "
@@ -240,6 +247,8 @@ class Design:
         numbers = frozenset(name for name in asked.content.names if pd.api.types.is_numeric_dtype(asked.frame[name]))
         seen = _levels(found.model_spec)
         made = cls(parameter, right, labels, found.model_spec, specs, names, shift, scale, seen, numbers)
+        if not labels:
+            raise DataError(f"the formula of {parameter} has no terms; write '~ 1' for a constant")
         made._require_used_levels(asked.frame)
         return made, made.code(matrix), offset
 
@@ -282,9 +291,17 @@ class Design:
         _require_columns(self.parameter, self.right, asked, remedy)
         self._require_known_levels(frame, names)
         frame = frame.assign(**{name: self._as_fitted(frame[name], name) for name in asked.content.names})
+        import formulaic
+
         try:
-            found = _again(self.spec, frame).to_numpy(dtype=float)
-            parts = [_again(part, frame) for part in self.offsets]
+            with _unknown_levels_refused():
+                found = _again(self.spec, frame).to_numpy(dtype=float)
+                parts = [_again(part, frame) for part in self.offsets]
+        except formulaic.errors.DataMismatchWarning as problem:
+            raise DataError(
+                f"the new data have {_levels_in(problem)} where the formula of {self.parameter}, '~ {self.right}', has "
+                "other levels. What to do: use levels that the fit has seen, or fit again with rows of that level."
+            ) from problem
         except Exception as problem:
             raise DataError(
                 f"the formula of {self.parameter}, '~ {self.right}', cannot be computed there: "
@@ -324,13 +341,18 @@ class Design:
     def _require_used_levels(self, frame: pd.DataFrame) -> None:
         """Refuse a level that no row has: nothing is known of it, or of any other where it is the reference."""
         for name, levels in self.levels.items():
-            seen = set(frame[name].unique()) if name in frame else set(levels)
+            if name not in frame:
+                continue
+            own, seen = self.names.get(name, name), list(frame[name].unique())
             unused = [level for level in levels if level not in seen]
             if unused:
-                own = self.names.get(name, name)
+                listed = not isinstance(frame[name].dtype, pd.CategoricalDtype)
+                remedy = "leave it out of levels=[...]" if listed else (
+                    f"remove the empty level (frame[{own!r}].cat.remove_unused_categories()) or the term"
+                )  # fmt: skip
                 raise DataError(
                     f"no row has '{own}={unused[0]}', so the data say nothing of its effect on {self.parameter}. What "
-                    f"to do: remove the empty level (frame[{own!r}].cat.remove_unused_categories()) or the term."
+                    f"to do: {remedy}."
                 )
 
     def term_of(self, place: int) -> str:
@@ -401,6 +423,22 @@ def _coding(matrix: np.ndarray, labels: tuple[str, ...]) -> tuple[tuple[float, .
     shift = np.where(centred, mean * largest, 0.0)
     scale = np.where(centred, sd * largest, np.where(unusual, size, 1.0))
     return tuple(shift.tolist()), tuple(scale.tolist())
+
+
+@contextmanager
+def _unknown_levels_refused() -> Iterator[None]:
+    """Formulaic warns of levels that it does not know, and takes them for the reference level."""
+    import formulaic
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", formulaic.errors.DataMismatchWarning)
+        yield
+
+
+def _levels_in(problem: Warning) -> str:
+    """The levels that formulaic's warning names."""
+    found = re.search(r"\{(.*?)\}", str(problem))
+    return "a level" if found is None else re.sub(r"np\.\w+\((.*?)\)", r"\1", found[1])
 
 
 def _again(spec: ModelSpec, frame: pd.DataFrame) -> pd.DataFrame:
@@ -510,7 +548,7 @@ def _require_room(parameter: str, terms: str, frame: pd.DataFrame, names: Mappin
         return
     levels: dict[str, int] = {}
     columns, widest = 0, ("", 0)
-    for term in formulaic.Formula(terms):
+    for term in formulaic.Formula(terms):  # read once already, in `_Right.of`
         width = 1
         for factor in term.factors:
             own = re.sub(r"^C\(\s*(\w+)\s*(,.*)?\)$", r"\1", factor.expr)
@@ -575,6 +613,11 @@ def _require_columns(
         parameter, {odd.get(name, name) for name in needed}, [odd.get(c, c) for c in map(str, frame.columns)]
     )
     for name in sorted(needed):
+        if name not in frame:  # a column of that name is there, under another word
+            raise SettingError(
+                f"'{name}' in the formula of {parameter} is no name as it stands. What to do: write `{name}`, between "
+                "backticks."
+            )
         lost = int(frame[name].isna().sum())
         if lost:
             row = int(np.argmax(frame[name].isna().to_numpy())) + 1
@@ -648,8 +691,6 @@ def require_full_rank(
     parameter: str, matrix: Float[np.ndarray, "u k"], labels: Sequence[str], weights: Float[np.ndarray, " u"]
 ) -> None:
     """Refuse terms that nothing was observed of, or that others determine; name them and the remedy."""
-    if not matrix.shape[1]:
-        raise DataError(f"the formula of {parameter} has no terms; write '~ 1' for a constant")
     used = matrix[weights > 0]
     empty = [label for label, column in zip(labels, used.T, strict=True) if not column.any()]
     if empty:
@@ -663,9 +704,13 @@ def require_full_rank(
     if weak.any() or len(used) < used.shape[1]:
         column = int(np.argmax(weak))
         others = [label for i, label in enumerate(labels[:column]) if _takes_part(used / scale, i, column)]
+        remedy = "leave one of them out of the formula"
+        term = labels[column].rpartition("[")[0]
+        if term.endswith(")") and {label.rpartition("[")[0] for label in others if label != INTERCEPT} == {term}:
+            remedy = f"write {term[:-1]}, constraints='center'), which leaves the constant to the intercept"
         raise DataError(
             f"'{labels[column]}' of {parameter} is determined by {_listed(others) or 'the other terms'} (collinear): "
-            "their effects cannot be told apart. What to do: leave one of them out of the formula."
+            f"their effects cannot be told apart. What to do: {remedy}."
         )
 
 

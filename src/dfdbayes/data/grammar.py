@@ -8,7 +8,7 @@ not two opinions on what a text says. And what is evaluated sees no names but co
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
@@ -101,6 +101,7 @@ def read(text: str, shown: str) -> Content:
     except Exception as problem:  # of its own parser and of Python's
         said = (str(problem).splitlines() or ["it is nested too deeply"])[0]
         raise SettingError(f"the formula, '~ {shown}', cannot be read: {said}") from problem
+    _require_terms("+", [tree], shown)
     plain: set[str] = set()
     inside: list[ast.expr] = []
     sizes: dict[int, float] = {}
@@ -108,6 +109,7 @@ def read(text: str, shown: str) -> Content:
         if not isinstance(node, Token):
             if node.operator.symbol not in _OPERATORS or not node.args:
                 raise _refusal(shown, f"'{node.operator.symbol}'")
+            _require_terms(node.operator.symbol, node.args, shown)
             sizes[id(node)] = size = _size(node.operator.symbol, node.args, sizes, shown)
             if size > MOST_TERMS:
                 raise SettingError(
@@ -125,6 +127,20 @@ def read(text: str, shown: str) -> Content:
     within = {name for part in inside for name in _names(part)}
     numbers = {name for part in inside for name in _reckoned(part)}
     return Content(frozenset(plain | within), frozenset(plain - within), frozenset(numbers))
+
+
+def _require_terms(symbol: str, parts: Sequence[Any], shown: str) -> None:
+    """Refuse numbers among terms, but for 1 and 0, a constant or none, and for powers."""
+    for place, part in enumerate(parts):
+        number = getattr(part, "token", "") if getattr(getattr(part, "kind", None), "name", "") == "VALUE" else ""
+        power = symbol in ("**", "^") and place == 1
+        constant = symbol in ("+", "-") and number in ("0", "1")
+        if number and _is_number(number) and not power and not constant:
+            raise SettingError(
+                f"the formula '~ {shown}' has the number {number} among its terms, where only 1 (a constant) and 0 "
+                f"(none) mean anything. What to do: reckon inside I(...), as in I({number} * x); a column that is "
+                f"called {number} stands between backticks."
+            )
 
 
 def _from_below(tree: Any) -> Iterator[Any]:
