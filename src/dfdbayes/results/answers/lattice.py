@@ -98,7 +98,7 @@ def _is_of_prior(fit: Fit) -> bool:
     influence = fit.prior_influence
     if influence is None:
         return False
-    moved, from_data = influence.loc["temperature", ["moved", "from_data"]]
+    moved, from_data = influence.loc[["temperature"]].to_numpy()[0]
     return not (abs(moved) <= LEANING and from_data > 0.5)
 
 
