@@ -247,3 +247,42 @@ def test_a_posterior_that_no_sampler_can_follow_gets_no_answer(recwarn):
                   progress=False)  # fmt: skip
     assert not fit.converged and "There is no answer" in fit.answer and "sampler='nuts'" in fit.answer
     assert dfd.fit(model, rows, sampler="laplace", check=False, progress=False).converged
+
+
+LATTICES = ("ising", "potts")
+
+
+def _on_lattice(model, loss, noise, board=False):
+    """A fit to rows of a 3 by 3 lattice that is of one value or a checkerboard, up to a share of sites at random."""
+    rng = np.random.default_rng(2)
+    pattern = np.indices((3, 3)).sum(axis=0).reshape(-1) % 2 if board else np.zeros(9, int)
+    levels = 2 if model == "ising" else 3
+    rows = (pattern + rng.integers(0, levels, (500, 1))) % levels
+    rows = np.where(rng.random((500, 9)) < noise, rng.integers(0, levels, (500, 9)), rows)
+    data, options = (2 * rows - 1 if model == "ising" else rows), {"graph": "grid:3x3"}
+    return small_fits.quietly(model, data, options=options, loss=loss, check=False)
+
+
+@pytest.mark.parametrize("loss", ["dfd", "ratio"])
+@pytest.mark.parametrize("model", LATTICES)
+def test_a_lattice_of_independent_sites_is_not_said_to_be_alike(model, loss):
+    found = _on_lattice(model, loss, 1.0).answer
+    assert "the data do not show that neighbours tend to be alike" in found and "odds" not in found
+    share, chance = re.match(
+        r"(\S+) % of neighbouring pairs are alike, and independent sites .* (\S+) %:", found
+    ).groups()
+    assert abs(float(share) - float(chance)) <= 1 and "is the prior's" in found
+
+
+@pytest.mark.parametrize("model", LATTICES)
+def test_neighbours_that_differ_are_told_as_such(model):
+    found = _on_lattice(model, "ratio", 0.6, board=True).answer
+    assert "neighbours differ more often" in found and "is the prior's" in found
+    assert "tend to be alike" not in found and "odds" not in found
+
+
+def test_likeness_that_is_there_and_small_is_told_without_odds_that_are_of_the_prior():
+    fit = _on_lattice("ising", "ratio", 0.75)
+    assert abs(fit.prior_influence.loc["temperature", "moved"]) > 1
+    assert fit.answer.startswith("Neighbouring sites tend to be alike: 5") and "the prior's word" in fit.answer
+    assert "odds" not in fit.answer

@@ -245,6 +245,25 @@ def test_dates_are_groups_or_refused(frame):
     assert len(made("C(day)", days)[0].labels) == 3
 
 
+def test_a_factor_with_a_level_for_each_row_is_refused_before_it_is_computed(frame):
+    days = pd.DataFrame({"d": pd.date_range("2020-01-01", periods=400), "y": np.arange(400) % 5})
+    names = days.assign(d=[f"p{i}" for i in range(400)])
+    weights = np.r_[np.ones(200), np.zeros(200)]
+    half = names.assign(d=names["d"].where(weights > 0, "p0"))
+    for one, right, more in ((days, "C(d)", {}), (names, "d", {}), (names, "C(d, contr.sum)", {}),
+                             (half, "d", {"weights": weights})):  # fmt: skip
+        with pytest.raises(DataError, match=r"'d' has a level of its own for each of .00 rows.*leave it out"):
+            dfd.fit("poisson", one, formula=f"y ~ {right}", **QUICK, **more)
+    assert len(dfd.fit("poisson", frame, formula="y ~ g", **QUICK).entries) == 3
+
+
+def test_dates_that_all_differ_are_not_advised_to_be_groups():
+    days = pd.DataFrame({"d": pd.date_range("2020-01-01", periods=40), "y": np.arange(40) % 5})
+    with pytest.raises(DataError, match="days since the first") as told:
+        dfd.fit("poisson", days, formula="y ~ d", **QUICK)
+    assert "C(d)" not in str(told.value)
+
+
 def test_nullable_columns_are_what_they_hold(frame):
     plain = frame.assign(b=frame["x"] > 1.5, w=np.arange(N) % 4)
     nullable = plain.convert_dtypes()

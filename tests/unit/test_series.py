@@ -311,6 +311,12 @@ def test_what_a_forecast_lacks_is_named(frame, fit):
         fit.forecast(0)
 
 
+@pytest.mark.parametrize("steps", [2001, 10**30])
+def test_a_forecast_farther_than_it_can_be_simulated_is_refused_at_once(fit, steps):
+    with pytest.raises(dfd.errors.SettingError, match=f"steps is {steps}, .* at most 2000 steps.*fewer steps"):
+        fit.forecast(steps)
+
+
 def test_panels_have_a_forecast_for_each_unit():
     """Three units by windows, twelve by clusters; the first step of each is the prediction at its own last value."""
     for units in (3, 12):

@@ -18,7 +18,9 @@ FILES = ("forecast.csv", "forecast.png", "report.html")
 
 def forecast_command(
     run: Annotated[Path, typer.Argument(help="A folder written by fit --out --time COLUMN, or its posterior.nc.")],
-    steps: Annotated[int | None, typer.Option(help="Steps ahead; by default as many as --newdata has rows.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Steps ahead, at most 2000; by default the rows of --newdata.")
+    ] = None,
     newdata: Annotated[str | None, typer.Option(help="A file with the covariates of the steps to come.")] = None,
     interval: Annotated[float, typer.Option(help="Probability of the interval.")] = 0.95,
     seed: Seed = 0,

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 OWN_SCALE = ("bs(", "cr(", "cc(", "cs(", "poly(", "center(", "scale(", "standardize(", "lag(")  # depend on all rows
 LARGE = 200_000  # rows from which equal ones are counted before a formula is evaluated
 INTERCEPT = "Intercept"
+NUMBER_OF_IT = "make a number of it, such as the days since the first"
 FAR_FROM_ZERO = 1e4  # standard deviations, from which sums of squares about zero have lost half of their digits
 USUAL_SCALES = (1e-6, 1e6)  # of a covariate, within which slopes of a loss are neither tiny nor huge
 _NAUGHT = "_naught"  # a column of zeros: with it added an offset is arithmetic, and one value for each row
@@ -201,17 +202,20 @@ class Design:
 
     @classmethod
     def of(
-        cls, parameter: str, right: str, frame: pd.DataFrame, coded: bool = False
+        cls, parameter: str, right: str, frame: pd.DataFrame, coded: bool = False, counts: np.ndarray | None = None
     ) -> tuple[Design, np.ndarray, np.ndarray | None]:
         """A design on data, its matrix, and the sum of its offsets (None without any).
 
         With ``coded`` columns far from zero, or of an unusual size, are centred and scaled; else they are refused.
+        With ``counts``, how many rows stand behind each line, a factor with a level for each row is refused.
         """
         import formulaic  # not before a formula is given: it takes a while
 
         asked = _Right.of(right, frame)
         _require_columns(parameter, right, asked)
         names = asked.odd
+        if counts is not None:
+            _require_repeated(parameter, right, asked, counts)
         _require_room(parameter, asked.terms, asked.frame, names)
 
         def matrix_of(text: str) -> Any:
@@ -540,6 +544,33 @@ def counted(frame: pd.DataFrame, rights: Sequence[str]) -> tuple[pd.DataFrame, n
     return found.index.to_frame(index=False), found.to_numpy(dtype=float), groups.ngroup().to_numpy()
 
 
+def _require_repeated(parameter: str, right: str, asked: _Right, counts: np.ndarray) -> None:
+    """Refuse a factor with a level for each row: it reproduces every row, and nothing tells how rows vary."""
+    import formulaic
+
+    frame, rows = asked.frame[counts > 0], int(counts.sum())
+    if rows < 2:
+        return
+    for term in formulaic.Formula(asked.terms):
+        for own in (_factor(frame, factor) for factor in term.factors):
+            if own is not None and frame[own].nunique() == rows:
+                name, kind = asked.odd.get(own, own), frame[own].dtype
+                number = f"{NUMBER_OF_IT}; " if pd.api.types.is_datetime64_any_dtype(kind) else ""
+                raise DataError(
+                    f"'{name}' has a level of its own for each of {rows} rows, and the formula of {parameter}, "
+                    f"'~ {right}', takes it for a factor: it would reproduce every row, and nothing would tell how "
+                    f"rows vary. What to do: leave it out of the formula; {number}or join its levels to groups of "
+                    "several rows."
+                )
+
+
+def _factor(frame: pd.DataFrame, factor: Any) -> str | None:
+    """The column whose levels a factor of a term is, as it stands or in ``C(...)``; None for numbers and functions."""
+    own = re.sub(r"^C\(\s*(\w+)\s*(,.*)?\)$", r"\1", factor.expr)
+    is_factor = own in frame and (own != factor.expr or not pd.api.types.is_numeric_dtype(frame[own]))
+    return own if is_factor else None
+
+
 def _require_room(parameter: str, terms: str, frame: pd.DataFrame, names: Mapping[str, str]) -> None:
     """Refuse factors with so many levels that their columns would not fit into memory."""
     import formulaic
@@ -551,8 +582,8 @@ def _require_room(parameter: str, terms: str, frame: pd.DataFrame, names: Mappin
     for term in formulaic.Formula(terms):  # read once already, in `_Right.of`
         width = 1
         for factor in term.factors:
-            own = re.sub(r"^C\(\s*(\w+)\s*(,.*)?\)$", r"\1", factor.expr)
-            if own in frame and (own != factor.expr or not pd.api.types.is_numeric_dtype(frame[own])):
+            own = _factor(frame, factor)
+            if own is not None:
                 levels[own] = levels.get(own) or frame[own].nunique()
                 width *= max(levels[own] - 1, 1)
                 widest = max(widest, (names.get(own, own), levels[own]), key=lambda one: one[1])
@@ -645,9 +676,11 @@ def _require_columns(
         kind, own = frame[name].dtype, odd.get(name, name)
         groups = pd.api.types.is_object_dtype(kind) or isinstance(kind, (pd.CategoricalDtype, pd.StringDtype))
         if not (groups or pd.api.types.is_numeric_dtype(kind)):
+            write_it = (
+                "" if frame[name].is_unique else f"write C({written(own)}) in the formula if its values are groups; or "
+            )
             raise DataError(
-                f"'{own}' holds {kind}, and a term is of numbers or of groups. What to do: write C({written(own)}) in "
-                "the formula if its values are groups; or make a number of it, such as the days since the first."
+                f"'{own}' holds {kind}, and a term is of numbers or of groups. What to do: {write_it}{NUMBER_OF_IT}."
             )
     for name in sorted(asked.content.numbers):
         kind = frame[name].dtype

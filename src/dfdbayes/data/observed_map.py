@@ -81,7 +81,9 @@ class ObservedMap:
         unknown = _refused(values < 0, ~known, missing)
         if unknown:
             raise DataError(unknown)
-        design, own, shift = Design.of(response, right, frame[known].reset_index(drop=True))
+        design, own, shift = Design.of(
+            response, right, frame[known].reset_index(drop=True), counts=np.ones(known.sum())
+        )
         require_full_rank(response, own, design.labels, np.ones(len(own)))
         matrix, offset = np.full((len(frame), own.shape[1]), np.nan), None
         matrix[known] = own

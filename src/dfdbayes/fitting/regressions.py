@@ -71,7 +71,7 @@ def read_regression(
             f"that is modelled left of the tilde: '{columns[0]} ~ {right or '1'}'"
         )
     asked, followed = _complete(family, asked, right)
-    designs, given = matrices(family, asked, kept)
+    designs, given = matrices(family, asked, kept, _behind(kept, line, None if reading["weights"] is None else weights))
     if timed is not None:
         given[PLACE] = kept[PLACE].to_numpy()
     table = pd.concat([kept[list(_beside(columns, reading))].reset_index(drop=True), pd.DataFrame(given)], axis=1)
@@ -134,13 +134,17 @@ def own_priors(prior: Mapping[str, Any] | str | None) -> Mapping[str, Any] | Non
 
 
 def matrices(
-    family: AbstractFamily, asked: Mapping[str, str], frame: pd.DataFrame
+    family: AbstractFamily, asked: Mapping[str, str], frame: pd.DataFrame, counts: np.ndarray | None = None
 ) -> tuple[list[Design], dict[str, np.ndarray]]:
-    """A design for every formula, in the order of the family's parameters, and their columns side by side."""
+    """A design for every formula, in the order of the family's parameters, and their columns side by side.
+
+    ``counts`` are how many rows stand behind the lines of the frame, to refuse factors with a level for each.
+    """
     designs, given = [], {}
     for parameter in family.parameters:
         if parameter.name in asked:
-            design, matrix, offset = Design.of(parameter.name, asked[parameter.name], frame, coded=family.domain.d == 1)
+            one = family.domain.d == 1
+            design, matrix, offset = Design.of(parameter.name, asked[parameter.name], frame, coded=one, counts=counts)
             designs.append(design)
             for i, part in enumerate(matrix.T if offset is None else [*matrix.T, offset]):
                 given[f"{BESIDE}{parameter.name} {i}"] = part
@@ -292,6 +296,15 @@ def _rows(
     if weights is None and reading["cluster"] is None and rights is not None:
         kept, weights, line = counted(kept, rights)
     return kept, used, np.arange(len(kept)) if line is None else line, weights
+
+
+def _behind(kept: pd.DataFrame, line: np.ndarray, weights: Any) -> np.ndarray:
+    """How many rows stand behind each line; none where its weight is none, or is refused when it is read."""
+    if weights is None:
+        return np.bincount(line, minlength=len(kept))
+    given = kept[weights] if isinstance(weights, str) else pd.Series(weights)
+    positive = (pd.to_numeric(given, errors="coerce") > 0).to_numpy(dtype=int)
+    return positive if len(positive) == len(kept) else np.zeros(len(kept), int)
 
 
 def _first(place: np.ndarray, lines: int) -> np.ndarray:

@@ -337,7 +337,7 @@ class Fit(Shown):
         Parameters
         ----------
         steps : int, optional
-            How many steps ahead; by default as many as ``newdata`` has rows.
+            How many steps ahead, at most 2000; by default as many as ``newdata`` has rows.
         newdata : frame, mapping or path, optional
             Covariates of the steps to come, a row for each (of a panel, for each unit); the time and lags of the
             response are known without it.

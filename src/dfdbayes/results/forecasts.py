@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 FAR = 100.0  # times the largest value observed, from which a future counts as running away
 LEAST_FAR = 1000.0
+MOST_STEPS = 2000  # ahead: about a minute of the family that takes longest, and years of a series of days
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,12 @@ class _Task:
         found = self.asked if self.asked is not None or self.ahead is None else len(self.ahead)
         if isinstance(found, bool) or not isinstance(found, (int, np.integer)) or found < 1:
             raise SettingError(f"steps is {found!r}; give how many steps ahead, at least 1")
+        if found > MOST_STEPS:
+            raise SettingError(
+                f"steps is {found}, and a forecast goes at most {MOST_STEPS} steps ahead, each simulated from the one "
+                "before. What to do: give fewer steps (--steps) or rows of newdata; for a time that is farther off, "
+                "fit a series of longer steps, such as weeks for days."
+            )
         return int(found)
 
     @property
