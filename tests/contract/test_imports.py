@@ -16,7 +16,7 @@ ROAD = [
 ]  # fmt: skip
 
 INSIDE = {
-    "_util": ["identity", "process", "resources", "files", "tables", "checkpoint", "timing", "progress"],
+    "_util": ["declared", "identity", "process", "resources", "files", "tables", "checkpoint", "timing", "progress"],
     "data": ["domain", "numerals", "encodings", "identifiers", "missing", "problems", "yes_no", "dialect", "text",
              "foreign", "reading", "distinct", "interpreting", "lags", "calendar", "tokens", "series", "survey_weights",
              "dataset", "completions", "sites", "glance", "profile", "builtin", "grammar", "formulas", "levels",

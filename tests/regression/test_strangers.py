@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
+from dfdbayes._util.declared import unlike
 from dfdbayes.data.formulas import Design, alone, as_factor, variables
 from dfdbayes.data.grammar import FUNCTIONS, MOST_TERMS, NAMESPACES, Content, context
 from dfdbayes.errors import DfdbayesError
@@ -407,7 +408,7 @@ def test_what_is_written_is_what_can_be_read_back(call, tmp_path, frame):
     given = ["--formula", "y ~ x", "--nu", "~ 1", "--zeros", "~ 1", "--missing-codes", "-9", "--decimal", ".", *words]
     assert call("fit", tmp_path / "y.csv", "--model", "cmp", "--out", tmp_path / "run", *given)[0] == 0
     written = json.loads((tmp_path / "run" / "run.json").read_text())["settings"]
-    assert runs.unlike(written, runs.Settings) is None
+    assert unlike(written, runs.Settings) is None
     assert {"formula", "nu", "zeros", "missing_codes", "decimal"} <= set(written)
     code, said, _ = call("rerun", tmp_path / "run", "--out", tmp_path / "again")
     assert (code, "the draws are the same as before" in said) == (0, True)
@@ -447,3 +448,52 @@ def test_a_prior_is_a_distribution_and_no_other_thing_that_a_module_has(monkeypa
         monkeypatch.setattr(module, "canary", lambda: pytest.fail("it was called"), raising=False)
     with pytest.raises(TypeError, match="canary is no"):
         priors.made(described)
+
+
+def _put(value, *places):
+    def change(about):
+        part = about
+        for place in places[:-1]:
+            part = part[place]
+        part[places[-1]] = value
+
+    return change
+
+
+OF_ANOTHER_TYPE = {
+    "kind of a column": _put("x", "regression", "columns", 2, "kind"),
+    "weights of rows": _put(-7, "regression", "weights"),
+    "series": _put(-7, "settings", "series"),
+    "edges": _put({"mean[x]": "red"}, "settings", "edges"),
+    "Pareto k": _put([[1]], "settings", "pareto_k"),
+    "weight of the loss": _put("red", "calibration", "beta"),
+    "p-value": _put([[1]], "checks", "goodness", "p_value"),
+    "column of a table": _put([], "checks", "agreement", "table", "columns", 2),
+    "name of a parameter": _put(-7, "minimum", "names", 0),
+    "names of parameters": _put("red", "minimum", "names"),
+    "names of columns": _put({}, "data", "columns"),
+    "warnings": _put([2.5], "warnings"),
+    "seconds": _put({"seconds": "red"}, "timings"),
+}
+
+
+@pytest.mark.parametrize("change", OF_ANOTHER_TYPE.values(), ids=OF_ANOTHER_TYPE.keys())
+def test_a_saved_fit_with_a_value_of_another_type_is_damaged(checked, tmp_path, change):
+    path = tmp_path / "posterior.nc"
+    shutil.copy(checked, path)
+    with h5py.File(path, "r+") as file:
+        about = json.loads(file.attrs["dfdbayes"])
+        change(about)
+        file.attrs["dfdbayes"] = json.dumps(about)
+    with pytest.raises(dfd.errors.DataError, match="damaged"):
+        dfd.load(path)
+
+
+@pytest.fixture(scope="module")
+def checked(frame, tmp_path_factory):
+    """A saved fit with its checks."""
+    path = tmp_path_factory.mktemp("checked") / "posterior.nc"
+    fit = dfd.fit("poisson", frame, formula="y ~ x + g", loss="likelihood", **QUICK | {"check": True})
+    path.write_bytes(fit.to_bytes())
+    assert str(dfd.load(path)) == str(fit)
+    return path

@@ -12,6 +12,7 @@ import pytest
 
 import dfdbayes as dfd
 from dfdbayes.data import encodings
+from dfdbayes.data.dialect import sniff
 from dfdbayes.data.reading import table_of
 
 DataError = dfd.errors.DataError
@@ -354,3 +355,12 @@ def test_the_limit_of_the_csv_module_is_given_back(tmp_path):
     path.write_text("a,b\n" + "".join(f'{i}, "{"x" * 200_000}"\n' for i in range(5)))
     assert dfd.Dataset.of(path, columns=["a"]).n == 5
     assert csv.field_size_limit() == before
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".txt"])
+def test_a_file_of_tabs_without_a_space_is_read_by_tabs(tmp_path, suffix):
+    path = tmp_path / f"p{suffix}"
+    path.write_text("y\tz\n3\t2\n4\t2\n1\t5\n2\t3\n2\t1\n")
+    assert sniff(path, path.name).separator == "\t"
+    path.write_text("y z\n3 2\n4 2\n1 5\n2 3\n2 1\n")
+    assert sniff(path, path.name).separator == " "

@@ -34,9 +34,10 @@ def run_fit(
     ``instead`` are settings as they are used where those that were asked for, and are written, stand for something else
     by now: columns of data that are a fit's, say.
     """
+    from .._util.declared import unlike
     from .._util.files import alone_in, leftovers, require_here, require_writable
     from ..errors import SettingError
-    from ..report.runs import Settings, is_finished, unlike
+    from ..report.runs import Settings, is_finished
     from ..results.saving import UNFINISHED
 
     assert unlike(settings, Settings) is None, "what is written here is what can be read back"

@@ -169,6 +169,8 @@ def _separator(tables: dict[str, Cells], suffix: str, name: str) -> str:
             del regular[" "]  # names and texts hold spaces, too
         if list(regular) == [" "] and regular[" "] == 0:
             return "\t"  # texts of so many words each
+        if regular.get("\t") == regular.get(" "):
+            regular.pop(" ", None)  # whose columns are those of the tabs, which are read as spaces there
         best = max(regular, key=lambda s: regular[s])
         rivals = [s for s in regular if s != best and regular[s] == regular[best]]
         rivals = [] if rivals and "\t" in (best, *rivals) and suffix == ".tsv" else rivals

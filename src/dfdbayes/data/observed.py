@@ -165,6 +165,8 @@ def _of_plain(arrays: Mapping[str, np.ndarray], about: list[dict[str, Any]], pre
             values = values.astype(object)
         elif kind["kind"].startswith("datetime64"):
             values = pd.Series(values.astype(object)).astype(kind["kind"])
+        elif kind["kind"] != "number":
+            raise ValueError(f"the column '{kind['name']}' is of an unknown kind")
         columns[kind["name"]] = values
     return pd.DataFrame(columns)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import UnionType
-from typing import Any, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
 
 from .._util.checkpoint import ABOUT
+from .._util.declared import unlike
 from .._util.files import write_together
 from .._util.process import threads
 from ..errors import DataError, OutputError, SettingError
@@ -79,23 +79,6 @@ class Settings(TypedDict, total=False):
     time: str | None
     check: bool
     options: Options
-
-
-def unlike(value: Any, hint: Any, name: str = "") -> str | None:
-    """The name of the first part of a value that is not of its type; None where all are."""
-    if is_typeddict(hint):
-        hints = get_type_hints(hint)
-        if not isinstance(value, dict):
-            return name
-        wrong = (key if key not in hints else unlike(own, hints[key], key) for key, own in value.items())
-        return next((str(part) for part in wrong if part is not None), None)
-    kind, inner = get_origin(hint) or hint, get_args(hint)
-    if kind is UnionType:
-        return None if any(unlike(value, own) is None for own in inner) else name
-    if not isinstance(value, (int, float) if kind is float else kind) or (isinstance(value, bool) and kind is not bool):
-        return name
-    parts: list[Any] = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
-    return name if any(unlike(part, inner[-1]) is not None for part in parts) else None
 
 
 def write_run(folder: Path, fit: Fit, about: Mapping[str, Any]) -> tuple[str, ...]:

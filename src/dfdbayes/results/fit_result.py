@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -36,6 +36,7 @@ from .maps import site_probabilities
 from .nodes import node_table
 from .predictive import parameters_of, replicate, replicate_graph
 from .regression import effects, odds_ratios, predictions, residuals
+from .selection import Selection
 from .shown import Shown
 from .summary import summarised
 from .temporal import effects_over_time
@@ -44,7 +45,36 @@ from .tree import LINE, tree_of
 if TYPE_CHECKING:
     import xarray as xr
 
-    from .selection import Selection
+
+class Chosen(TypedDict, total=False):
+    """A fit's ``settings``: everything that was chosen, in values JSON can hold."""
+
+    model: str
+    options: dict[str, Any]
+    formulas: dict[str, str] | None
+    loss: str
+    loss_arguments: dict[str, Any] | None
+    loss_reason: str
+    priors: dict[str, str]
+    prior_arguments: dict[str, dict[str, Any] | None]
+    sampler: str
+    draws: int
+    warmup: int
+    chains: int
+    seed: int
+    pareto_k: float | None
+    loss_note: str | None
+    loss_weight: str | None
+    resampling: str | None
+    units: str
+    calibration: str
+    edges: dict[str, tuple[float | None, float | None]]
+    may_be_zero: list[str]
+    kinds: str | None
+    series: str | None
+    bounds: str | None
+    bootstrap: int
+    threads: str
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 import pandas as pd
 
 from .. import losses, models
+from .._util.declared import unlike
 from .._util.resources import SHARE, memory
 from .._util.tables import Table
 from ..data.dataset import Dataset
@@ -30,7 +31,7 @@ from ..models.base import AbstractModel
 from ..models.families import Linked
 from ..models.regression import Regression, family_of, regression
 from .checks import Checks
-from .fit_result import Fit
+from .fit_result import Chosen, Fit
 from .groups import draw_graphs
 from .saving import FORMAT, POSTERIOR, UNFINISHED, structure_of
 from .selection import selections_of
@@ -168,6 +169,21 @@ def _data(kept: xr.Dataset, about: dict[str, Any]) -> Dataset:
     )
 
 
+def _require_declared(fit: Fit) -> None:
+    """Refuse what is not of the type that it is declared to have; a model and a loss were made by functions that do."""
+    hints = {name: hint for name, hint in get_type_hints(Fit).items() if name not in ("model", "loss")}
+    parts = {name: (getattr(fit, name), hint) for name, hint in hints.items()}
+    parts["settings"] = fit.settings, Chosen
+    if isinstance(fit.model, Regression):
+        parts["regression"] = fit.model.observed, Observed
+    for name, (value, hint) in parts.items():
+        wrong = unlike(value, hint, name)
+        if wrong is not None:
+            raise TypeError(f"'{wrong}' of its {name} is of another type than there should be")
+    if (len(fit.data.columns), len(fit.minimum.names)) != (fit.data.d, len(fit.minimum.vector)):
+        raise ValueError("not as many names as columns or parameters")
+
+
 def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | None) -> Fit:
     settings = about["settings"]
     data = _data(tree["observed_data"].to_dataset(), about["data"])
@@ -203,7 +219,7 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
         lost.append("loss")
     saved = about["minimum"]
     minimum = Minimum(
-        theta={name: (v if np.ndim(v) == 0 else np.asarray(v)) for name, v in saved["theta"].items()},
+        theta={name: (float(v) if np.ndim(v) == 0 else np.asarray(v, float)) for name, v in saved["theta"].items()},
         names=tuple(saved["names"]),
         vector=np.asarray(saved["vector"]),
         value=saved["value"],
@@ -251,5 +267,6 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
         None if about.get("influential") is None else pd.DataFrame(about["influential"]).set_index("row"),
         selections,
     )
+    _require_declared(found)
     draw_graphs(found)  # of a file that has none, before anybody looks at it
     return found
