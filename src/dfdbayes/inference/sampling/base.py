@@ -102,8 +102,10 @@ def centre(log_density: LogDensity, inputs: Any, start: np.ndarray, steps: int =
     mode, (value, gradient, hessian) = start, evaluate(start)
     for _ in range(steps):
         move = -_covariance(hessian) @ gradient
-        if -0.5 * gradient @ move < NOISE * (1.0 + abs(value)):
-            mode = mode + move  # no value can judge it; without it half of the mode's digits depend on rounding
+        gain = -0.5 * gradient @ move
+        if gain < NOISE * (1.0 + abs(value)):
+            if gain < CLOSE:  # no value can judge it; without it half of the mode's digits depend on rounding
+                mode = mode + move
             break
         for shrink in 0.5 ** np.arange(12):
             trial = evaluate(mode + shrink * move)
