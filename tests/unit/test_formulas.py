@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import re
+import unicodedata
 
 import numpy as np
 import pandas as pd
@@ -480,3 +481,25 @@ def test_advice_on_a_spline_beside_the_constant_works(frame, spline):
     (advised,) = re.findall(r"write (c.\(.*?\)),", str(told.value))
     design, matrix, _ = made(advised, frame)
     require_full_rank("mean", matrix, design.labels, np.ones(len(matrix)))
+
+
+@pytest.mark.parametrize("formula", ["y ~ y", "y ~ x + log1p(y)", "y ~ offset(y)", "y ~ x + C(y)"])
+def test_a_response_is_no_covariate_of_its_own(frame, formula):
+    data = frame.assign(y=np.random.default_rng(3).poisson(3.0, len(frame)), x=np.arange(len(frame)) % 5)
+    with pytest.raises(SettingError, match=r"'y'.*both sides"):
+        dfd.fit("poisson", data, formula=formula, **QUICK)
+    assert np.isfinite(dfd.fit("poisson", data, formula="y ~ x + lag(y)", **QUICK).beta)
+
+
+def test_a_name_is_the_same_composed_or_with_combining_accents():
+    rng = np.random.default_rng(3)
+    composed, apart = "Größe", unicodedata.normalize("NFD", "Größe")
+    table = pd.DataFrame({"x": rng.normal(size=60), "Zähler": rng.poisson(3.0, 60)}).rename(columns={"x": composed})
+    decomposed = table.set_axis([unicodedata.normalize("NFD", name) for name in table.columns], axis=1)
+    formula = "Zähler ~ Größe + I(`Größe`**2) + lag(Zähler)"
+    expected = dfd.fit("poisson", table, formula=formula, **QUICK)
+    for data, text in ((decomposed, formula), (table, unicodedata.normalize("NFD", formula)),
+                       (decomposed, unicodedata.normalize("NFD", formula))):  # fmt: skip
+        fit = dfd.fit("poisson", data, formula=text, **QUICK)
+        np.testing.assert_allclose(fit.summary()["mean"], expected.summary()["mean"], rtol=1e-12)
+    assert apart in fit.model.observed.frame

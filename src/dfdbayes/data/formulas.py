@@ -601,6 +601,16 @@ def variables(right: str, frame: pd.DataFrame) -> tuple[str, ...]:
     return tuple(name for name in map(str, frame.columns) if name in used)
 
 
+def spelled(formula: Any, frame: pd.DataFrame) -> Any:
+    """A formula with the names of columns as these have them: an accent may be part of its letter, or follow it."""
+    names = {unicodedata.normalize("NFC", name): name for name in reversed(list(map(str, frame.columns)))}
+    for token in reversed(tokens_of(formula) if isinstance(formula, str) else []):
+        name = names.get(unicodedata.normalize("NFC", token.value), token.value)
+        if token.is_name and name != token.value and token.value not in frame:
+            formula = f"{formula[: token.begin]}{written(name)}{formula[token.end :]}"
+    return formula
+
+
 def alone(right: str, frame: pd.DataFrame) -> tuple[str, ...]:
     """The columns that a right side has as they are, and never inside a function such as ``C(...)`` or ``log(...)``."""
     asked = _Right.of(right, frame.iloc[:0])

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..errors import SettingError
 
-NAME = r"[^\W\d][\w.]*"  # R's names such as body.mass are names
+NAME = r"[^\W\d][\w.\u0300-\u036f]*"  # R's names such as body.mass are names; accents may follow their letters
 _TOKEN = re.compile(
     rf"""(?P<text>'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|`(?P<quoted>[^`]*)`|(?P<name>{NAME})"""
     r"|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<space>\s+)|(?P<sign>.)",

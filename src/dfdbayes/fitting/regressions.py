@@ -22,6 +22,7 @@ from ..data.formulas import (
     frame_of,
     parse,
     require_full_rank,
+    spelled,
     split_offsets,
     variables,
 )
@@ -46,10 +47,10 @@ def read_regression(
 ) -> tuple[Source, Regression]:  # fmt: skip
     """The data with a matrix for every formula, and the regression on them."""
     reading, time = {name: value for name, value in reading.items() if name != "time"}, reading.get("time")
-    response, right = ((), None) if formula is None else parse(formula)
-    right = None if right is None else canonical(right)
-    asked = {name: _right(text, name) for name, text in formulas.items()}
+    _parsed(formula, formulas)  # what is no formula is told before any data are read
     frame = frame_of(data)
+    own = None if formula is None else spelled(formula, frame)
+    response, right, asked = _parsed(own, {name: spelled(text, frame) for name, text in formulas.items()})
     reading["weights"] = weights_for(frame, reading["weights"])
     require_column(reading["cluster"], frame)
     asked, right, grouped = _grouped(frame, asked, right)
@@ -57,6 +58,12 @@ def read_regression(
     timed, index = _in_time(frame, rights, time, reading), frame.index
     origin, frame = (np.arange(len(frame)), frame) if timed is None else (timed.origin, timed.rows)
     covariates = tuple(dict.fromkeys(name for text in rights for name in variables(text, frame)))
+    twice = next((name for name in response if name in covariates), None)
+    if twice is not None:
+        raise SettingError(
+            f"'{twice}' is on both sides of the formula: it would be explained by itself. What to do: leave it out "
+            f"on the right; of a series, lag({written(twice)}) is its earlier value."
+        )
     columns, left_out = _responses(frame, response, covariates, reading, () if timed is None else timed.aside)
     require_plain(frame, (*columns, *covariates), rights)
     kept, used, line, weights = _rows(frame, columns, covariates, reading, None if timed is not None else rights)
@@ -149,6 +156,12 @@ def matrices(
             for i, part in enumerate(matrix.T if offset is None else [*matrix.T, offset]):
                 given[f"{BESIDE}{parameter.name} {i}"] = part
     return designs, given
+
+
+def _parsed(formula: str | None, formulas: Mapping[str, str]) -> tuple[tuple[str, ...], str | None, dict[str, str]]:
+    """The response, the right side that all parameters share, and those of parameters by name."""
+    response, right = ((), None) if formula is None else parse(formula)
+    return response, None if right is None else canonical(right), {n: _right(text, n) for n, text in formulas.items()}
 
 
 def _right(text: Any, name: str) -> str:
