@@ -43,8 +43,9 @@ def test_the_kind_of_each_column():
     assert found.n == N and found.table.loc["years", "missing"] == 1
     assert "tells the same as 'sex' in other words" in found.table.loc["gender", "look at"]
     text = " ".join(found.problems)
-    for said in ("'year' has the same value", "'years' has no value", "'when' holds dates", "'gender' tells the same"):
+    for said in ("'year' has the same value", "'years' has no value", "'gender' tells the same"):
         assert said in text, said
+    assert "'when'" not in text and found.table.loc["when", "for"] == "time"
     with pytest.raises(AttributeError):
         found.n = 3
 
@@ -348,3 +349,13 @@ def test_columns_that_are_no_numbers_or_texts_are_told_apart(values, kind, said)
     if kind == "duration":
         days = frame.assign(stay=pd.to_timedelta(frame["stay"]) / pd.Timedelta(days=1))
         assert "duration" not in {own.kind for own in dfd.describe(days).columns}
+
+
+def test_dates_that_a_suggestion_uses_are_not_to_be_left_out():
+    times = pd.date_range("2015-01-01", periods=60, freq="MS")
+    table = pd.DataFrame({"month": times, "count": np.random.default_rng(3).poisson(3.0, 60)})
+    found = dfd.describe(table)
+    assert 'time="month"' in found.suggestions[0].python
+    assert not [said for said in found.problems if "month" in said] and found.table.loc["month", "for"] == "time"
+    found = dfd.describe(table.assign(month=times[0] + pd.to_timedelta([1, 1, 9] * 20, unit="D")))
+    assert any("'month' holds dates" in said for said in found.problems)

@@ -42,6 +42,8 @@ class Suggestion:
     why: str
     python: str
     command: str = ""
+    time: str | None = None
+    """The column of times that it uses."""
 
     def __repr__(self) -> str:
         return "\n    ".join([self.why, *filter(None, [self.python, f"$ {self.command}" if self.command else ""])])
@@ -476,4 +478,4 @@ def _call(
         python.append(f"missing={_quoted(missing)}")
         words += ["--missing", missing]
     sayable = table.path is not None and not any("," in name for name in (*(columns or ()), *levels))
-    return Suggestion(why, f"dfd.fit({', '.join(python)})", " ".join(words) if sayable else "")
+    return Suggestion(why, f"dfd.fit({', '.join(python)})", " ".join(words) if sayable else "", time)

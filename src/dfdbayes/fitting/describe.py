@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -89,13 +90,14 @@ class Description:
     @property
     def table(self) -> pd.DataFrame:
         """One row for each column: its kind, its values, how many are missing, what it is for, what to look at."""
+        times = [one.time for one in self.suggestions]
         rows = [
             {
                 "column": own.name,
                 "kind": KINDS[own.kind],
                 "values": own.values,
                 "missing": own.missing / max(own.n + own.missing, 1),
-                "for": USES["groups" if own.kind == "binary" and not own.zero_one else own.kind],
+                "for": "time" if own.name in times else USES[_use(own)],
                 "look at": "; ".join(own.notes),
             }
             for own in self.columns
@@ -149,6 +151,10 @@ class Description:
             "problems": list(self.problems), "notes": list(self.notes),
             "suggestions": [asdict(one) for one in self.suggestions],
         }  # fmt: skip
+
+
+def _use(own: Profile) -> str:
+    return "groups" if own.kind == "binary" and not own.zero_one else own.kind
 
 
 def _aligned(table: pd.DataFrame) -> list[str]:
@@ -211,10 +217,11 @@ def describe(data: Any, *, missing_codes: Any = None, decimal: str | None = None
     n = int(len(frame) if weights is None else round(float(np.sum(weights))))
     lacking = [own.name for own in found if own.missing > 0 and own.kind != "empty"]
     incomplete = frame[lacking].isna().any(axis=1).to_numpy()
-    told += _of_columns(found, n, round(float(incomplete.sum() if weights is None else weights[incomplete].sum())))
+    short = round(float(incomplete.sum() if weights is None else weights[incomplete].sum()))
     path = str(data) if isinstance(data, (str, Path)) else None
     about = About(found, frame, path, table.named, weights is not None)
     calls = suggestions_for(about)
+    told += _of_columns(found, n, short, [one.time for one in calls])
     if isinstance(data, np.ndarray) and is_raster(data):
         calls = (of_raster(), *calls)
     return Description(table.name, table.written, n, found, tuple(told), calls, notes)
@@ -252,8 +259,8 @@ def suggest(data: Any, *, missing_codes: Any = None, decimal: str | None = None)
     return describe(data, missing_codes=missing_codes, decimal=decimal).suggestions
 
 
-def _of_columns(found: tuple[Profile, ...], n: int, rows: int) -> list[str]:
-    """What is wrong with whole columns; so many of n rows lack a value."""
+def _of_columns(found: tuple[Profile, ...], n: int, rows: int, times: Sequence[str | None]) -> list[str]:
+    """What is wrong with whole columns, but for those of times; so many of n rows lack a value."""
     told = []
     for kind, one, many in (
         ("empty", "has no value", "have no value"),
@@ -262,7 +269,7 @@ def _of_columns(found: tuple[Profile, ...], n: int, rows: int) -> list[str]:
         ("duration", "holds durations", "hold durations"),
         ("nested", "holds several values in each row", "hold several values in each row"),
     ):
-        names = [f"'{own.name}'" for own in found if own.kind == kind]
+        names = [f"'{own.name}'" for own in found if own.kind == kind and own.name not in times]
         if names:
             shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
             several = len(names) > 1
