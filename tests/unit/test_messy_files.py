@@ -364,3 +364,11 @@ def test_a_file_of_tabs_without_a_space_is_read_by_tabs(tmp_path, suffix):
     assert sniff(path, path.name).separator == "\t"
     path.write_text("y z\n3 2\n4 2\n1 5\n2 3\n2 1\n")
     assert sniff(path, path.name).separator == " "
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", '"', '""\n', '"\n"\n', "''"])
+def test_a_file_of_nothing_but_quotation_marks_is_empty(tmp_path, content):
+    path = tmp_path / "data.csv"
+    path.write_text(content)
+    with pytest.raises(dfd.errors.DataError):
+        dfd.Dataset.of(path)

@@ -83,8 +83,9 @@ def sniff(path: Path, name: str, decimal: str | None = None) -> Dialect:
             declared = lines[skipped].strip('"')[4:5]
         skipped += 1
     body = "\n".join(lines[skipped:])
+    empty = DataError(f"{name} is empty: it needs a line of column names and at least two rows")
     if not body.strip():
-        raise DataError(f"{name} is empty: it needs a line of column names and at least two rows")
+        raise empty
     quote = _quote(body)
     few = "\n".join(lines[skipped : skipped + LINES])
     if lines_in(few.encode()) < ENOUGH:  # a cell has more lines than that
@@ -92,6 +93,8 @@ def sniff(path: Path, name: str, decimal: str | None = None) -> Dialect:
     tables = {s: _cells(few, s, quote, whole and len(few) == len(body)) for s in SEPARATORS}
     separator = declared if declared in SEPARATORS else _separator(tables, path.suffix.lower(), name)
     cells = tables[separator]
+    if not cells:  # a quotation mark and nothing else
+        raise empty
     padded = re.search(rf"{re.escape(separator)} +{quote}", body) is not None
     heading = body.lstrip("\n").split("\n", 1)
     quoted = quote in heading[0] and quote not in "".join(heading[1:])[:2000].split("\n")[0]
