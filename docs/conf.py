@@ -24,6 +24,7 @@ suppress_warnings = ["ref.python"]  # a word such as size may be an attribute of
 nb_execution_mode = "auto"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
+nb_output_stderr = "remove"  # warnings name the machine they were raised on; what they say, the answers say
 nb_merge_streams = True
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
