@@ -253,3 +253,18 @@ def test_a_difference_without_content_is_no_misfit():
     quiet = replace(found, goodness=replace(found.goodness, p_value=0.005, findings=(moved,)), misfits=())
     assert "reproduces the data" in quiet.sentence and "too small to matter" in quiet.sentence
     assert not quiet.warnings
+
+
+@pytest.mark.parametrize(
+    ("shift", "apart", "told"),
+    [
+        (0.6, 0.5, False),  # 6.7 joint standard errors may be 0.6 of the estimate's own: of no matter
+        (9.0, 0.001, False),  # nu of -3.8 and -21.6 on the log scale are 0.02 and 0: the same counts
+        (1.5, 0.1, True),
+        (1.5, float("nan"), True),  # where nobody knows what data the two make
+    ],
+)
+def test_losses_disagree_where_an_estimate_and_the_data_differ(shift, apart, told):
+    from dfdbayes.results.agreement import _matters
+
+    assert _matters(pd.DataFrame({"shift": [-shift]}, index=["nu"]), apart).tolist() == [told]
