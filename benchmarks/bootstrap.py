@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 import dfdbayes as dfd
-from dfdbayes.inference import replicates
-from dfdbayes.inference.resampling import resample
+from dfdbayes.core import replicates
+from dfdbayes.core.resampling import resample
 
 FEW = replicates.FEW
 ROUNDS, LONG = 6, 60.0  # later runs, fewer where they take so many seconds

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import dfdbayes as dfd
-from dfdbayes.inference.pilot import decided
+from dfdbayes.core.robust_weight import decided
 
 model = dfd.models.Ising(dfd.graphs.grid(10, 10))
 theta = np.array([5.0])

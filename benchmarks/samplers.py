@@ -17,8 +17,8 @@ import numpy as np
 from numpyro.infer import MCMC, NUTS
 
 import dfdbayes as dfd
-from dfdbayes.inference import sampling
-from dfdbayes.inference.posterior import posterior
+from dfdbayes.core import samplers as sampling
+from dfdbayes.core.posterior import posterior
 
 warnings.simplefilter("ignore")
 

@@ -49,6 +49,15 @@ def slowest_imports(code):
     return sorted(times, reverse=True)[:SLOWEST]
 
 
+OF_THE_COMMAND = [
+    "dfdbayes.cli",
+    "dfdbayes.fitting.fit",
+    "dfdbayes.fitting.runs",
+    "dfdbayes.present.report.sections",
+    "h5netcdf",
+]
+
+
 def import_table(code):
     lines = ["| module | itself, ms | with what it imports, ms |", "|---|---:|---:|"]
     return "\n".join(
@@ -84,7 +93,7 @@ compiled code, the second one what the first has left.
 
 ## The {SLOWEST} slowest imports of what the command uses
 
-{import_table("import dfdbayes.cli, dfdbayes.fitting.fit, dfdbayes.report.runs, dfdbayes.report.sections, h5netcdf")}
+{import_table("import " + ", ".join(OF_THE_COMMAND))}
 """
     Path(__file__).parent.joinpath("results", "start.md").write_text(text)
     print(text)

@@ -107,9 +107,10 @@ def numpyro(name):
     from numpyro.infer import MCMC, NUTS
 
     import dfdbayes as dfd
-    from dfdbayes.inference import mixing, sampling
-    from dfdbayes.inference.edges import beyond
-    from dfdbayes.inference.posterior import posterior
+    from dfdbayes.core import mixing
+    from dfdbayes.core import samplers as sampling
+    from dfdbayes.core.boundaries import beyond
+    from dfdbayes.core.posterior import posterior
 
     warnings.simplefilter("ignore")
     model, data, settings = case(name)

@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dfdbayes.data.dataset import Dataset
-from dfdbayes.losses.kernels import HAMMING, neighbour_kernels
-from dfdbayes.models.base import AbstractModel
+from dfdbayes.core.dataset import Dataset
+from dfdbayes.core.losses.kernels import HAMMING, neighbour_kernels
+from dfdbayes.core.model import AbstractModel
 
 
 @partial(jax.jit, static_argnums=0)

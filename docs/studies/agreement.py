@@ -13,7 +13,7 @@ from checks import CASES, jobs  # the study beside this one
 from keeping import Study, arguments
 
 import dfdbayes as dfd
-from dfdbayes.results.agreement import agreement
+from dfdbayes.results.hausman import agreement
 
 STUDY, FIRST = Study("agreement"), 75_000
 PAIRS = {

@@ -17,7 +17,7 @@ from keeping import Study, arguments
 from scipy import stats
 
 import dfdbayes as dfd
-from dfdbayes.fitting.held_out import scored
+from dfdbayes.fitting.cross_validation import scored
 
 STUDY, FIRST = Study("choice"), 80_000
 jax.config.update("jax_compilation_cache_dir", str(STUDY.folder / "compiled"))  # so that going on costs little

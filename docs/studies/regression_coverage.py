@@ -25,8 +25,8 @@ from keeping import Study, arguments
 from scipy import special
 
 import dfdbayes as dfd
+from dfdbayes.families.counts.mean_form import of_mean
 from dfdbayes.fitting.coverage import placed
-from dfdbayes.models.mean_form import of_mean
 
 STUDY = Study("regression-coverage")
 FIRST, PART = 80_000, 20

@@ -21,7 +21,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # two processes on two cores
 import numpy as np
 
 import dfdbayes as dfd
-from dfdbayes.results import selection
+from dfdbayes.families.network import selection
 
 ROOT = Path(__file__).parents[2]
 D, ROWS, SHARE, FIRST = 10, 500, 0.2, 90_000

@@ -21,11 +21,11 @@ from keeping import Study, arguments
 import dfdbayes as dfd
 from dfdbayes import losses
 from dfdbayes.backends.local import Local
+from dfdbayes.core.calibration import calibrate
+from dfdbayes.core.minimise import minimise
+from dfdbayes.core.objective import Objective
+from dfdbayes.core.starts import logarithmic
 from dfdbayes.fitting.regressions import read_regression
-from dfdbayes.inference.calibration import calibrate
-from dfdbayes.inference.minimise import minimise
-from dfdbayes.inference.objective import Objective
-from dfdbayes.models.starts import logarithmic
 
 STUDY = Study("series-coverage")
 FIRST, QUANTILE, N, AHEAD, BURN, FORECAST = 70_000, 1.959964, 200, 8, 100, 100

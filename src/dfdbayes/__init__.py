@@ -24,37 +24,38 @@ _import_jax().config.update("jax_enable_x64", True)
 warnings.filterwarnings("ignore", "IProgress not found")  # of bars in notebooks that libraries have and nobody sees
 
 if TYPE_CHECKING:
-    from . import errors, losses, models, plots
-    from .data import builtin as datasets
-    from .data.dataset import Dataset
-    from .data.domain import Binary, Categories, Counts, CountsBelow, Domain, Finite, Integers, Ordinal, Spins
+    from . import errors
+    from . import families as models
+    from .core import graphs, losses, resampling, samplers
+    from .core.calibration import Calibration, calibrate
+    from .core.dataset import Dataset
+    from .core.domain import Binary, Categories, Counts, CountsBelow, Domain, Finite, Integers, Ordinal, Spins
+    from .core.losses import kernels
+    from .core.losses.divergence import divergence
+    from .core.minimise import Minimum, Outcome, minimise
+    from .core.objective import Objective, objective
+    from .core.parameters import Parameter
+    from .core.parametric import bootstrap
+    from .core.resampling import Bootstrap
     from .data.lags import lagged
-    from .data.observed_graph import ObservedGraph
+    from .data.read import builtin as datasets
+    from .families import ExponentialFamily, Model
+    from .families.graph.goodness import graph_goodness
+    from .families.graph.observed import ObservedGraph
+    from .families.network import evidence
+    from .families.network.groups import GroupDifferences, group_differences
+    from .families.simulate import simulate
     from .fitting.comparison import compare, compare_losses
     from .fitting.coverage import Coverage, coverage
     from .fitting.describe import Description, describe, suggest
     from .fitting.fit import fit, sample
     from .fitting.model_choice import ModelComparison, compare_models
     from .fitting.nested import compare_nested
-    from .inference import resampling
-    from .inference import sampling as samplers
-    from .inference.calibration import Calibration, calibrate
-    from .inference.minimise import Minimum, Outcome, minimise
-    from .inference.objective import Objective, objective
-    from .inference.parametric import bootstrap
-    from .inference.resampling import Bootstrap
-    from .losses import kernels
-    from .losses.divergence import divergence
-    from .models import ExponentialFamily, Model, graphs
-    from .models.parameters import Parameter
-    from .report.runs import rerun
-    from .results import evidence
+    from .fitting.runs import rerun
+    from .present import figures as plots
     from .results.fit_result import Fit
-    from .results.graph_goodness import graph_goodness
-    from .results.groups import GroupDifferences, group_differences
     from .results.loading import load
     from .results.predictive import prior_predictive
-    from .simulators import simulate
 
 __all__ = [
     "Binary",
@@ -120,11 +121,11 @@ __version__ = VERSION
 # The module that each public name is in, or that it is: imported when the name is first used, for together they take
 # seconds.
 _MODULES = {
-    "data.builtin": "datasets",
-    "data.dataset": "Dataset",
+    "data.read.builtin": "datasets",
+    "core.dataset": "Dataset",
     "data.lags": "lagged",
-    "data.domain": "Binary Categories Counts CountsBelow Domain Finite Integers Ordinal Spins",
-    "data.observed_graph": "ObservedGraph",
+    "core.domain": "Binary Categories Counts CountsBelow Domain Finite Integers Ordinal Spins",
+    "families.graph.observed": "ObservedGraph",
     "errors": "errors",
     "fitting.comparison": "compare compare_losses",
     "fitting.coverage": "Coverage coverage",
@@ -132,27 +133,27 @@ _MODULES = {
     "fitting.fit": "fit sample",
     "fitting.model_choice": "ModelComparison compare_models",
     "fitting.nested": "compare_nested",
-    "inference.calibration": "Calibration calibrate",
-    "inference.minimise": "Minimum Outcome minimise",
-    "inference.objective": "Objective objective",
-    "inference.parametric": "bootstrap",
-    "inference.resampling": "Bootstrap resampling",
-    "inference.sampling": "samplers",
-    "losses": "losses",
-    "losses.divergence": "divergence",
-    "losses.kernels": "kernels",
-    "models": "ExponentialFamily Model models",
-    "models.graphs": "graphs",
-    "models.parameters": "Parameter",
-    "plots": "plots",
-    "report.runs": "rerun",
-    "results.evidence": "evidence",
+    "core.calibration": "Calibration calibrate",
+    "core.minimise": "Minimum Outcome minimise",
+    "core.objective": "Objective objective",
+    "core.parametric": "bootstrap",
+    "core.resampling": "Bootstrap resampling",
+    "core.samplers": "samplers",
+    "core.losses": "losses",
+    "core.losses.divergence": "divergence",
+    "core.losses.kernels": "kernels",
+    "families": "ExponentialFamily Model models",
+    "core.graphs": "graphs",
+    "core.parameters": "Parameter",
+    "present.figures": "plots",
+    "fitting.runs": "rerun",
+    "families.network.evidence": "evidence",
     "results.fit_result": "Fit",
-    "results.graph_goodness": "graph_goodness",
-    "results.groups": "GroupDifferences group_differences",
+    "families.graph.goodness": "graph_goodness",
+    "families.network.groups": "GroupDifferences group_differences",
     "results.loading": "load",
     "results.predictive": "prior_predictive",
-    "simulators": "simulate",
+    "families.simulate": "simulate",
 }
 _WHERE = {name: module for module, names in _MODULES.items() for name in names.split()}
 

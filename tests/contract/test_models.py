@@ -8,7 +8,7 @@ import pytest
 
 import dfdbayes as dfd
 import oracles
-from dfdbayes.inference.objective import second_order
+from dfdbayes.core.objective import second_order
 
 GRID = dfd.graphs.grid(4, 4)
 PAIRS = np.random.default_rng(9)
@@ -214,7 +214,7 @@ def test_interactions_are_shown_never_their_roots():
 
 def test_squared_coordinates_carry_the_calibration():
     """In roots v the gradient is 2 v g and the Hessian 4 v v' H + 2 diag(g): checked by differentiation."""
-    from dfdbayes.inference.calibration import _in_own_coordinates
+    from dfdbayes.core.calibration import _in_own_coordinates
 
     _, theta, *_ = MODELS["cmp graphical"]
     model = dfd.models.ConwayMaxwellPoissonGraphical(3, prior="squared")

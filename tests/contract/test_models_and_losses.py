@@ -9,7 +9,7 @@ import pytest
 
 import dfdbayes as dfd
 import oracles
-from dfdbayes.inference.resampling import resample
+from dfdbayes.core.resampling import resample
 
 COLOURS = dfd.ExponentialFamily(
     T=lambda x: jnp.stack([jnp.where(x[0] == x[1], 1.0, 0.0), jnp.where(x[0] == 1.0, 1.0, 0.0)]),

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.models import graphs
+from dfdbayes.core import graphs
 from dfdbayes.results.goodness_of_fit import goodness_of_fit
 from dfdbayes.results.predictive import replicate
 

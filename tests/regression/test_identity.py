@@ -13,8 +13,8 @@ from jax.scipy.special import gammaln
 
 import dfdbayes as dfd
 from dfdbayes._util.identity import fingerprint
-from dfdbayes.models import graphs
-from dfdbayes.models.priors import describe_prior
+from dfdbayes.core import graphs
+from dfdbayes.core.priors import describe_prior
 
 ALIKE = [  # pairs that used to print alike
     (dist.TruncatedNormal(0.0, 0.1, low=0.0), dist.TruncatedNormal(30.0, 0.1, low=0.0)),

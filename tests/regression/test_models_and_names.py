@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.models import graphs
+from dfdbayes.core import graphs
 
 ModelError = dfd.errors.ModelError
 rng = np.random.default_rng(0)

@@ -16,8 +16,8 @@ import dfdbayes as dfd
 from dfdbayes._util import resources, timing
 from dfdbayes.cli import compiled
 from dfdbayes.cli.running import printable
-from dfdbayes.models import graphs
-from dfdbayes.models.tables import coarse_size
+from dfdbayes.core import graphs
+from dfdbayes.core.terms import coarse_size
 
 
 def test_too_large_models_are_refused_before_the_data_are_read(monkeypatch):

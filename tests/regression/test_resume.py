@@ -16,8 +16,9 @@ import pytest
 import dfdbayes as dfd
 from dfdbayes import losses
 from dfdbayes._util.checkpoint import Folder, forget, unfinished
-from dfdbayes.inference import calibration, resampling, sampling
-from dfdbayes.inference.resampling import AbstractResampling
+from dfdbayes.core import calibration, resampling
+from dfdbayes.core import samplers as sampling
+from dfdbayes.core.resampling import AbstractResampling
 
 QUICK = {"draws": 60, "warmup": 50, "chains": 2, "bootstrap": 80, "progress": False, "check": False}
 COUNTS = np.random.default_rng(0).poisson(3.0, 200)

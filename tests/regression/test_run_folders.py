@@ -16,7 +16,7 @@ import dfdbayes as dfd
 from dfdbayes._util.checkpoint import Folder, forget
 from dfdbayes._util.files import write_atomically
 from dfdbayes._util.process import threads
-from dfdbayes.report import runs
+from dfdbayes.fitting import runs
 
 QUICK = ("--bootstrap", "60", "--draws", "100", "--sampler", "laplace")
 COMMAND = [sys.executable, "-m", "dfdbayes"]

@@ -13,11 +13,11 @@ import pytest
 
 import dfdbayes as dfd
 from dfdbayes._util.declared import unlike
+from dfdbayes.core import priors
 from dfdbayes.data.formulas import Design, alone, as_factor, variables
 from dfdbayes.data.grammar import FUNCTIONS, MOST_TERMS, NAMESPACES, Content, context
 from dfdbayes.errors import DfdbayesError
-from dfdbayes.models import priors
-from dfdbayes.report import runs
+from dfdbayes.fitting import runs
 
 QUICK = {"draws": 20, "warmup": 20, "chains": 1, "check": False, "progress": False, "calibration": "none"}
 SHORT = {"draws": 20, "warmup": 20, "chains": 1, "check": False, "calibration": "none"}

@@ -13,8 +13,8 @@ import pytest
 import dfdbayes as dfd
 from dfdbayes._util.checkpoint import Folder
 from dfdbayes.backends import dask as distributed
-from dfdbayes.data import dataset as data
-from dfdbayes.inference import replicates
+from dfdbayes.core import dataset as data
+from dfdbayes.core import replicates
 
 dask = pytest.importorskip("distributed")
 SAME = 1e-10
@@ -56,7 +56,7 @@ def assert_same(found, wanted):
 @pytest.fixture
 def many(monkeypatch):
     """As if the distinct rows were too many: they are resampled in buckets, and stay with the workers."""
-    monkeypatch.setattr(importlib.import_module("dfdbayes.inference.resampling"), "LARGE", 50)
+    monkeypatch.setattr(importlib.import_module("dfdbayes.core.resampling"), "LARGE", 50)
     monkeypatch.setattr(distributed, "GATHERED", 50)
 
 

@@ -7,8 +7,8 @@ from scipy import stats
 
 import dfdbayes as dfd
 import graph_oracles
-from dfdbayes.simulators.graph_chains import advance, begin, setup_of, ties_of
-from dfdbayes.simulators.graphs import probabilities
+from dfdbayes.families.graph.chains import advance, begin, setup_of, ties_of
+from dfdbayes.families.graph.simulate import probabilities
 
 CHAINS, GRAPHS = 50, 4000
 ALARM = 1e-4  # false alarms of each of the tests of a statistic's distribution; seeds are fixed

@@ -5,7 +5,7 @@ import pytest
 from scipy import special, stats
 
 import dfdbayes as dfd
-from dfdbayes.inference.posterior import posterior
+from dfdbayes.core.posterior import posterior
 
 Z_LIMIT = 5.0  # standard errors: a false alarm in fewer than one of 10^6 comparisons
 

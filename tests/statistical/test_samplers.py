@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.inference import sampling
-from dfdbayes.inference.objective import second_order
+from dfdbayes.core import samplers as sampling
+from dfdbayes.core.objective import second_order
 
 Z_LIMIT = 5.0  # standard errors: a false alarm in fewer than one of 10^5 of these comparisons
 

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
+from dfdbayes.core.diagnostics import _another_loss, _of_means, _smaller_steps
 from dfdbayes.errors import DfdbayesError
-from dfdbayes.inference.diagnostics import _another_loss, _of_means, _smaller_steps
 
 QUICK = {"progress": False, "draws": 100, "sampler": "laplace", "check": True, "bootstrap": 40}
 QUOTED = r"(model|formula|zeros|nu|loss|missing|resampling|calibration)=('[^']*')"

@@ -10,14 +10,15 @@ import pytest
 from scipy import special, stats
 
 import dfdbayes as dfd
-from dfdbayes import plots, simulators
+from dfdbayes.core.simulators.given import by_listing, distributions, tails
 from dfdbayes.errors import DataError, DataWarning, DisagreementWarning, SettingError
-from dfdbayes.models.counts import moments
-from dfdbayes.models.families import CountFamily
-from dfdbayes.report import render, sections
+from dfdbayes.families import simulate as simulators
+from dfdbayes.families.counts.families import CountFamily
+from dfdbayes.families.counts.models import moments
+from dfdbayes.present import figures as plots
+from dfdbayes.present.report import render, sections
 from dfdbayes.results.predictive import evenly
 from dfdbayes.results.ratios import ratios
-from dfdbayes.simulators.given import by_listing, distributions, tails
 
 pytestmark = [  # the visits have more zeros than a Poisson model expects, by chance (p = 0.018)
     pytest.mark.filterwarnings(f"ignore::dfdbayes.errors.{kind}") for kind in ("PriorWarning", "MisfitWarning")

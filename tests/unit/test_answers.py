@@ -13,13 +13,13 @@ from jax.scipy.special import gammaln
 import dfdbayes as dfd
 import small_fits
 from dfdbayes._util.tables import Table
-from dfdbayes.inference.diagnostics import why_not_converged
-from dfdbayes.models import AbstractModel
-from dfdbayes.report.runs import write_run
-from dfdbayes.results.answers import FAMILIES, answer
-from dfdbayes.results.answers.dispersion import _is_edge
-from dfdbayes.results.answers.words import Estimate, Ratio, listed, named, rounded
+from dfdbayes.core.diagnostics import why_not_converged
+from dfdbayes.families import AbstractModel
+from dfdbayes.families.counts.dispersion import _is_edge
+from dfdbayes.families.narratives import FAMILIES, answer
+from dfdbayes.fitting.runs import write_run
 from dfdbayes.results.goodness_of_fit import GoodnessOfFit
+from dfdbayes.results.words import Estimate, Ratio, listed, named, rounded
 
 SAID = {
     "counts": ("The mean of sales is 3.5", "it varies more than a Poisson count does", "The model reproduces the data"),

@@ -6,8 +6,8 @@ import pytest
 from scipy.stats import chi2
 
 import dfdbayes as dfd
-from dfdbayes.inference.calibration import information
-from dfdbayes.inference.resampling import degenerate, resample
+from dfdbayes.core.calibration import information
+from dfdbayes.core.resampling import degenerate, resample
 
 VALUES = [0, 0, 0, 1, 1, 2, 5]
 

@@ -3,8 +3,8 @@ import numpyro.distributions as dist
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.inference.replicates import minimise_many
-from dfdbayes.inference.resampling import resample
+from dfdbayes.core.replicates import minimise_many
+from dfdbayes.core.resampling import resample
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ import pytest
 
 import dfdbayes as dfd
 import oracles
-from dfdbayes.data.sites import blocks_of, clusters_of
-from dfdbayes.inference.objective import Objective
-from dfdbayes.models import exponential_tables
+from dfdbayes.core import distinct_terms as exponential_tables
+from dfdbayes.core.objective import Objective
+from dfdbayes.core.sites import blocks_of, clusters_of
 from dfdbayes.results.goodness_of_fit import goodness_of_fit
 
 COLOURS = ("red", "green", "blue", "grey")

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 import dfdbayes as dfd
-from dfdbayes.inference.curvature import of_few
-from dfdbayes.report.runs import again
+from dfdbayes.core.curvature import of_few
+from dfdbayes.fitting.runs import again
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ import pytest
 from scipy import linalg
 
 import dfdbayes as dfd
-from dfdbayes.inference.calibration import calibrate
-from dfdbayes.inference.curvature import CAP, SHRINK, cap, curvature
-from dfdbayes.inference.minimise import minimise, mode
-from dfdbayes.inference.posterior import posterior, where_taken
+from dfdbayes.core.calibration import calibrate
+from dfdbayes.core.curvature import CAP, SHRINK, cap, curvature
+from dfdbayes.core.minimise import minimise, mode
+from dfdbayes.core.posterior import posterior, where_taken
 
 RNG = np.random.default_rng(3)
 ITEMS = (RNG.random((400, 4)) < [0.3, 0.5, 0.6, 0.4]).astype(int)

@@ -8,10 +8,10 @@ import pytest
 from scipy import integrate, optimize
 
 import dfdbayes as dfd
-from dfdbayes.inference.curvature import curvature
-from dfdbayes.inference.edges import NOISE, _nearest, beyond, clipped, projected
-from dfdbayes.inference.minimise import minimise
-from dfdbayes.models.priors import Mirrored
+from dfdbayes.core.boundaries import NOISE, _nearest, beyond, clipped, projected
+from dfdbayes.core.curvature import curvature
+from dfdbayes.core.minimise import minimise
+from dfdbayes.core.priors import Mirrored
 
 TRUTH = {"intercept": np.array([0.8, 1.0, 1.2]), "interaction": np.array([0.15, 0.0, 0.0])}
 

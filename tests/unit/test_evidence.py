@@ -7,10 +7,10 @@ import pytest
 
 import dfdbayes as dfd
 import small_fits
-from dfdbayes.data import glance
-from dfdbayes.report import render, wording
-from dfdbayes.report.runs import write_run
-from dfdbayes.results import evidence
+from dfdbayes.data.read import column_summary as glance
+from dfdbayes.families.network import evidence
+from dfdbayes.fitting.runs import write_run
+from dfdbayes.present.report import render, wording
 from dfdbayes.results.tree import assemble
 from dfdbayes.results.uncalibrated import is_calibrated, outweighed, side_by_side
 

@@ -45,14 +45,14 @@ def test_derived_quantities_are_those_of_the_model(sales_fit):
 
 @pytest.mark.parametrize("theta", [(1e3, 0.2), (0.95, 0.0), (0.9999, 0.001), (4.0, 30.0), (1e-6, 2.0), (1.5, 0.01)])
 def test_derived_quantities_are_finite_at_the_extremes(theta):
-    from dfdbayes.models.counts import moments
+    from dfdbayes.families.counts.models import moments
 
     mean, variance = moments(np.array([theta[0]]), np.array([theta[1]]))
     assert np.isfinite(mean).all() and np.isfinite(variance).all() and (variance > 0).all() and (mean > 0).all()
 
 
 def test_asymptotic_moments_meet_the_sums():
-    from dfdbayes.models.counts import moments
+    from dfdbayes.families.counts.models import moments
 
     nu = np.array([0.5, 1.0, 2.0])
     for edge in (0.99e4, 1.01e4):  # on both sides of the switch

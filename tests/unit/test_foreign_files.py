@@ -12,8 +12,8 @@ import pyreadstat
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.data import foreign
-from dfdbayes.data.reading import table_of
+from dfdbayes.data.read import foreign
+from dfdbayes.data.read.reading import table_of
 
 DataError = dfd.errors.DataError
 

@@ -11,10 +11,10 @@ import pytest
 
 import dfdbayes as dfd
 from dfdbayes.data.formulas import Design, as_factor, parse, split_offsets, variables
-from dfdbayes.data.observed_map import ObservedMap
+from dfdbayes.data.read.tokens import tokens_of, written
 from dfdbayes.data.series import canonical, lags_of
-from dfdbayes.data.tokens import tokens_of, written
 from dfdbayes.errors import DataError, SettingError
+from dfdbayes.families.map.observed import ObservedMap
 
 QUICK = {"progress": False, "check": False, "sampler": "laplace", "draws": 200, "seed": 1}
 N = 60

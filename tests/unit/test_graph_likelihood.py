@@ -9,9 +9,9 @@ import pytest
 from scipy import optimize
 
 import dfdbayes as dfd
-from dfdbayes.inference import graph_likelihood
-from dfdbayes.inference.graph_likelihood import near_maximum
-from dfdbayes.simulators.graphs import all_graphs
+from dfdbayes.families.graph import likelihood as graph_likelihood
+from dfdbayes.families.graph.likelihood import near_maximum
+from dfdbayes.families.graph.simulate import all_graphs
 from small_fits import QUICK, quietly
 
 TERMS = "edges + triangle"

@@ -7,9 +7,9 @@ import pytest
 
 import dfdbayes as dfd
 import graph_oracles
-from dfdbayes.models.graph_parsing import parse
-from dfdbayes.models.graph_statistics import GraphStatistics
-from dfdbayes.models.graph_terms import TERMS, Covariate, term
+from dfdbayes.families.graph.parsing import parse
+from dfdbayes.families.graph.statistics import GraphStatistics
+from dfdbayes.families.graph.terms import TERMS, Covariate, term
 
 GRAPHS = 1000
 

@@ -13,15 +13,15 @@ from scipy import stats
 import dfdbayes as dfd
 import small_fits
 from dfdbayes.backends.local import by_client
+from dfdbayes.core.sites import Sites, rows_of
 from dfdbayes.data.formulas import Design
-from dfdbayes.data.sites import Sites, rows_of
 from dfdbayes.errors import ModelError, SettingError
+from dfdbayes.families.network import evidence, groups
+from dfdbayes.families.network import terms as network_tables
+from dfdbayes.families.network.covariate_terms import LevelRegressionConditionals, PairwiseRegressionTable
+from dfdbayes.families.regression_terms import RegressionConditionals, RegressionTable
 from dfdbayes.fitting.regressions import read_regression
-from dfdbayes.models import network_tables
-from dfdbayes.models.pairwise_regression import LevelRegressionConditionals, PairwiseRegressionTable
-from dfdbayes.models.regression_tables import RegressionConditionals, RegressionTable
-from dfdbayes.report import render
-from dfdbayes.results import evidence, groups
+from dfdbayes.present.report import render
 from dfdbayes.results.tree import assemble
 
 ITEMS = ["a", "b", "c"]

@@ -10,11 +10,11 @@ import pytest
 from scipy import optimize
 
 import dfdbayes as dfd
-from dfdbayes.inference.imputation import begun, settled
-from dfdbayes.inference.minimise import prior_at_y
-from dfdbayes.inference.objective import Objective
-from dfdbayes.inference.replicates import minimise_many
-from dfdbayes.losses import by_name
+from dfdbayes.core.imputation import begun, settled
+from dfdbayes.core.losses import by_name
+from dfdbayes.core.minimise import prior_at_y
+from dfdbayes.core.objective import Objective
+from dfdbayes.core.replicates import minimise_many
 
 INTERCEPT = np.array([-0.8, -0.6, -0.9])
 INTERACTION = np.array([0.8, 1.5, 0.5])  # of 1-2, 1-3, 2-3
@@ -160,7 +160,7 @@ def plainly(frame, how):
 
 
 def fitted(frame, most, monkeypatch):
-    monkeypatch.setattr("dfdbayes.data.completions.MOST_EACH", most)
+    monkeypatch.setattr("dfdbayes.core.completions.MOST_EACH", most)
     return dfd.fit("network", frame, missing="impute", sampler="laplace", progress=False)
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.inference import imputation, replicates
+from dfdbayes.core import imputation, replicates
 
 
 @pytest.fixture(scope="module")

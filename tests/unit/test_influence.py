@@ -8,7 +8,7 @@ import pytest
 
 import dfdbayes as dfd
 import small_fits
-from dfdbayes.inference.replicates import minimise_many
+from dfdbayes.core.replicates import minimise_many
 
 QUICK = {"check": False, "progress": False, "sampler": "laplace", "draws": 250}
 

@@ -12,7 +12,7 @@ from scipy import special
 
 import dfdbayes as dfd
 import oracles
-from dfdbayes.inference.resampling import resample
+from dfdbayes.core.resampling import resample
 
 COUNTS = np.array([0, 0, 1, 2, 2, 3, 5, 5, 5, 8, 13, 1, 0, 2, 4])
 BITS = np.array([0, 1, 1, 0, 1, 1, 1])

@@ -11,9 +11,9 @@ from scipy import optimize, stats
 
 import dfdbayes as dfd
 import oracles
-from dfdbayes.data.observed_map import ObservedMap
-from dfdbayes.inference import map_imputation
-from dfdbayes.inference.minimise import mode
+from dfdbayes.core.minimise import mode
+from dfdbayes.families.map import imputation as map_imputation
+from dfdbayes.families.map.observed import ObservedMap
 from dfdbayes.results.checks import Checks
 from dfdbayes.results.predictive import evenly
 from dfdbayes.results.relevance import tail_probability

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import optimize, special
 
-from dfdbayes.inference.objective import second_order
-from dfdbayes.models.mean_form import of_mean
+from dfdbayes.core.objective import second_order
+from dfdbayes.families.counts.mean_form import of_mean
 
 
 def slow_mean(log_rate, nu, terms=4000):

@@ -5,8 +5,8 @@ import pytest
 from jax.scipy.special import gammaln
 
 import dfdbayes as dfd
-from dfdbayes.inference.replicates import minimise_many
-from dfdbayes.inference.resampling import resample
+from dfdbayes.core.replicates import minimise_many
+from dfdbayes.core.resampling import resample
 
 
 def test_reference_data(shared_data):
@@ -95,7 +95,7 @@ def test_a_users_model_without_a_start_finds_the_same_minimum(shared_data):
 
 
 def test_a_second_data_set_of_the_same_shape_compiles_nothing():
-    from dfdbayes.inference.objective import _second_order
+    from dfdbayes.core.objective import _second_order
 
     model, rng = dfd.models.Poisson(), np.random.default_rng(0)
     sizes = []

@@ -10,11 +10,12 @@ from scipy import stats
 
 import dfdbayes as dfd
 from dfdbayes.errors import MisfitWarning
-from dfdbayes.results import features, relevance
+from dfdbayes.results import relevance
+from dfdbayes.results import test_statistics as features
 from dfdbayes.results.checks import Checks, check
 from dfdbayes.results.goodness_of_fit import Finding, _corrected, _observed, _pool, _scores, goodness_of_fit
+from dfdbayes.results.misfit_messages import _inflated, _poisson, _two_groups, misfits, spread_of
 from dfdbayes.results.relevance import statistic_matters
-from dfdbayes.results.remedies import _inflated, _poisson, _two_groups, misfits, spread_of
 from small_fits import QUICK, quietly
 
 RNG = np.random.default_rng(7)
@@ -265,6 +266,6 @@ def test_a_difference_without_content_is_no_misfit():
     ],
 )
 def test_losses_disagree_where_an_estimate_and_the_data_differ(shift, apart, told):
-    from dfdbayes.results.agreement import _matters
+    from dfdbayes.results.hausman import _matters
 
     assert _matters(pd.DataFrame({"shift": [-shift]}, index=["nu"]), apart).tolist() == [told]

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dfdbayes as dfd
-from dfdbayes.data.missing import suspects
-from dfdbayes.data.numerals import doubtful, readings, under
+from dfdbayes.data.read.missing_codes import suspects
+from dfdbayes.data.read.numerals import doubtful, readings, under
 
 DataError, SettingError = dfd.errors.DataError, dfd.errors.SettingError
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 
-from dfdbayes.inference import mixing
+from dfdbayes.core import mixing
 
 AXES = {"chain_axis": 0, "draw_axis": 1}
 

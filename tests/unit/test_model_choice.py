@@ -9,10 +9,10 @@ from scipy import stats
 
 import dfdbayes as dfd
 import small_fits
+from dfdbayes.core.minimise import mode
 from dfdbayes.errors import DisagreementWarning, SettingError
-from dfdbayes.fitting.held_out import folds_of, held_out, matched, places
-from dfdbayes.inference.minimise import mode
-from dfdbayes.results.agreement import agreement
+from dfdbayes.fitting.cross_validation import folds_of, held_out, matched, places
+from dfdbayes.results.hausman import agreement
 from small_fits import QUICK as SETTINGS
 
 QUICK = SETTINGS | {"check": False}

@@ -13,9 +13,10 @@ import dfdbayes as dfd
 import small_fits
 from browser import opened
 from dfdbayes import plots
-from dfdbayes.plots.base import shortened
-from dfdbayes.report import interactive, networks, render
-from dfdbayes.results import evidence, selection
+from dfdbayes.families.network import evidence, selection
+from dfdbayes.families.network import report as networks
+from dfdbayes.present.figures.base import shortened
+from dfdbayes.present.report import interactive, render
 
 EVIL = (
     "<script>hacked=1</script>",

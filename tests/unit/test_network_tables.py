@@ -6,9 +6,9 @@ import pytest
 
 import dfdbayes as dfd
 import oracles
-from dfdbayes.models import network_tables
-from dfdbayes.models.ordinal_tables import OrdinalConditionals
-from dfdbayes.models.tables import softplus, sum_softplus
+from dfdbayes.core.terms import softplus, sum_softplus
+from dfdbayes.families.network import terms as network_tables
+from dfdbayes.families.network.ordinal_terms import OrdinalConditionals
 
 
 def test_a_sum_of_softplus_is_that_of_its_parts_with_its_derivatives():

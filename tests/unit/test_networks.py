@@ -10,7 +10,8 @@ import pytest
 
 import dfdbayes as dfd
 import oracles
-from dfdbayes.models import kinds, mixed, network_tables
+from dfdbayes.families.network import kinds, mixed
+from dfdbayes.families.network import terms as network_tables
 
 FINITE = {
     "ordinal": dfd.models.Network(dfd.Ordinal(3, 4)),

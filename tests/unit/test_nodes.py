@@ -11,9 +11,9 @@ import pytest
 import dfdbayes as dfd
 import oracles
 import small_fits
-from dfdbayes.models.families import off_link
-from dfdbayes.models.normaliser import listing
-from dfdbayes.results import nodes
+from dfdbayes.families.counts.families import off_link
+from dfdbayes.families.counts.normaliser import listing
+from dfdbayes.families.network import nodes
 
 MODELS = {
     "binary": dfd.models.IsingNetwork(4),

@@ -11,7 +11,7 @@ import pytest
 import dfdbayes as dfd
 import small_fits
 from dfdbayes._util import progress
-from dfdbayes.results.evidence import Evidence
+from dfdbayes.families.network.evidence import Evidence
 
 EVIL = "<script>hacked=1</script>"
 

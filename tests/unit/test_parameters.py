@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 import dfdbayes as dfd
-from dfdbayes.models.parameters import Parameter, Space
-from dfdbayes.models.priors import Mirrored, Ordered, describe_prior, quantiles
+from dfdbayes.core.parameters import Parameter, Space
+from dfdbayes.core.priors import Mirrored, Ordered, describe_prior, quantiles
 
 SPACE = Space(
     (

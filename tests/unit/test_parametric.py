@@ -6,14 +6,14 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.inference.curvature import curvature
-from dfdbayes.inference.minimise import Minima, Outcome, minimise
-from dfdbayes.inference.objective import Objective
-from dfdbayes.inference.parametric import Parametric, spread
-from dfdbayes.inference.replicates import minimise_many
-from dfdbayes.inference.resampling import Bootstrap, Fits
-from dfdbayes.losses import by_name
-from dfdbayes.simulators.replicas import replicas
+from dfdbayes.core.curvature import curvature
+from dfdbayes.core.losses import by_name
+from dfdbayes.core.minimise import Minima, Outcome, minimise
+from dfdbayes.core.objective import Objective
+from dfdbayes.core.parametric import Parametric, spread
+from dfdbayes.core.replicates import minimise_many
+from dfdbayes.core.resampling import Bootstrap, Fits
+from dfdbayes.core.simulators.replicas import replicas
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import dfdbayes as dfd
 import small_fits
 from dfdbayes import plots
 from dfdbayes.fitting.coverage import Coverage
-from dfdbayes.plots.smoothing import smoothed
+from dfdbayes.present.figures.smoothing import smoothed
 
 
 def texts(figure: Figure) -> str:

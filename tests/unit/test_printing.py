@@ -6,7 +6,7 @@ import pytest
 
 import dfdbayes as dfd
 import small_fits
-from dfdbayes.results import selection
+from dfdbayes.families.network import selection
 
 
 def by_group():

@@ -12,12 +12,12 @@ import dfdbayes as dfd
 import graph_oracles
 import small_fits
 from dfdbayes._util.checkpoint import Folder
-from dfdbayes.inference.parametric import Parametric
-from dfdbayes.inference.refits import refit_many
-from dfdbayes.inference.replicates import minimise_many
-from dfdbayes.inference.resampling import Fits
-from dfdbayes.simulators import require_sound
-from dfdbayes.simulators.graphs import probabilities
+from dfdbayes.core.parametric import Parametric
+from dfdbayes.core.refits import refit_many
+from dfdbayes.core.replicates import minimise_many
+from dfdbayes.core.resampling import Fits
+from dfdbayes.families.graph.simulate import probabilities
+from dfdbayes.families.simulate import require_sound
 
 
 def florence():
@@ -147,7 +147,7 @@ def test_priors_are_weak_on_the_scale_of_the_data():
 @pytest.mark.parametrize("loss", ["pseudo", "ratio"])
 def test_refits_are_modes_of_each_graph(loss):
     """All at once, each is the mode that one search for its graph alone finds; a graph without triangles has one."""
-    from dfdbayes.inference.minimise import mode
+    from dfdbayes.core.minimise import mode
 
     objective = dfd.objective(dfd.models.RandomGraph("edges + triangle"), florence(), loss)
     minimum = dfd.minimise(objective)
@@ -449,7 +449,7 @@ def test_nodes_beside_edges_given_to_fit():
 
 
 def test_the_triad_census_of_directed_graphs():
-    from dfdbayes.results.graph_goodness import TRIADS, _directed_triads
+    from dfdbayes.families.graph.goodness import TRIADS, _directed_triads
 
     for seed, n, density in [(1, 4, 0.4), (2, 9, 0.15), (3, 9, 0.5), (4, 12, 0.8)]:
         graph = nx.gnp_random_graph(n, density, seed=seed, directed=True)

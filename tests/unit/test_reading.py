@@ -10,12 +10,12 @@ from numpy.testing import assert_array_equal
 
 import dfdbayes as dfd
 import small_fits
-from dfdbayes.data import dataset as data
-from dfdbayes.data import interpreting, reading
-from dfdbayes.data.distinct import BUCKETS, Tallies, bucket_of, condense, merge
-from dfdbayes.data.scales import domain_of
-from dfdbayes.inference.resampling import resample
-from dfdbayes.models import exponential_tables
+from dfdbayes.core import dataset as data
+from dfdbayes.core import distinct_terms as exponential_tables
+from dfdbayes.core.distinct import BUCKETS, Tallies, bucket_of, condense, merge
+from dfdbayes.core.resampling import resample
+from dfdbayes.data.read import interpreting, reading
+from dfdbayes.data.read.scales import domain_of
 
 RNG = np.random.default_rng(5)
 TABLES = {
@@ -185,7 +185,7 @@ def test_interchangeable_rows_are_one_unit(monkeypatch, loss):
 def test_resampling_in_buckets_is_multinomial(monkeypatch):
     """Means and covariances of weights, within 5 standard errors; and no matter how rows are ordered."""
     objective = dfd.objective(dfd.models.Poisson(), RNG.poisson(3.0, 200))
-    monkeypatch.setattr(import_module("dfdbayes.inference.resampling"), "LARGE", 3)
+    monkeypatch.setattr(import_module("dfdbayes.core.resampling"), "LARGE", 3)
     size, n, p = 40_000, 200, objective.units.weights / 200
     weights = resample(objective, 0, size)
     assert (weights.sum(axis=1) == n).all()

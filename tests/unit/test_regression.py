@@ -7,10 +7,10 @@ import pytest
 from scipy import special
 
 import dfdbayes as dfd
+from dfdbayes.core.calibration import information
+from dfdbayes.core.minimise import mode
 from dfdbayes.data.formulas import parse, readable, split_offsets
 from dfdbayes.errors import DataError, DfdbayesWarning, ModelError, SettingError
-from dfdbayes.inference.calibration import information
-from dfdbayes.inference.minimise import mode
 
 pytestmark = pytest.mark.filterwarnings("ignore::dfdbayes.errors.DfdbayesWarning")
 QUICK = {"progress": False, "sampler": "laplace"}

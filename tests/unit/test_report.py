@@ -16,10 +16,10 @@ import dfdbayes as dfd
 import small_fits
 from browser import opened
 from dfdbayes import plots
-from dfdbayes.inference import diagnostics
-from dfdbayes.inference.minimise import Outcome
-from dfdbayes.report import render, sections
-from dfdbayes.report.wording import REFERENCES, Methods
+from dfdbayes.core import diagnostics
+from dfdbayes.core.minimise import Outcome
+from dfdbayes.present.report import render, sections
+from dfdbayes.present.report.wording import REFERENCES, Methods
 from dfdbayes.results import checks
 from dfdbayes.results.tree import assemble
 
@@ -151,9 +151,10 @@ def test_a_predictive_check_that_fails_does_not_break_the_page(monkeypatch):
 
 def test_report_and_plots_compute_nothing(monkeypatch):
     """No sampler, simulator or minimiser is called for a page: everything is on the fit."""
-    from dfdbayes import simulators
+    from dfdbayes.core import minimise, objective, replicates
+    from dfdbayes.core import samplers as sampling
+    from dfdbayes.families import simulate as simulators
     from dfdbayes.fitting import fit as fitting
-    from dfdbayes.inference import minimise, objective, replicates, sampling
     from dfdbayes.results import predictive
 
     kinds = (small_fits.counts(), small_fits.network(), small_fits.lattice(), small_fits.count_network())

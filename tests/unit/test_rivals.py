@@ -13,11 +13,11 @@ from scipy import special
 
 import dfdbayes as dfd
 import oracles
-from dfdbayes.inference.resampling import resample
-from dfdbayes.losses import pairs
-from dfdbayes.losses.kernels import EQUALITY, HAMMING, OVERLAP, Custom, Robust, below
-from dfdbayes.models.normaliser import log_normaliser
-from dfdbayes.simulators import probabilities
+from dfdbayes.core.losses import stein_pairs as pairs
+from dfdbayes.core.losses.kernels import EQUALITY, HAMMING, OVERLAP, Custom, Robust, below
+from dfdbayes.core.resampling import resample
+from dfdbayes.families.counts.normaliser import log_normaliser
+from dfdbayes.families.simulate import probabilities
 from stein_kernel import stein_matrix
 
 RNG = np.random.default_rng(4)

@@ -10,7 +10,7 @@ from test_divergence import CASES, pair, table_model
 
 import dfdbayes as dfd
 import oracles
-from dfdbayes.inference.pilot import weight_for
+from dfdbayes.core.robust_weight import weight_for
 
 QUICK = {"check": False, "progress": False, "sampler": "laplace", "draws": 250}
 

@@ -8,10 +8,10 @@ import pytest
 from jax.scipy.special import gammaln
 
 import dfdbayes as dfd
-from dfdbayes.inference import newton, replicates
-from dfdbayes.inference.objective import _second_order
-from dfdbayes.inference.replicates import minimise_many
-from dfdbayes.inference.resampling import resample
+from dfdbayes.core import newton, replicates
+from dfdbayes.core.objective import _second_order
+from dfdbayes.core.replicates import minimise_many
+from dfdbayes.core.resampling import resample
 
 REPLICATES = 20
 EVERYTHING = 10**6

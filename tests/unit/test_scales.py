@@ -7,12 +7,13 @@ import pytest
 import dfdbayes as dfd
 import small_fits
 from dfdbayes.cli.running import levels_of, show
-from dfdbayes.data.scales import domain_of
+from dfdbayes.data.read.scales import domain_of
 from dfdbayes.errors import DataError, ModelError, SettingError
-from dfdbayes.models import mixed, needs_data
-from dfdbayes.models.remarks import told
-from dfdbayes.report import sections
-from dfdbayes.report.runs import again
+from dfdbayes.families import needs_data
+from dfdbayes.families.network import mixed
+from dfdbayes.families.network.descriptions import told
+from dfdbayes.fitting.runs import again
+from dfdbayes.present.report import sections
 
 WORDS = ["never", "rarely", "often", "always"]
 READING = {"columns": None, "weights": None, "missing": "refuse", "cluster": None}

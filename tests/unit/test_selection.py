@@ -8,7 +8,7 @@ from scipy import stats
 
 import dfdbayes as dfd
 import small_fits
-from dfdbayes.results import selection
+from dfdbayes.families.network import selection
 
 
 def enumerated(b, precision, scale, odds):

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
+from dfdbayes.core.objective import _second_order
+from dfdbayes.core.simulators.paths import Step, _each
+from dfdbayes.core.windows import automatic_length, long_run, of_windows, starts_of
 from dfdbayes.data.calendar import Calendar
 from dfdbayes.data.series import canonical, lags_of, ordered, season
-from dfdbayes.inference.objective import _second_order
-from dfdbayes.inference.windows import automatic_length, long_run, of_windows, starts_of
 from dfdbayes.results.forecasts import _require_bounded
-from dfdbayes.simulators.paths import Step, _each
 
 FORMULA = "cases ~ log1p(lag(cases)) + x"
 QUICK = {"sampler": "laplace", "check": False, "progress": False}

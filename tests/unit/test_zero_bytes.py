@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.data.observed_graph import ObservedGraph
+from dfdbayes.families.graph.observed import ObservedGraph
 
 NUL = "a\0b"
 QUICK = {"draws": 20, "warmup": 20, "chains": 1, "calibration": "none", "check": False, "progress": False}

@@ -31,23 +31,23 @@ from jaxtyping import Array, Float
 
 from .._util.checkpoint import Checkpoint
 from .._util.process import kept
-from ..data.dataset import Dataset, of_all_rows, of_tally
-from ..data.distinct import BUCKETS, Tallies, Tally, bucket_of, merge
-from ..data.domain import Domain
-from ..data.interpreting import Reading
-from ..data.reading import CHUNK, Memory, Table, table_of
-from ..data.sites import Sites, Units
-from ..data.text import Ragged
+from ..core.dataset import Dataset, of_all_rows, of_tally
+from ..core.distinct import BUCKETS, Tallies, Tally, bucket_of, merge
+from ..core.domain import Domain
+from ..core.losses.base import AbstractLoss
+from ..core.minimise import Minima, Minimum, Outcome
+from ..core.model import AbstractModel
+from ..core.objective import Objective, Problem, arranged
+from ..core.parameters import Theta
+from ..core.refits import MOST, refit_many
+from ..core.replicates import minimise_many
+from ..core.resampling import AbstractResampling, Bootstrap, Fits, in_bucket, of_buckets
+from ..core.sites import Sites, Units
+from ..core.terms import Prepared, SecondOrder
+from ..data.read.interpreting import Reading
+from ..data.read.reading import CHUNK, Memory, Table, table_of
+from ..data.read.text import Ragged
 from ..errors import ClusterError, DataError, DfdbayesError, ModelError, SettingError
-from ..inference.minimise import Minima, Minimum, Outcome
-from ..inference.objective import Objective, Problem, arranged
-from ..inference.refits import MOST, refit_many
-from ..inference.replicates import minimise_many
-from ..inference.resampling import AbstractResampling, Bootstrap, Fits, in_bucket, of_buckets
-from ..losses.base import AbstractLoss
-from ..models.base import AbstractModel
-from ..models.parameters import Theta
-from ..models.tables import Prepared, SecondOrder
 from .local import Advance, InMemory, Reader, Source
 
 GATHERED = 2**20  # at most so many distinct rows come back; more stay with the workers

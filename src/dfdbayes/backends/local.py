@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from .._util.checkpoint import Checkpoint
-from ..data.dataset import Dataset
-from ..data.domain import Domain
-from ..data.sites import Units
-from ..inference.minimise import Minimum
-from ..inference.objective import Objective, arranged
-from ..inference.replicates import minimise_many
-from ..inference.resampling import AbstractResampling, Bootstrap, Fits
-from ..losses.base import AbstractLoss
-from ..models.base import AbstractModel
+from ..core.dataset import Dataset
+from ..core.domain import Domain
+from ..core.losses.base import AbstractLoss
+from ..core.minimise import Minimum
+from ..core.model import AbstractModel
+from ..core.objective import Objective, arranged
+from ..core.replicates import minimise_many
+from ..core.resampling import AbstractResampling, Bootstrap, Fits
+from ..core.sites import Units
 
 Advance = Callable[[int], None]
 Reader = Callable[[int, int], None]

@@ -219,11 +219,12 @@ def coverage_command(
     as_json: Json = False,
 ) -> None:
     """Simulate data sets, fit them all, and report how often intervals hold the truth."""
-    from .. import models, plots
+    from .. import families as models
     from .._util.files import require_here, require_writable
+    from ..core.graphs import parse
+    from ..families.own.from_file import model_of
     from ..fitting.coverage import coverage
-    from ..models.from_file import model_of
-    from ..models.graphs import parse
+    from ..present import figures as plots
 
     folder = require_writable(out) if out is not None else None
     kept = None if folder is None else require_here(folder / "replicates.jsonl")
@@ -306,7 +307,7 @@ def rerun(
     as_json: Json = False,
 ) -> None:
     """Repeat a run from its folder, and say whether the draws are the same."""
-    from ..report.runs import again, read_about, rerun_settings, same_draws, why_different
+    from ..fitting.runs import again, read_about, rerun_settings, same_draws, why_different
 
     about = read_about(folder)
     earlier, settings = rerun_settings(folder, about, model)
@@ -322,7 +323,7 @@ def rerun(
 @app.command("models")
 def models_command(as_json: Json = False) -> None:
     """List the built-in models."""
-    from .. import models
+    from .. import families as models
 
     if as_json:
         print(json.dumps(models.names()))
@@ -340,7 +341,7 @@ def summary(
 ) -> None:
     """Print the summary of a saved fit."""
     from ..errors import SettingError
-    from ..report.runs import read_fit
+    from ..fitting.runs import read_fit
 
     if not 0 < interval < 1:
         raise SettingError(f"--interval is {interval}; it must lie between 0 and 1, for example 0.95")

@@ -73,8 +73,8 @@ def compare(
 ) -> None:
     """Fit by several losses and print them side by side."""
     from .._util.files import require_writable
+    from ..families.own.from_file import model_of
     from ..fitting.comparison import compare_losses
-    from ..models.from_file import model_of
 
     folder = require_writable(out) if out is not None else None
     if folder is not None:
@@ -87,7 +87,7 @@ def compare(
         options=options_of(graph, states, rates, kinds, levels), formula=formula, **formulas_of(nu, zeros), check=False,
     )  # fmt: skip
     if folder is not None:
-        from .. import plots
+        from ..present import figures as plots
 
         write_text(folder / "comparison.csv", compared.table.to_csv())
         draw(folder / "comparison.png", plots.comparison(compared))
@@ -132,8 +132,8 @@ def choose(
     as_json: Json = False,
 ) -> None:
     """Say which of several models predicts best what it has not seen, or that these data cannot tell."""
+    from ..families.own.from_file import model_of
     from ..fitting.model_choice import compare_models
-    from ..models.from_file import model_of
 
     given = options_of(graph, states, rates, kinds, levels)
     found = compare_models(

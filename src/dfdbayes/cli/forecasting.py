@@ -28,7 +28,7 @@ def forecast_command(
     as_json: Json = False,
 ) -> None:
     """Say what comes next in a series that was fitted: mean, median and interval of each step."""
-    from ..report.runs import read_fit
+    from ..fitting.runs import read_fit
 
     folder = folder_for(newdata, out, FILES)
     fit = read_fit(run)
@@ -37,8 +37,8 @@ def forecast_command(
         found = fit.forecast(steps, newdata, interval, seed=seed)
     said = [str(warning.message) for warning in told]
     if folder is not None:
-        from .. import plots
-        from ..report import write_report
+        from ..present import figures as plots
+        from ..present.report import write_report
 
         write_text(folder / FILES[0], found.table.to_csv())
         draw(folder / FILES[1], plots.forecast(found))

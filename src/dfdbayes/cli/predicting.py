@@ -27,7 +27,7 @@ def predict(
     import pandas as pd
 
     from ..data.formulas import frame_of
-    from ..report.runs import read_fit
+    from ..fitting.runs import read_fit
 
     folder = folder_for(newdata, out, FILES)
     rows, fit = frame_of(newdata), read_fit(run)

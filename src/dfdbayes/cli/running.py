@@ -37,7 +37,7 @@ def run_fit(
     from .._util.declared import unlike
     from .._util.files import alone_in, leftovers, require_here, require_writable
     from ..errors import SettingError
-    from ..report.runs import Settings, is_finished
+    from ..fitting.runs import Settings, is_finished
     from ..results.saving import UNFINISHED
 
     assert unlike(settings, Settings) is None, "what is written here is what can be read back"
@@ -81,7 +81,7 @@ def folder_for(source: Any, out: Path | None, names: Sequence[str]) -> Path | No
 def require_outputs(source: Any, folder: Path, names: Sequence[str], force: bool = False) -> None:
     """Refuse to write over the data themselves, or over files that no run of this package wrote."""
     from ..errors import SettingError
-    from ..report.runs import is_run
+    from ..fitting.runs import is_run
 
     targets = [folder / name for name in names]
     if isinstance(source, (str, Path)) and any(
@@ -131,12 +131,12 @@ def _fit_and_show(
     instead: Mapping[str, Any],
 ) -> Any:
     from .._util.checkpoint import forget
+    from ..families.own.from_file import model_of
     from ..fitting.fit import fit
-    from ..models.from_file import model_of
-    from ..report.runs import write_run
+    from ..fitting.runs import write_run
 
     if folder is not None:  # the page's pictures are imported while the compiler is at work, which needs no Python
-        threading.Thread(target=import_module, args=("dfdbayes.report.sections",)).start()
+        threading.Thread(target=import_module, args=("dfdbayes.present.report.sections",)).start()
     imported = time.perf_counter() - BEGAN
     checkpoint = None if folder is None else folder / CHECKPOINT
     about = {
@@ -278,7 +278,7 @@ def codes_of(codes: str | None) -> Any:
 
 def data_of(source: Any) -> Any:
     """A file's path, or built-in data of that name if there is no such file; other data as they are."""
-    from ..data import builtin as datasets
+    from ..data.read import builtin as datasets
 
     if not isinstance(source, str):
         return source
@@ -306,7 +306,7 @@ def write_text(path: Path, text: str) -> None:
 
 def show(result: Any, interval: float, as_json: bool = False) -> None:
     """Print a fit: the answer, the table, how sure and why, how it was found."""
-    from ..results.telling import told
+    from ..present.text_report import told
 
     if as_json:
         print(json.dumps(result.describe(interval), allow_nan=False))

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .interpreting import tell_unclear
-from .missing import note, suspected
-from .numerals import doubtful, is_number
-from .problems import Problems
-from .reading import FROM_FILE, Table
-from .tokens import written
+from .read.interpreting import tell_unclear
+from .read.missing_codes import note, suspected
+from .read.numerals import doubtful, is_number
+from .read.problems import Problems
+from .read.reading import FROM_FILE, Table
+from .read.tokens import written
 
 CODES = range(3, 7)  # how many groups whole numbers from 1 on may be codes of
 MOSTLY = 0.5  # share of rows from which a column of numbers and texts is one of numbers

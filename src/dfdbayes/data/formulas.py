@@ -25,10 +25,10 @@ from jaxtyping import Float
 from .._util.resources import require_matrix
 from ..errors import DataError, SettingError, close, some
 from .grammar import NAMESPACES, RESERVED, Content, context, read
-from .identifiers import are_durations, are_nested
-from .reading import require_names, table_of
+from .read.identifiers import are_durations, are_nested
+from .read.reading import require_names, table_of
+from .read.tokens import WORDS, calls_of, is_called, name_in, split, tokens_of, written
 from .series import lag_calls
-from .tokens import WORDS, calls_of, is_called, name_in, split, tokens_of, written
 
 if TYPE_CHECKING:
     from formulaic import ModelSpec

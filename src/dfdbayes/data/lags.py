@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from ..errors import DataError, SettingError
-from .interpreting import listed
+from .read.interpreting import listed
 
 SUFFIX = "_lag"
 

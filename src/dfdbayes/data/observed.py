@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .dataset import Dataset
-from .domain import Domain
+from ..core.dataset import Dataset
+from ..core.domain import Domain
 from .levels import decoded, encoded, plain_values
 from .series import Series
 

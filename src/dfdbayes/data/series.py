@@ -18,7 +18,7 @@ from jaxtyping import Bool, Int
 
 from ..errors import DataError, SettingError, close, some
 from .calendar import Calendar, require_few_steps
-from .tokens import Token, calls_of, name_in, split, tokens_of, written
+from .read.tokens import Token, calls_of, name_in, split, tokens_of, written
 
 PLACE = "place in time"  # the covariate that keeps rows of different times apart, and says which are neighbours
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..data.map_reading import MOST_CATEGORIES
-from ..data.observed_graph import ObservedGraph
-from ..data.problems import Problems
-from ..data.profile import Profile, profiles
-from ..data.tokens import written
-from ..data.yes_no import two_answers
+from ..data.read.problems import Problems
+from ..data.read.profile import Profile, profiles
+from ..data.read.tokens import written
+from ..data.read.yes_no import two_answers
 from ..errors import DfdbayesError
+from ..families.graph.observed import ObservedGraph
+from ..families.map.read import MOST_CATEGORIES
 from .table_layout import frequencies_of, places_of, survey_weights_of, time_of
 
 MOST_LEVELS = 11  # of answers in words

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .. import losses
-from ..data.dataset import Dataset
+from ..core import losses
+from ..core.dataset import Dataset
+from ..core.losses.base import AbstractLoss
+from ..core.model import AbstractModel
 from ..errors import CalibrationError, DfdbayesError, EscapedError, MinimiserError, ModelError, SettingError
-from ..losses.base import AbstractLoss
-from ..models.base import AbstractModel
-from ..models.random_graph import RandomGraph
-from ..results.agreement import Agreement, agreement
+from ..families.graph.model import RandomGraph
 from ..results.fit_result import Fit
+from ..results.hausman import Agreement, agreement
 from .fit import fit
 
 LOSSES = ("dfd", "ratio", "ksd", "pseudo", "likelihood")
@@ -50,7 +50,7 @@ class Comparison:
         return f"Comparison of {', '.join(self.fits)}{failed}\n{self.table}"
 
     def _repr_html_(self) -> str:
-        from ..report.notebook import of_comparison
+        from ..present.report.notebook import of_comparison
 
         return of_comparison(self)
 

@@ -19,15 +19,15 @@ from .._util.identity import fingerprint
 from .._util.process import kept, require_seed, require_unforked
 from .._util.progress import on_screen
 from ..backends.local import Local, by_client
+from ..core.curvature import Curvature
+from ..core.model import AbstractModel
+from ..core.parameters import Space
 from ..errors import DataError, DfdbayesError, SettingError
-from ..inference.curvature import Curvature
-from ..models.base import AbstractModel
-from ..models.parameters import Space
+from ..families.simulate import simulate
 from ..results.intervals import interval
 from ..results.predictive import parameters_of
 from ..results.saving import versions
 from ..results.tree import LINE
-from ..simulators import simulate
 from .fit import fit
 from .progress import Silent
 
@@ -61,7 +61,7 @@ class Coverage:
         )
 
     def _repr_html_(self) -> str:
-        from ..report.notebook import of_coverage
+        from ..present.report.notebook import of_coverage
 
         return of_coverage(self)
 

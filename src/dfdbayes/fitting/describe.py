@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..data.dataset import Dataset, opened
-from ..data.graph_reading import is_networkx
-from ..data.missing import note
-from ..data.observed_graph import ObservedGraph
-from ..data.problems import Problems
-from ..data.profile import Profile, profiles
-from ..data.reading import CHUNK, table_of
-from ..data.text import Ragged
+from ..core.dataset import Dataset, opened
+from ..data.read.missing_codes import note
+from ..data.read.problems import Problems
+from ..data.read.profile import Profile, profiles
+from ..data.read.reading import CHUNK, table_of
+from ..data.read.text import Ragged
+from ..families.graph.observed import ObservedGraph
+from ..families.graph.read import is_networkx
 from .advice import About, Suggestion, of_graph, of_raster, suggestions_for
 from .table_layout import is_raster
 

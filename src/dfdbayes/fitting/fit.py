@@ -12,39 +12,40 @@ from typing import Any
 import jax
 import numpy as np
 
-from .. import losses, models
+from .. import families as models
 from .._util.checkpoint import FITTED, NOTHING, Checkpoint, keeping
 from .._util.identity import fingerprint
 from .._util.process import require_unforked, threads
 from .._util.resources import LONG, estimate, require_memory
 from .._util.timing import Clock, forget_compiled
 from ..backends.local import Backend, Source, by_client
-from ..data.dataset import opened
-from ..data.scales import domain_of
+from ..core import losses
+from ..core import priors as plain_priors
+from ..core import samplers as sampling
+from ..core.boundaries import beyond, clipped
+from ..core.calibration import Calibration, calibrate
+from ..core.clusters import summarised
+from ..core.dataset import opened
+from ..core.diagnostics import bounds_of, require_finite, require_in_basin, warnings_of
+from ..core.graphs import of as graph_of
+from ..core.identification import held_by_prior
+from ..core.imputation import begun, described, settled
+from ..core.log_mass_errors import in_words
+from ..core.minimise import Minimum, Outcome, interior, minimise, require
+from ..core.model import AbstractModel
+from ..core.objective import Objective
+from ..core.parameters import Space
+from ..core.parametric import how_resampled
+from ..core.posterior import named_draws, posterior, where_taken
+from ..core.priors import describe_prior
+from ..core.resampling import Bootstrap
+from ..core.samplers import Draws
+from ..data.read.scales import domain_of
 from ..errors import EscapedError, MinimiserError, ModelError, SettingError
-from ..inference import sampling
-from ..inference.calibration import Calibration, calibrate
-from ..inference.clusters import summarised
-from ..inference.diagnostics import bounds_of, require_finite, require_in_basin, warnings_of
-from ..inference.edges import beyond, clipped
-from ..inference.identification import held_by_prior
-from ..inference.imputation import begun, described, settled
-from ..inference.minimise import Minimum, Outcome, interior, minimise, require
-from ..inference.objective import Objective
-from ..inference.parametric import how_resampled
-from ..inference.posterior import named_draws, posterior, where_taken
-from ..inference.resampling import Bootstrap
-from ..inference.sampling import Draws
-from ..models import priors as plain_priors
-from ..models.base import AbstractModel
-from ..models.graphs import of as graph_of
-from ..models.parameters import Space
-from ..models.priors import describe_prior
-from ..models.slips import in_words
-from ..results.agreement import another
+from ..families.network.groups import draw_graphs
 from ..results.checks import Checks, check
 from ..results.fit_result import Fit
-from ..results.groups import draw_graphs
+from ..results.hausman import another
 from ..results.influence import of_rows
 from ..results.saving import versions
 from ..results.tree import assemble

@@ -12,16 +12,16 @@ import pandas as pd
 from jaxtyping import Float
 from scipy.special import ndtri
 
+from ..core.losses.base import AbstractLoss
+from ..core.minimise import minimise
+from ..core.model import AbstractModel
 from ..errors import CalibrationError, DfdbayesError, EscapedError, MinimiserError, ModelError, SettingError
-from ..inference.minimise import minimise
-from ..losses.base import AbstractLoss
-from ..models import own_options
-from ..models.base import AbstractModel
+from ..families import own_options
 from ..results.fit_result import Fit
 from ..results.predictive import evenly
 from .comparison import by_name
+from .cross_validation import Folds, folds_of, held_out, matched, require_comparable, score_of, scored
 from .fit import fit
-from .held_out import Folds, folds_of, held_out, matched, require_comparable, score_of, scored
 
 SURE = 0.95  # of a difference's sign, from which one model is called better
 LEAST = 4.0  # of a sum of log scores, below which errors of differences are not to be trusted (Sivula et al., 2020)

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtrc
 
-from ..data.dataset import Dataset
-from ..data.distinct import condense
+from ..core.dataset import Dataset
+from ..core.distinct import condense
 from ..errors import ModelError, SettingError
-from ..models.families import CountFamily
-from ..models.regression import Regression
+from ..families.counts.families import CountFamily
+from ..families.regression import Regression
 from ..results.fit_result import Fit
 from ..results.saving import structure_of
 

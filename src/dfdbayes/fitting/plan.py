@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from .. import losses
 from .._util.process import require_seed
-from ..data.dataset import Dataset
+from ..core import losses
+from ..core import resampling as resamplings
+from ..core import samplers as sampling
+from ..core.calibration import RESAMPLING, require_positive
+from ..core.dataset import Dataset
+from ..core.losses.base import AbstractLoss
+from ..core.losses.robust import Robust
+from ..core.model import AbstractModel
+from ..core.parametric import Parametric
+from ..core.robust_weight import decided
 from ..errors import SettingError
-from ..inference import resampling as resamplings
-from ..inference import sampling
-from ..inference.calibration import RESAMPLING, require_positive
-from ..inference.parametric import Parametric
-from ..inference.pilot import decided
-from ..losses.base import AbstractLoss
-from ..losses.robust import Robust
-from ..models.autologistic import Autologistic
-from ..models.base import AbstractModel
+from ..families.map.model import Autologistic
 
 REPLICATES = 400  # bootstrap fits where nobody says otherwise,
 OF_MAPS = 2000  # and of a map, whose widths rest on them alone: then these are known to 2 % (see `parametric.noise`)

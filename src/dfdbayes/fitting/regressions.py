@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .. import models
+from .. import families as models
 from ..backends.local import Backend, Source
-from ..data import scales
+from ..core.dataset import Dataset
+from ..core.model import AbstractModel
 from ..data.covariates import notes_of, require_plain
-from ..data.dataset import Dataset
 from ..data.formulas import (
     Design,
     alone,
@@ -26,17 +26,17 @@ from ..data.formulas import (
     split_offsets,
     variables,
 )
-from ..data.identifiers import LOOKED_AT, without_identifiers
-from ..data.interpreting import listed, require_column, weights_for
 from ..data.levels import require_kept
 from ..data.observed import BESIDE, Observed
-from ..data.reading import Table, table_of
+from ..data.read import scales
+from ..data.read.identifiers import LOOKED_AT, without_identifiers
+from ..data.read.interpreting import listed, require_column, weights_for
+from ..data.read.reading import Table, table_of
+from ..data.read.tokens import written
 from ..data.series import PLACE, Ordered, canonical, lags_of, ordered
-from ..data.tokens import written
 from ..errors import DataError, SettingError, close, some
-from ..models.base import AbstractModel
-from ..models.families import AbstractFamily, BinaryFamily, CountFamily
-from ..models.regression import Regression, family_of, regression
+from ..families.counts.families import AbstractFamily, BinaryFamily, CountFamily
+from ..families.regression import Regression, family_of, regression
 
 HURDLE, EDGES = "zeros", "interaction"
 

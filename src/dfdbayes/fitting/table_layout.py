@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from ..data.calendar import Calendar
-from ..data.identifiers import NAMES as ID_LIKE
-from ..data.map_reading import MOST_CATEGORIES, cells_of, neighbours_of
-from ..data.profile import LEVELS, Profile
+from ..data.read.identifiers import NAMES as ID_LIKE
+from ..data.read.profile import LEVELS, Profile
 from ..errors import DfdbayesError
+from ..families.map.read import MOST_CATEGORIES, cells_of, neighbours_of
 
 PLACES = (
     ("row", "col"), ("row", "column"), ("r", "c"), ("x", "y"), ("lon", "lat"), ("long", "lat"),

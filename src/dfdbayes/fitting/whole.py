@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .. import models
+from .. import families as models
 from ..backends.local import InMemory, Source
-from ..data.observed_graph import ObservedGraph
-from ..data.sites import Units
+from ..core.model import AbstractModel
+from ..core.objective import Objective
+from ..core.sites import Units
 from ..errors import SettingError, close
-from ..inference.graph_likelihood import ROUNDS, near_maximum
-from ..inference.map_imputation import completed, is_incomplete
-from ..inference.objective import Objective
-from ..models.autologistic import Autologistic
-from ..models.base import AbstractModel
-from ..models.random_graph import RandomGraph
+from ..families.graph.likelihood import ROUNDS, near_maximum
+from ..families.graph.model import RandomGraph
+from ..families.graph.observed import ObservedGraph
+from ..families.map.imputation import completed, is_incomplete
+from ..families.map.model import Autologistic
 from .plan import Plan
 from .progress import Progress
 from .regressions import own_priors

@@ -13,22 +13,22 @@ import pandas as pd
 from jaxtyping import Float
 from scipy import special
 
-from ..data.dataset import Dataset
+from ..core.dataset import Dataset
+from ..core.graphs import Graph
+from ..core.model import AbstractModel
 from ..errors import DegeneracyError, DfdbayesError, DfdbayesWarning, MisfitWarning
-from ..models.autologistic import Autologistic
-from ..models.base import AbstractModel
-from ..models.graphs import Graph
-from ..models.random_graph import RandomGraph
-from ..models.regression import Regression
-from ..simulators.maps import Maps
-from .agreement import Agreement
+from ..families.graph.goodness import GraphGoodness, graph_goodness
+from ..families.graph.model import RandomGraph
+from ..families.map.model import Autologistic
+from ..families.map.simulate import Maps
+from ..families.map.sites import LIKE, beside, shares, simulated_maps
+from ..families.regression import Regression
 from .goodness_of_fit import SATURATED, Finding, GoodnessOfFit, some
-from .graph_goodness import GraphGoodness, graph_goodness
-from .maps import LIKE, beside, shares, simulated_maps
+from .hausman import Agreement
+from .misfit_messages import Misfit, misfits
 from .predictive import affordable, replicate
 from .regression import residuals_of
 from .relevance import LEVEL, beyond_chance, share_matters
-from .remedies import Misfit, misfits
 
 MOST_COLUMNS = 40  # whose statistics are kept one by one
 MOST_MARGINALS = 12

@@ -12,34 +12,34 @@ import numpy as np
 import pandas as pd
 
 from .._util.tables import Table
-from ..data.dataset import Dataset
+from ..core.boundaries import projected
+from ..core.calibration import Calibration
+from ..core.clusters import ClusterSummary
+from ..core.dataset import Dataset
+from ..core.diagnostics import why_not_converged
+from ..core.imputation import Imputation
+from ..core.losses.base import AbstractLoss
+from ..core.minimise import Minimum, Outcome
+from ..core.mixing import entries_of
+from ..core.model import AbstractModel
 from ..errors import ConvergenceWarning, MisfitWarning, ModelError, SettingError
-from ..inference.calibration import Calibration
-from ..inference.clusters import ClusterSummary
-from ..inference.diagnostics import why_not_converged
-from ..inference.edges import projected
-from ..inference.imputation import Imputation
-from ..inference.minimise import Minimum, Outcome
-from ..inference.mixing import entries_of
-from ..losses.base import AbstractLoss
-from ..models.autologistic import Autologistic
-from ..models.base import AbstractModel
-from ..models.random_graph import RandomGraph
-from .agreement import second_opinion
-from .answers import remedy_of
+from ..families.graph.model import RandomGraph
+from ..families.map.model import Autologistic
+from ..families.map.sites import site_probabilities
+from ..families.narratives import remedy_of
+from ..families.network.evidence import edges
+from ..families.network.nodes import node_table
+from ..families.network.selection import Selection
+from ..families.network.temporal import effects_over_time
 from .checks import Checks
-from .evidence import edges
 from .for_arviz import more_groups
 from .forecasts import Forecast, forecast
+from .hausman import second_opinion
 from .influence import influences
-from .maps import site_probabilities
-from .nodes import node_table
 from .predictive import parameters_of, replicate, replicate_graph
 from .regression import effects, odds_ratios, predictions, residuals
-from .selection import Selection
 from .shown import Shown
 from .summary import summarised
-from .temporal import effects_over_time
 from .tree import LINE, tree_of
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Fit(Shown):
         The rows that matter most, for pictures and reports; see `influence`.
     selections : dict
         Of a network, what was found by drawing graphs from their posterior, by what was asked; see
-        `dfdbayes.results.selection`. `fit` draws those that printing a fit needs, and files keep these.
+        `dfdbayes.families.network.selection`. `fit` draws those that printing a fit needs, and files keep these.
     """
 
     model: AbstractModel | None
@@ -295,7 +295,7 @@ class Fit(Shown):
             the column's variance that the others explain: posterior means, each with a calibrated 95 % interval
             ``..._low`` to ``..._high``. Strength and predictability are never negative, so that uncertainty alone makes
             them positive: ``strength_by_chance`` and ``predictability_by_chance`` say by how much on average, had the
-            node no edge (NaN where that is not known). See `dfdbayes.results.nodes`.
+            node no edge (NaN where that is not known). See `dfdbayes.families.network.nodes`.
 
         Examples
         --------

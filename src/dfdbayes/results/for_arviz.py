@@ -8,14 +8,14 @@ import numpy as np
 
 from .._util.process import require_seed
 from .._util.tables import Table
-from ..data.dataset import Dataset
+from ..core.dataset import Dataset
+from ..core.losses.likelihood import Likelihood
+from ..core.model import AbstractModel
+from ..core.objective import Objective
+from ..core.simulators.exact import listed
 from ..errors import DfdbayesError, SettingError
-from ..inference.objective import Objective
-from ..losses.likelihood import Likelihood
-from ..models.base import AbstractModel
-from ..models.regression import Regression
-from ..simulators import draw, draw_given
-from ..simulators.exact import listed
+from ..families.regression import Regression
+from ..families.simulate import draw, draw_given
 from .goodness_of_fit import some
 from .predictive import affordable, evenly
 from .tree import drawn

@@ -24,16 +24,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from ..data.dataset import Dataset
-from ..models.base import AbstractModel
-from ..models.lattice import has_clusters
-from ..models.regression import Regression
-from ..models.tables import coarse_size, filled
-from ..simulators import draw, draw_given
-from ..simulators.exact import listed
-from ..simulators.given import tails
-from .features import MOST_POINTS, Family, Rows, columns_of, families
+from ..core.dataset import Dataset
+from ..core.model import AbstractModel
+from ..core.simulators.exact import listed
+from ..core.simulators.given import tails
+from ..core.terms import coarse_size, filled
+from ..families.lattice.model import has_clusters
+from ..families.regression import Regression
+from ..families.simulate import draw, draw_given
 from .relevance import LEVEL
+from .test_statistics import MOST_POINTS, Family, Rows, columns_of, families
 
 MOMENTS, NONE, SATURATED = "corrected moments", "none", "none: saturated"
 REPLICATES = 1000

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ..data.dataset import Dataset
+from ..core.calibration import Calibration
+from ..core.dataset import Dataset
+from ..core.influence import is_quick, refitted, shifts
+from ..core.minimise import Minimum
+from ..core.model import AbstractModel
+from ..core.objective import Objective
 from ..errors import InfluenceWarning, ModelError
-from ..inference.calibration import Calibration
-from ..inference.influence import is_quick, refitted, shifts
-from ..inference.minimise import Minimum
-from ..inference.objective import Objective
-from ..models.base import AbstractModel
-from ..models.regression import Regression
-from ..models.remarks import RARE
+from ..families.network.descriptions import RARE
+from ..families.regression import Regression
 
 if TYPE_CHECKING:
     from .fit_result import Fit

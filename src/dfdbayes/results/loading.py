@@ -10,31 +10,31 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 import numpy as np
 import pandas as pd
 
-from .. import losses, models
+from .. import families as models
 from .._util.declared import unlike
 from .._util.resources import SHARE, memory
 from .._util.tables import Table
-from ..data.dataset import Dataset
+from ..core import losses, priors
+from ..core.calibration import Calibration
+from ..core.clusters import ClusterSummary
+from ..core.curvature import Curvature
+from ..core.dataset import Dataset
+from ..core.imputation import Imputation
+from ..core.losses.base import AbstractLoss
+from ..core.minimise import Minimum, Outcome
+from ..core.mixing import entries_of
+from ..core.model import AbstractModel
+from ..core.robust_weight import weight_of
 from ..data.formulas import Design, parse
 from ..data.observed import Observed
 from ..errors import DataError, ModelError
-from ..inference.calibration import Calibration
-from ..inference.clusters import ClusterSummary
-from ..inference.curvature import Curvature
-from ..inference.imputation import Imputation
-from ..inference.minimise import Minimum, Outcome
-from ..inference.mixing import entries_of
-from ..inference.pilot import weight_of
-from ..losses.base import AbstractLoss
-from ..models import priors
-from ..models.base import AbstractModel
-from ..models.families import Linked
-from ..models.regression import Regression, family_of, regression
+from ..families.counts.families import Linked
+from ..families.network.groups import draw_graphs
+from ..families.network.selection import selections_of
+from ..families.regression import Regression, family_of, regression
 from .checks import Checks
 from .fit_result import Chosen, Fit
-from .groups import draw_graphs
 from .saving import FORMAT, POSTERIOR, UNFINISHED, structure_of
-from .selection import selections_of
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -9,19 +9,19 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from .. import models
+from .. import families as models
 from .._util.process import require_seed
 from .._util.tables import Table
-from ..data.dataset import Dataset
+from ..core.dataset import Dataset
+from ..core.graphs import Graph
+from ..core.model import AbstractModel
+from ..core.simulators.exact import MOST_POINTS
+from ..core.simulators.given import is_listable, width
 from ..errors import ModelError, SettingError
-from ..models.base import AbstractModel
-from ..models.graphs import Graph
-from ..models.lattice import has_clusters
-from ..models.random_graph import RandomGraph
-from ..models.regression import Regression
-from ..simulators import Graphs, Mixing, draw, draw_given, simulate_graphs
-from ..simulators.exact import MOST_POINTS
-from ..simulators.given import is_listable, width
+from ..families.graph.model import RandomGraph
+from ..families.lattice.model import has_clusters
+from ..families.regression import Regression
+from ..families.simulate import Graphs, Mixing, draw, draw_given, simulate_graphs
 from .goodness_of_fit import GoodnessOfFit, goodness_of_fit, some
 
 HOW = {

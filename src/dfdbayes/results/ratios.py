@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from ..data.formulas import INTERCEPT
-from ..models.families import BinaryFamily, CountFamily
-from ..models.regression import Regression
+from ..families.counts.families import BinaryFamily, CountFamily
+from ..families.regression import Regression
 
 if TYPE_CHECKING:
     from .fit_result import Fit

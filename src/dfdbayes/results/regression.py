@@ -15,15 +15,15 @@ from jaxtyping import Array, Float, Int
 from scipy import special
 
 from .._util.process import require_seed
-from ..data.dataset import Dataset
+from ..core.dataset import Dataset
+from ..core.simulators.given import CELLS, Tails, distributions, tails, width
+from ..core.terms import coarse_size, filled
 from ..data.formulas import INTERCEPT, Design, frame_of
 from ..data.series import PLACE
 from ..errors import DataWarning, ModelError, SettingError
-from ..models.families import over_rows
-from ..models.random_graph import RandomGraph
-from ..models.regression import Regression
-from ..models.tables import coarse_size, filled
-from ..simulators.given import CELLS, Tails, distributions, tails, width
+from ..families.counts.families import over_rows
+from ..families.graph.model import RandomGraph
+from ..families.regression import Regression
 from .predictive import evenly
 from .ratios import ODDS, VALUE, multiplies
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from . import features
+from . import test_statistics as features
 
 LEVEL = 0.05  # of everything that a check looks at together: one right model in twenty is suspected
 PROBABILITY = 0.02  # two in a hundred: a 95 % interval that is off by it still holds 93 % to 97 %

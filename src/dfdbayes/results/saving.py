@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._util.tables import Table, netcdf
-from ..inference.curvature import Curvature
-from ..models.base import AbstractModel
-from ..models.regression import Regression
-from .selection import kept_of
+from ..core.curvature import Curvature
+from ..core.model import AbstractModel
+from ..families.network.selection import kept_of
+from ..families.regression import Regression
 from .tree import data_table
 
 if TYPE_CHECKING:

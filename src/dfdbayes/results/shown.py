@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from .._util.files import write_atomically
-from .answers import answer, family_of
+from ..families.narratives import answer, family_of
+from ..present.text_report import told
 from .forecasts import Forecast
 from .saving import plain, written
-from .telling import told
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,7 +54,7 @@ class Shown:
 
     def report(self, path: str | Path, forecast: Forecast | None = None) -> Path:
         """Write one self-contained HTML page about this fit; of a series, with a forecast where one is given."""
-        from ..report import write_report  # a doorway down the road: reports know fits, not the reverse
+        from ..present.report import write_report  # a doorway down the road: reports know fits, not the reverse
 
         return write_report(self._fit, path, forecast)
 
@@ -76,12 +76,12 @@ class Shown:
 
         A notebook shows it; elsewhere keep it by ``fit.plot().savefig("fit.png")``: pyplot does not know of it.
         """
-        from ..plots import answer as picture  # a doorway down the road, as for reports
+        from ..present.figures import answer as picture  # a doorway down the road, as for reports
 
         return picture(self._fit)
 
     def _repr_html_(self) -> str:
-        from ..report.notebook import of_fit
+        from ..present.report.notebook import of_fit
 
         return of_fit(self._fit)
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from ..inference import mixing
-from ..inference.diagnostics import useless_means
+from ..core import mixing
+from ..core.diagnostics import useless_means
 from .intervals import intervals
 
 

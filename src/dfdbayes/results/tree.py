@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._util.tables import Table
-from ..data.dataset import Dataset
+from ..core.dataset import Dataset
 
 if TYPE_CHECKING:
     import xarray as xr

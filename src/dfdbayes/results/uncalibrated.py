@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ..inference import sampling
-from ..inference.minimise import Minimum
-from ..inference.objective import Objective
-from ..inference.posterior import named_draws, posterior
+from ..core import samplers as sampling
+from ..core.minimise import Minimum
+from ..core.objective import Objective
+from ..core.posterior import named_draws, posterior
 from .intervals import intervals
 from .predictive import parameters_of
 

@@ -1,0 +1,1 @@
+"""What every fit is made of: data, parameters, models, losses, the search, calibration, samplers."""

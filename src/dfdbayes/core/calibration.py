@@ -1,0 +1,453 @@
+"""The weight beta that makes the posterior as wide as the estimator really varies.
+
+The bootstrap shows how the minimiser varies. Theorem 3 of the paper picks the beta whose posterior is closest, in the
+score-matching sense, to the bootstrap minimisers. With gradients and Hessians of the full data's loss D_n there, and S,
+
+    beta = sum_b [grad D . S grad log pi + tr(S Hess D)] / sum_b grad D . S grad D.
+
+S is the identity in the paper (``"score-matching"``) and the bootstrap covariance in
+``"score-matching-invariant"``, which does not change when a parameter is rescaled.
+
+``"gpc"`` (Syring and Martin, 2019) looks for the beta at which 95 % credible sets of resampled data hold the full
+data's minimiser 95 % of the time; ``"lyddon"`` (Lyddon, Holmes and Walker, 2019) matches information and needs no
+resampling.
+
+``"curvature"``, the default, is no single weight: see `curvature`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.special import gammaincinv
+
+from ..errors import CalibrationError, SettingError, close
+from .curvature import Curvature, curvature
+from .minimise import Minima, Minimum, Outcome, minimise, require
+from .objective import Objective, in_batches
+from .parameters import Space
+from .parametric import Parametric, noise, spread
+from .parametric import bootstrap as run_bootstrap
+from .resampling import Bootstrap
+
+RESAMPLING = ("score-matching", "score-matching-invariant", "gpc")
+METHODS = ("curvature", *RESAMPLING, "lyddon", "none")
+LEVEL = 0.95  # of the credible sets that "gpc" gives their coverage
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The weight, how it came about, and whether to believe it.
+
+    Attributes
+    ----------
+    beta : float
+    error : float
+        Monte-Carlo standard error of ``beta``: the jackknife over bootstrap replicates.
+    condition : bool or None
+        Whether Theorem 3's condition holds (None where the method does not use it).
+    numerator, denominator : float
+        Of the formula above, averaged over replicates. ``from_prior`` and ``from_data`` make up the numerator.
+    minimisers : (b, p) floats
+        The bootstrap minimisers, one row each, with their ``outcomes``; the formula could use ``used`` of them.
+    names : tuple of str
+        The parameters, in the order of the columns.
+    resampling : str
+        How the bootstrap weights were drawn; ``degenerate`` replicates had a constant column that varies in the data.
+    reached : float
+        With ``"gpc"``, the share of bootstrap credible sets that hold the full data's minimiser.
+    instead_of : str
+        The method that was asked for and why it failed, where another one stands in for it.
+    curvature : Curvature or None
+        With ``"curvature"``, the calibrated loss; ``beta`` is then its common weight.
+    """
+
+    method: str
+    beta: float
+    error: float
+    condition: bool | None
+    numerator: float
+    denominator: float
+    from_prior: float
+    from_data: float
+    used: int
+    names: tuple[str, ...]
+    minimisers: Float[np.ndarray, "b p"]
+    outcomes: tuple[str, ...]
+    resampling: str = ""
+    degenerate: int = 0
+    reached: float = float("nan")
+    instead_of: str = ""
+    curvature: Curvature | None = None
+
+    @property
+    def simulated(self) -> bool:
+        """Whether replicates were simulated at the estimate."""
+        return self.resampling == Parametric.kind
+
+    @property
+    def tally(self) -> dict[str, int]:
+        """How many bootstrap minimisers ended in which way."""
+        return {outcome: self.outcomes.count(outcome) for outcome in dict.fromkeys(self.outcomes)}
+
+    def __repr__(self) -> str:
+        return self.message
+
+    def _repr_html_(self) -> str:
+        from ..present.report.notebook import of_calibration  # a doorway down the road: what shows a result knows it
+
+        return of_calibration(self)
+
+    @property
+    def message(self) -> str:
+        """The calibration as a sentence."""
+        if self.method == "none":
+            return f"beta = {self.beta:g}: the loss was not calibrated"
+        if self.curvature is not None and self.curvature.unchanged:
+            return "beta = 1: the likelihood says itself how sure it is, and needs no calibration"
+        if self.curvature is not None:
+            least, most = self.curvature.weights.min(), self.curvature.weights.max()
+            made = "the spread of the data"
+            if self.simulated:
+                sets = len(self.outcomes)
+                made = f"{sets} data sets simulated at the estimate (by which widths are known to {noise(sets):.1%})"
+            return (
+                f"intervals are as wide as estimates vary, by {made} "
+                f"(sandwich information, a curvature adjustment): the loss is weighted by {least:.3g} to {most:.3g}, "
+                f"each direction by its own (median beta = {self.beta:.4g})"
+            )
+        if self.method == "lyddon":
+            return f"beta = {self.beta:.4g} by information matching (Lyddon et al., 2019), without a bootstrap"
+        if self.method == "given":
+            return f"beta = {self.beta:g}, given by hand"
+        ended = ", ".join(f"{count} {outcome}" for outcome, count in self.tally.items())
+        fits = f"{len(self.outcomes)} {self.resampling} bootstrap fits: {ended}"
+        if self.method == "gpc":
+            held = f"{self.reached:.1%} of their {LEVEL:.0%} credible sets hold the minimiser"
+            return f"beta = {self.beta:.4g} +- {self.error:.2g} (gpc, {fits}; {held})"
+        return (
+            f"beta = {self.beta:.4g} +- {self.error:.2g} ({self.method}, {fits}; "
+            f"Theorem 3's condition {'holds' if self.condition else 'fails'}: {self.numerator:.4g} > 0, of which the "
+            f"prior gives {self.from_prior:.3g} and the data {self.from_data:.4g}, over {self.denominator:.4g})"
+        )
+
+
+def require_positive(beta: float) -> None:
+    """Refuse a weight that is not a positive number."""
+    if not np.isfinite(beta) or beta <= 0:
+        raise SettingError(f"beta is {beta}; it must be a positive number (beta > 0)")
+
+
+def given(beta: float, space: Space, method: str = "given") -> Calibration:
+    """A weight that was chosen by hand."""
+    require_positive(beta)
+    return _of_weight(beta, space, method)
+
+
+def _of_weight(beta: float, space: Space, method: str) -> Calibration:
+    nan = float("nan")
+    empty = np.empty((0, space.size))
+    return Calibration(method, float(beta), 0.0, None, nan, nan, nan, nan, 0, space.names, empty, ())
+
+
+@partial(jax.jit, static_argnums=0)
+def _prior_gradients(space: Space, v: Array, priors: dict[str, Any]) -> Float[Array, "b p"]:
+    return jax.vmap(jax.grad(space.log_prior), in_axes=(0, None))(v, priors)
+
+
+def _in_own_coordinates(
+    space: Space, thetas: np.ndarray, gradients: np.ndarray, hessians: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Gradients and Hessians in the coordinates v of the priors (roots, where theta = v^2)."""
+    slope = np.where(space.square, 2.0 * space.to_v(thetas), 1.0)
+    curved = slope[:, :, None] * hessians * slope[:, None, :]
+    i = np.flatnonzero(space.square)
+    curved[:, i, i] += 2.0 * gradients[:, i]
+    return slope * gradients, curved
+
+
+def calibrate(
+    objective: Objective,
+    method: str | float = "curvature",
+    *,
+    bootstrap: int | Bootstrap = 400,
+    resampling: str = "multinomial",
+    seed: int = 0,
+    minimum: Minimum | None = None,
+    on_failure: str = "raise",
+    advance: Callable[[int], None] = lambda done: None,
+) -> Calibration:
+    """Choose the weight of a loss from bootstrap replicates of its minimiser.
+
+    Parameters
+    ----------
+    objective : Objective
+    method : str or float
+        ``"curvature"`` (the estimator's information in every direction, without a bootstrap), ``"score-matching"``
+        (the paper's Theorem 3), ``"score-matching-invariant"``, ``"gpc"`` (bootstrap coverage of credible sets),
+        ``"lyddon"`` (information matching), ``"none"`` for beta = 1, or a number.
+    bootstrap : int or Bootstrap
+        How many replicates, or those already fitted.
+    resampling : {"multinomial", "dirichlet"}
+        See `dfdbayes.bootstrap`.
+    seed : int
+    minimum : Minimum, optional
+        The full data's minimum, if already known.
+    on_failure : {"raise", "fallback"}
+        Where no positive beta exists: stop, or use ``"score-matching-invariant"``, then ``"lyddon"``, and say so.
+    advance : callable, optional
+        Called with the number of replicates just finished.
+
+    Raises
+    ------
+    CalibrationError
+        If no positive beta exists; the message says why and what to do.
+    """
+    space = objective.space
+    if on_failure not in ("raise", "fallback"):
+        raise SettingError(f"on_failure must be 'raise' or 'fallback', not {on_failure!r}")
+    by_hand = isinstance(method, (int, float)) and not isinstance(method, bool)
+    if not by_hand and method not in METHODS:
+        raise SettingError(
+            f"there is no calibration '{method}'; known: {', '.join(METHODS)}, or a number{close(method, METHODS)}"
+        )
+    replicates = bootstrap if isinstance(bootstrap, Bootstrap) else None
+    if by_hand:
+        return _with(given(float(method), space), replicates)
+    if method == "none":
+        return _with(given(1.0, space, method="none"), replicates)
+    if method == "curvature":
+        minimum = minimise(objective) if minimum is None else minimum
+        simulated = None
+        if replicates is not None and replicates.truth is not None:
+            simulated = (*spread(objective, replicates), len(replicates.minima.values))
+        shape = curvature(objective, minimum, simulated)
+        return _with(replace(_of_weight(shape.beta, space, "curvature"), curvature=shape), replicates)
+    if minimum is None:
+        minimum = require(minimise(objective), objective)
+    if not isinstance(bootstrap, Bootstrap) and method in RESAMPLING:
+        replicates = run_bootstrap(objective, minimum, bootstrap, resampling=resampling, seed=seed, advance=advance)
+    others = [m for m in ("score-matching-invariant", "lyddon") if m != method] if on_failure == "fallback" else []
+    reasons: list[str] = []
+    first: CalibrationError | None = None
+    for candidate in (str(method), *others):
+        try:
+            if candidate == "lyddon":
+                found = _lyddon(objective, minimum)
+            elif replicates is None:
+                continue
+            elif candidate == "gpc":
+                found = _coverage_matching(objective, minimum, replicates)
+            else:
+                found = _score_matching(objective, replicates.minima, candidate)
+        except CalibrationError as problem:
+            reasons.append(f"{candidate}: {problem}")
+            first = first or problem
+            continue
+        return replace(_with(found, replicates), instead_of="; ".join(reasons))
+    assert first is not None
+    raise first if len(reasons) == 1 else CalibrationError(" | ".join(reasons), first.calibration)
+
+
+def _with(found: Calibration, replicates: Bootstrap | None) -> Calibration:
+    """A calibration together with the bootstrap fits there are, whether its formula used them or not."""
+    if replicates is None:
+        return found
+    return replace(
+        found,
+        minimisers=replicates.minima.vectors,
+        outcomes=tuple(map(str, replicates.minima.outcomes)),
+        resampling=replicates.kind,
+        degenerate=replicates.degenerate,
+    )
+
+
+def information(objective: Objective, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The loss's Hessian, and the sum over observations of squared gradients, at ``theta``."""
+    return objective.hessian(theta), objective.moments(theta)[2]
+
+
+def _lyddon(objective: Objective, minimum: Minimum) -> Calibration:
+    """Match the scale of the information: tr(H J^-1 H) / tr H (Lyddon et al., 2019), as `information` has H and J."""
+    space = objective.space
+    hessian, squares = information(objective, minimum.vector)
+    slope = np.where(space.square, 2.0 * space.to_v(minimum.vector), 1.0)
+    hessian = slope[:, None] * hessian * slope[None, :]
+    hessian += np.diag(np.where(space.square, 2.0 * objective.gradient(minimum.vector), 0.0))
+    squares = slope[:, None] * squares * slope[None, :]
+    condition = np.linalg.cond(squares)
+    if not np.isfinite(condition) or condition > 1e12:
+        raise CalibrationError(
+            f"information matching ('lyddon') needs the inverse of the gradients' covariance, which is singular here "
+            f"(condition number {condition:.1e}). What to do: use calibration='score-matching-invariant'."
+        )
+    whole = hessian + slope[:, None] * objective.moved(minimum.vector) * slope[None, :]
+    top, bottom = float(np.trace(whole.T @ np.linalg.solve(squares, whole))), float(np.trace(hessian))
+    found = replace(_of_weight(top / bottom, space, "lyddon"), numerator=top, denominator=bottom)
+    if found.beta <= 0:
+        raise CalibrationError(
+            f"information matching gives beta = {found.beta:.3g}, which is not positive: the Hessian has a negative "
+            "trace. What to do: use calibration='score-matching-invariant', or give beta by hand.",
+            found,
+        )
+    return found
+
+
+def _score_matching(objective: Objective, minima: Minima, method: str) -> Calibration:
+    space = objective.space
+    used = _enough(minima)
+    thetas = minima.vectors[used]
+    points = space.to_v(thetas)
+    (prior,) = in_batches(lambda part: (_prior_gradients(space, part, space.prior_values),), points)
+    away = points - points.mean(axis=0)
+    matrix = np.eye(space.size) if method == "score-matching" else np.atleast_2d(np.cov(points.T))
+
+    def curved(part: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Gradients, tr(MH) and a'Ha: all that is kept of Hessians, of which only a batch is there at a time."""
+        gradients, hessians = _in_own_coordinates(space, thetas[part], *objective.derivatives(thetas[part]))
+        along = np.einsum("bi,bij,bj->b", away[part], hessians, away[part], optimize=True)
+        return gradients, np.einsum("ij,bij->b", matrix, hessians), along
+
+    gradients, traces, bends = in_batches(curved, np.arange(len(thetas)), objective.batch)
+    if method == "score-matching":
+        from_prior, from_data, squares = np.sum(gradients * prior, axis=1), traces, np.sum(gradients**2, axis=1)
+    else:
+        from_prior, from_data, squares = _by_covariance_of_the_others(matrix, away, gradients, prior, traces, bends)
+    keep = np.isfinite(from_prior + from_data + squares)  # a prior may have no slope on a boundary
+    if keep.sum() < 2:
+        raise CalibrationError(
+            f"{len(thetas)} bootstrap minimisers lie on the boundary of the parameter space, where the prior has no "
+            "finite slope, so Theorem 3 does not apply. What to do: choose a prior with a finite density and slope "
+            "at the boundary, or give beta by hand."
+        )
+    from_prior, from_data, squares = from_prior[keep], from_data[keep], squares[keep]
+    tops = from_prior + from_data
+    top, bottom = float(tops.mean()), float(squares.mean())
+    found = replace(
+        _of_weight(top / bottom if bottom > 0 else float("nan"), space, method),
+        error=_jackknife(tops, squares),
+        condition=bool(bottom > 0 and top > 0),
+        numerator=top,
+        denominator=bottom,
+        from_prior=float(from_prior.mean()),
+        from_data=float(from_data.mean()),
+        used=int(keep.sum()),
+    )
+    if not found.condition:
+        raise CalibrationError(
+            f"no beta > 0 fits: Theorem 3's condition fails. The numerator is {top:.4g} on average over "
+            f"{len(tops)} bootstrap fits (prior {found.from_prior:.4g}, data {found.from_data:.4g}; negative in "
+            f"{np.mean(tops < 0):.0%} of them), so beta would be {found.beta:.3g} +- {found.error:.2g}. "
+            "The prior is probably narrower than the estimator's spread. What to do: widen the prior, use "
+            f"{_alternatives(method)}, or give beta by hand.",
+            found,
+        )
+    return found
+
+
+def _by_covariance_of_the_others(
+    matrix: np.ndarray, away: np.ndarray, gradients: np.ndarray, prior: np.ndarray, traces: np.ndarray,
+    bends: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """g'Mp, tr(MH) and g'Mg of each replicate, M being the covariance of all other replicates.
+
+    With itself among them a replicate's gradient would seem too long, and beta too small by a factor of about
+    1 + (parameters) / (replicates). ``matrix`` is the covariance of all, ``traces`` and ``bends`` are tr(H matrix) and
+    a'Ha, a being a replicate's distance from the mean.
+    """
+    size = len(away)
+    whole, own = ((size - 1) / (size - 2), size / ((size - 1) * (size - 2))) if size > 2 else (1.0, 0.0)
+    along = np.sum(gradients * away, axis=1)
+    with np.errstate(invalid="ignore"):  # a prior may have no slope on a boundary
+        towards = np.sum(prior * away, axis=1)
+        from_prior = whole * np.sum(gradients @ matrix * prior, axis=1) - own * along * towards
+    squares = whole * np.sum(gradients @ matrix * gradients, axis=1) - own * along**2
+    return from_prior, whole * traces - own * bends, squares
+
+
+def _alternatives(method: str) -> str:
+    """What else may work where Theorem 3's condition fails."""
+    others = [m for m in ("score-matching-invariant", "gpc", "lyddon") if m != method]
+    return " or ".join(f"calibration='{m}'" for m in others)
+
+
+@partial(jax.jit, static_argnums=0)
+def _prior_at_z(space: Space, z: Array, priors: dict[str, Any]) -> tuple[Array, Array]:
+    """Gradients and Hessians of the prior's log density in unconstrained coordinates."""
+
+    def density(z: Array) -> Array:
+        return space.log_prior(space.v_of_z(z), priors) + space.log_jacobian(z)
+
+    return jax.vmap(jax.grad(density))(z), jax.vmap(jax.hessian(density))(z)
+
+
+def _coverage_matching(objective: Objective, minimum: Minimum, replicates: Bootstrap) -> Calibration:
+    """The largest beta at which credible sets of resampled data hold the full data's minimiser often enough.
+
+    A credible set is an ellipsoid of the posterior's normal approximation in unconstrained coordinates, the mode taken
+    by one Newton step from the loss's minimiser. Each replicate's set shrinks as beta grows, and stops to hold the
+    minimiser at some beta of its own; the weight is the quantile of those. (Syring and Martin search by stochastic
+    approximation because every step of theirs costs a run of Markov chains; solving for each replicate's own beta finds
+    the same crossing, to 1e-9.)
+    """
+    space = objective.space
+    used = _enough(replicates.minima)
+    with np.errstate(divide="ignore"):
+        centre, z = space.to_z(minimum.vector), space.to_z(replicates.minima.vectors[used])
+    if not (np.isfinite(centre).all() and np.isfinite(z).all()):
+        raise CalibrationError(
+            "'gpc' compares ellipsoids in unconstrained coordinates, and some minimisers lie on the boundary of the "
+            "parameter space, where there are none. What to do: use calibration='score-matching-invariant'."
+        )
+    centre, z = space.fold(centre), space.fold(z)
+    curvature = objective.hessians_at_z(z, replicates.weights[used])
+    slope, bend = in_batches(lambda part: _prior_at_z(space, part, space.prior_values), z)
+    limit = 2.0 * gammaincinv(0.5 * space.size, LEVEL)  # a quantile of chi squared
+
+    def outside(beta: np.ndarray) -> np.ndarray:
+        precision = beta[:, None, None] * curvature - bend
+        gap = centre - z - np.linalg.solve(precision, slope[..., None])[..., 0]
+        return np.einsum("bi,bij,bj->b", gap, precision, gap) > limit
+
+    low, high = np.full(len(z), -25.0), np.full(len(z), 25.0)
+    while np.max(high - low) > 1e-9:
+        middle = 0.5 * (low + high)
+        out = outside(np.exp(middle))
+        low, high = np.where(out, low, middle), np.where(out, middle, high)
+    own = 0.5 * (low + high)
+    beta = float(np.quantile(own, 1 - LEVEL))
+    if abs(beta) > 24.0:
+        raise CalibrationError(
+            f"no beta gives bootstrap credible sets {LEVEL:.0%} coverage: the prior decides where they lie. What to "
+            "do: widen the prior, or give beta by hand."
+        )
+    again = np.random.default_rng(0).choice(own, size=(500, len(own)))
+    error = float(np.exp(beta) * np.quantile(again, 1 - LEVEL, axis=1).std())
+    reached = float(np.mean(own >= beta))
+    return replace(given(np.exp(beta), space, "gpc"), error=error, used=int(used.sum()), reached=reached)
+
+
+def _enough(minima: Minima) -> np.ndarray:
+    used = minima.usable
+    if used.sum() < max(2, len(used) / 2):
+        escaped = sum(outcome is Outcome.ESCAPED for outcome in minima.outcomes)
+        raise CalibrationError(
+            f"only {int(used.sum())} of {len(used)} bootstrap fits have a minimum ({escaped} escaped): the data "
+            "hold too little information to calibrate this loss. What to do: more data, a simpler model, "
+            "loss='ratio' (bounded below), or beta by hand."
+        )
+    return used
+
+
+def _jackknife(tops: np.ndarray, bottoms: np.ndarray) -> float:
+    """Standard error of sum(tops) / sum(bottoms) by leaving each replicate out."""
+    size = len(tops)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left_out = (tops.sum() - tops) / (bottoms.sum() - bottoms)
+    return float(np.sqrt((size - 1) / size * np.sum((left_out - left_out.mean()) ** 2)))

@@ -1,0 +1,122 @@
+"""Exponential families: models whose log mass is eta(theta) . T(x) + b(x)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._util.identity import code, fingerprint
+from .dataset import Dataset
+from .distinct_terms import DistinctConditionals, DistinctDecrements, DistinctTable, SummedLikelihood
+from .domain import Domain
+from .model import (
+    AbstractModel,
+    Interactions,
+    Row,
+    arguments_of,
+    is_own,
+    of_constant,
+    require_scalar,
+    space_of,
+    with_space,
+)
+from .parameters import Space
+from .sites import Sites
+from .terms import Prepared
+
+if TYPE_CHECKING:
+    from ..families.counts.families import AbstractFamily
+
+Differences = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class ExponentialFamily(AbstractModel):
+    """A model p(x) proportional to exp(eta(theta) . T(x) + b(x)).
+
+    The differences of T and b between neighbours do not depend on the parameters. They are computed
+    once and only distinct ones are kept, so an evaluation of a loss costs the same whatever n is.
+
+    Parameters
+    ----------
+    T : callable
+        ``T(x)`` of one row (a vector of floats), a vector of k statistics.
+    b : callable or None
+        ``b(x)``, the log base measure; None for zero.
+    eta : callable
+        ``eta(theta)`` of a dict of named parameters, a vector of k natural parameters.
+    domain, parameters, name, start, derived
+        As for `Model`.
+    differences : callable, optional
+        ``differences(rows, moved)`` gives T(x with x_j moved) - T(x) for all rows and coordinates at once, an array
+        (rows, coordinates, k), and the same of b, (rows, coordinates): where it is much faster than T.
+    """
+
+    T: Callable[[Row], Float[Array, " k"]] = field(compare=False)
+    b: Callable[[Row], Float[Array, ""]] | None = field(compare=False)
+    eta: Callable[[dict[str, Array]], Float[Array, " k"]] = field(compare=False)
+    domain: Domain
+    parameters: Any = field(compare=False)
+    name: str = "custom"
+    start: Callable[[Dataset], dict[str, Any]] | None = field(default=None, compare=False)
+    derived: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None = field(default=None, compare=False)
+    differences: Differences | None = field(default=None, compare=False)
+    interactions: Callable[[dict[str, np.ndarray]], Interactions] | None = field(default=None, compare=False)
+    log_normaliser: Callable[[dict[str, Array]], Array] | None = field(default=None, compare=False)
+    options: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    title: str = field(default=AbstractModel.title, compare=False)
+    formula: str = field(default="", compare=False)
+    answers: str = field(default=AbstractModel.answers, compare=False)
+    meanings: Mapping[str, str] = field(default_factory=dict, compare=False)
+    family: AbstractFamily | None = field(default=None, compare=False)
+    space: Space = field(init=False)
+    traced: str = field(init=False)
+    """What the functions compute. Models are equal, and share compiled code, where they compute the same."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "space", space_of(self.parameters))
+        require_scalar(self, self.log_mass_at)
+        theta, row = arguments_of(self)
+        parts = [code(self.T, row), code(self.base, row), code(self.eta, theta), of_constant(self)]
+        object.__setattr__(self, "traced", fingerprint(parts))
+
+    def base(self, x: Row) -> Float[Array, ""]:
+        return jnp.zeros(()) if self.b is None else jnp.asarray(self.b(x))
+
+    def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
+        return jnp.dot(self.eta(theta), self.T(x)) + self.base(x)
+
+    def with_space(self, space: Space) -> ExponentialFamily:
+        return with_space(self, space)
+
+    def labelled(self, columns: Sequence[str]) -> ExponentialFamily:
+        return self
+
+    def current(self) -> ExponentialFamily:
+        if all(function is None or is_own(function) for function in (self.T, self.eta, self.b)):
+            return self
+        return replace(self, family=None)  # a changed copy of a built-in model is not of its family
+
+    def table(self, sites: Sites) -> Prepared:
+        return DistinctTable.of(self, sites)
+
+    def conditionals(self, sites: Sites) -> Prepared:
+        alike = len({coordinate for coordinate, _ in self.domain.runs}) == 1
+        if alike and self.domain.is_finite and self.domain.d > 1 and not self.domain.is_binary:
+            return DistinctConditionals.of(self, sites)
+        return super().conditionals(sites)
+
+    def likelihood(self, sites: Sites) -> Prepared:
+        return SummedLikelihood.of(self, sites)
+
+    def distinct_decrements(self, sites: Sites) -> tuple[DistinctDecrements, int, np.ndarray]:
+        return DistinctDecrements.of(self, sites)
+
+    @property
+    def compresses(self) -> bool:
+        return True

@@ -1,0 +1,444 @@
+"""What a model is: a domain, named parameters, and a mass function known up to its constant."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._util.identity import code, fingerprint
+from ..errors import ModelError
+from .dataset import Dataset
+from .domain import Domain
+from .graphs import Graph
+from .log_mass_checks import MOST_COLUMNS, endless, require_possible, require_sound
+from .log_mass_errors import in_words, no_real_number, require_entries, require_order, returned, told
+from .parameters import Parameter, Space
+from .sites import Sites
+from .terms import (
+    MOST_POINTS,
+    FlipConditionals,
+    LikelihoodConditionals,
+    ListedConditionals,
+    ListedLikelihood,
+    NeighbourTable,
+    Prepared,
+    listing,
+)
+
+if TYPE_CHECKING:
+    from ..families.counts.families import AbstractFamily
+
+LOW = 2.0  # a mean count below which the divergence is not used by default,
+LARGE = 5.0  # and the one from which it is used for counts that vary less than Poisson's too
+MOST_LISTED = 2**21  # values of counts that the pseudo-likelihood lists by default, over all rows
+Row = Float[Array, " d"]
+_sound: set[str] = set()  # what functions compute that have been looked at
+
+
+class AbstractModel(ABC):
+    """The part of a model that the road from data to posterior relies on.
+
+    A model's only duty is its log mass. Everything else has an answer that follows from it: the tables that losses
+    need of it are those of `tables.py`, unless a family has faster ones.
+    """
+
+    domain: Domain
+    name: str
+    title: str = "a model of one's own"
+    """What it is, in a sentence: "a Poisson model"."""
+    formula: str = ""
+    """Its mass function in HTML, for reports; nothing of a user's enters it."""
+    answers: str = "own"
+    """Who says what a fit found, and which picture shows it: a name in the table of `results/answers`."""
+    meanings: Mapping[str, str] = MappingProxyType({})
+    """What parameters and derived quantities are, by name, each a clause that ends without a full stop."""
+    space: Space
+    start: Callable[[Dataset], dict[str, Any]] | None
+    derived: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None
+    interactions: Callable[[dict[str, np.ndarray]], Interactions | None] | None
+    log_normaliser: Callable[[dict[str, Array]], Array] | None
+    options: Mapping[str, Any]
+    family: AbstractFamily | None = None
+    """What a regression with this model uses, where that is not the model's own parameters by their links."""
+
+    @abstractmethod
+    def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
+        """Log of the unnormalised mass of one row."""
+
+    def log_masses(
+        self, theta: Float[Array, " p"], rows: Float[Array, "u d"], given: Float[Array, "u q"] | None = None
+    ) -> Float[Array, " u"]:
+        """`log_mass_at` of many rows, at a flat vector of parameters; with covariates where the model has some."""
+        named = self.space.unflatten(theta)
+        return jax.vmap(lambda x: self.log_mass_at(named, x))(rows)
+
+    @abstractmethod
+    def with_space(self, space: Space) -> Self:
+        """The same model with parameters of the same names and shapes."""
+
+    def with_priors(self, priors: Mapping[str, Any] | None) -> Self:
+        """The same model under other priors, given by parameter name."""
+        return self.with_space(self.space.with_priors(priors)) if priors else self
+
+    @abstractmethod
+    def labelled(self, columns: Sequence[str]) -> Self:
+        """The same model with its parameters' entries named after the columns of the data."""
+
+    def to_data_scale(self, theta: np.ndarray) -> np.ndarray:
+        """Parameters (..., p) in the units of the data, where a regression has scaled covariates inside."""
+        return theta
+
+    def from_data_scale(self, theta: np.ndarray) -> np.ndarray:
+        """Back from `to_data_scale`."""
+        return theta
+
+    def observe(self, source: Any) -> tuple[Dataset, AbstractModel] | None:
+        """Data that are not rows (one graph): what stands for them, and the model for it; None where data are rows."""
+        return None
+
+    reads: tuple[str, ...] = ()
+    """Settings of `fit` that `observe` takes."""
+
+    def table(self, sites: Sites) -> Prepared:
+        """Log-ratios between neighbouring points."""
+        return NeighbourTable.of(self, sites)
+
+    def conditionals(self, sites: Sites) -> Prepared:
+        """Full conditionals of single coordinates."""
+        if self.domain.is_binary:
+            return FlipConditionals.of(self, self.table(sites))
+        if self.domain.d == 1 and (self.log_normaliser is not None or self.domain.is_finite):
+            return LikelihoodConditionals.of(self, self.likelihood(sites))
+        return ListedConditionals.of(self, sites)
+
+    def likelihood(self, sites: Sites) -> Prepared:
+        """The likelihood, by the model's constant or by listing a finite domain."""
+        return ListedLikelihood.of(self, sites)
+
+    def distinct_decrements(self, sites: Sites) -> Any:
+        """Few distinct ratios to decrements, and which of them each site has; None where they are not few."""
+        return None
+
+    @property
+    def independent(self) -> bool:
+        """Whether the rows that losses sum over are independent; the dyads of a random graph need not be."""
+        return True
+
+    sampled: bool = True
+    """Whether rows are a sample, whose spread says how estimates vary; the dyads of one graph are not."""
+
+    @property
+    def compresses(self) -> bool:
+        """Whether its table of log-ratios stays small however many distinct rows there are."""
+        return False
+
+    def endless(self, theta: Float[np.ndarray, " p"], data: Dataset) -> str:
+        """Columns along which the mass has no end at these parameters, in words; none in a distribution."""
+        return ""
+
+    def require_possible(self, data: Dataset, neighbours: str) -> None:
+        """Refuse data that a mass function of the user's own gives probability zero; see `probes.require_possible`."""
+        function = getattr(self, "log_mass", None) or getattr(self, "T", None)
+        if function is not None and not is_own(function) and self.domain.d <= MOST_COLUMNS:
+            require_possible(self.name, self.log_mass_at, self.space, self.domain, data, neighbours)
+
+    def supports(self, what: str) -> bool:
+        """Whether the model can do a thing: ``"likelihood"``, ``"blocks"`` or ``"simulation"``."""
+        if what == "likelihood":
+            return self.log_normaliser is not None or self.domain.size <= MOST_POINTS
+        if what == "blocks":
+            return self.compresses and self.graph is not None and self.graph.shape is not None
+        if what == "simulation":
+            return not any(coordinate.kind == "integers" for coordinate, _ in self.domain.runs)
+        raise ModelError(f"'{what}' is nothing that models can do; ask for likelihood, blocks or simulation")
+
+    def advise(self, data: Dataset) -> tuple[str, str]:
+        """The loss that serves this model best on these data, by name, and why (docs/how-to/choose-a-loss.md)."""
+        if self.domain.d == 1 and self.domain.is_binary:
+            return "likelihood", "for one binary column all losses agree, and this one has the steadiest curvature"
+        if self.domain.has_categories:
+            return _of_rare_values(self.domain, data)
+        extreme = _extreme(data) if self.domain.d == 1 and self.domain.coordinate(0).kind == "above" else ""
+        if extreme:
+            if self.log_normaliser is not None:
+                return "likelihood", f"{extreme}, and the constant is known"
+            return "ratio", f"{extreme}, and ratio matching is steadier there"
+        return "dfd", "the discrete Fisher divergence needs no normalising constant"
+
+    @property
+    def main_parameters(self) -> tuple[str, ...]:
+        """The parameters that a formula without a name is about: the first one."""
+        return (self.space.parameters[0].name,)
+
+    def columns_told(self, columns: Sequence[str]) -> str:
+        """What the model took the data's columns for, as a sentence; empty where it had no choice."""
+        return ""
+
+    def sample_told(self, data: Dataset) -> str:
+        """What was observed, as a paper says it."""
+        rows, columns = "s" if data.n != 1 else "", "s" if data.d != 1 else ""
+        return f"{data.n} observation{rows} of {data.d} variable{columns}"
+
+    def remarks(self, data: Dataset) -> Sequence[str]:
+        """What a user should know about these data under this model, each with what to do."""
+        return ()
+
+    @property
+    def graph(self) -> Graph | None:
+        """The graph that the model is on, if it is on one."""
+        return self.options.get("graph")
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """The columns that the model's nodes stand for, where they have names."""
+        return () if self.graph is None else self.graph.names
+
+    def current(self) -> Self:
+        """The same model with its functions as they are now: what they refer to may have changed."""
+        return self
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What numbers computed with this model depend on, in values JSON can hold."""
+        priors = {p.name: fingerprint(p.prior) for p in self.space.parameters}
+        structure = [[p.name, list(p.shape), repr(p.support), p.closed, p.square] for p in self.space.parameters]
+        options = {key: fingerprint(value) for key, value in self.options.items()}
+        return {
+            "model": self.name, "domain": fingerprint(self.domain), "parameters": structure, "priors": priors,
+            "options": options, "code": getattr(self, "traced", ""),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Interactions:
+    """A model at given parameters as simulators see it: an intercept a node, an interaction an edge.
+
+    Leading axes of the arrays stand for different parameters. ``kind`` says what an edge weighs: the product of
+    its two values (``"product"``) or whether they are equal (``"match"``). ``nu`` is there for counts, whose mass
+    has a factor (x!)^-nu.
+    """
+
+    graph: Graph
+    kind: str
+    intercept: Float[np.ndarray, "*batch d"]
+    interaction: Float[np.ndarray, "*batch e"]
+    nu: Float[np.ndarray, "*batch d"] | None = None
+
+
+def _of_rare_values(domain: Domain, data: Dataset) -> tuple[str, str]:
+    """A loss that squares no ratio to a rare value."""
+    if domain.d == 1 and domain.is_finite:
+        return "likelihood", "for one column of few values the constant is a short sum"
+    kinds = {coordinate.kind for coordinate, _ in domain.runs}
+    if domain.is_finite or ("integers" not in kinds and listing(data.rows) <= MOST_LISTED):
+        return "pseudo", "each column given the others has a constant that is a short sum; rare values do not decide"
+    return "ratio", "ratio matching is bounded, so that rare values do not decide"
+
+
+def _extreme(data: Dataset) -> str:
+    """Why far ratios of counts are hardly observed, and would decide everything; nothing where they are not."""
+    x = data.rows[:, 0].astype(float)
+    mean = np.average(x, weights=data.counts)
+    variance = np.average((x - mean) ** 2, weights=data.counts)
+    if mean < LOW or (variance < mean and mean < LARGE):
+        return "counts are low or vary little"
+    return "counts vary more than a geometric distribution's" if variance > mean * (1.0 + mean) else ""
+
+
+def space_of(parameters: Mapping[str, Any] | Sequence[Parameter] | Space) -> Space:
+    """Parameters as a user declares them, in order."""
+    if isinstance(parameters, Space):
+        return parameters
+    if isinstance(parameters, Mapping):
+        parameters = [
+            Parameter(name, prior, shape=tuple(prior.batch_shape + prior.event_shape))
+            if isinstance(getattr(prior, "batch_shape", None), tuple)
+            else Parameter(name, prior)
+            for name, prior in parameters.items()
+        ]
+    if not parameters:
+        raise ModelError("a model needs at least one parameter")
+    if not all(isinstance(p, Parameter) for p in parameters):
+        raise ModelError(
+            f"parameters are {in_words(parameters)}; give each a prior by name, as in "
+            "parameters={'rate': dist.Normal(0, 1)}"
+        )
+    names = [p.name for p in parameters]
+    if len(set(names)) < len(names):
+        raise ModelError(f"two parameters share a name: {', '.join(names)}")
+    return Space(tuple(parameters))
+
+
+@dataclass(frozen=True)
+class Model(AbstractModel):
+    """Any model whose unnormalised log mass JAX can evaluate.
+
+    Parameters
+    ----------
+    log_mass : callable
+        ``log_mass(theta, x)`` of a dict of named parameters and one row ``x`` (a vector of floats, the first column is
+        ``x[0]``), up to a constant that does not depend on ``x``. Written with jax.numpy and jax.scipy.special.
+    domain : Domain
+    parameters : mapping of name to prior, or sequence of Parameter
+        NumPyro distributions; an array-valued prior makes an array parameter.
+    name : str
+    start : callable, optional
+        ``start(data)`` gives a consistent first guess by name. Without it the minimiser starts
+        from the ratio-matching estimate.
+    derived : callable, optional
+        ``derived(theta)`` of named draws gives further quantities to summarise.
+    interactions : callable, optional
+        ``interactions(theta)`` gives the `Interactions` for fast simulation.
+    log_normaliser : callable, optional
+        ``log_normaliser(theta)``, the log of the sum of all masses, where it is known: ``lambda theta: 0.0`` if
+        ``log_mass`` is the log of a probability as it stands. ``loss="likelihood"`` needs it where the domain is not
+        finite.
+    options : mapping, optional
+        What the model was made with, in values JSON can hold.
+    title, formula : str, optional
+        What it is, in a sentence, and its mass function in HTML; for reports.
+    answers : str, optional
+        Who says what a fit found; one's own model is told parameter by parameter.
+    meanings : mapping, optional
+        What parameters and derived quantities are, by name: ``{"rate": "births per day"}``.
+    formulas : mapping, optional
+        What parameters depend on, by name: ``{"rate": "~ age"}``. Positive parameters through logarithms, those between
+        two ends through log odds, others as they are.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd, numpyro.distributions as dist
+    >>> from jax.scipy.special import gammaln
+    >>> def log_mass(theta, x):
+    ...     return theta["rate"] * x[0] - theta["shape"] * gammaln(x[0] + 1)
+    >>> model = dfd.Model(
+    ...     log_mass,
+    ...     domain=dfd.Counts(1),
+    ...     parameters={"rate": dist.Normal(0, 1), "shape": dist.HalfNormal(1)},
+    ... )
+    >>> model.space.names
+    ('rate', 'shape')
+    """
+
+    log_mass: Callable[[dict[str, Array], Row], Float[Array, ""]] = field(compare=False)
+    domain: Domain
+    parameters: Any = field(compare=False)
+    name: str = "custom"
+    start: Callable[[Dataset], dict[str, Any]] | None = field(default=None, compare=False)
+    derived: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None = field(default=None, compare=False)
+    interactions: Callable[[dict[str, np.ndarray]], Interactions] | None = field(default=None, compare=False)
+    log_normaliser: Callable[[dict[str, Array]], Array] | None = field(default=None, compare=False)
+    options: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    title: str = field(default=AbstractModel.title, compare=False)
+    formula: str = field(default="", compare=False)
+    answers: str = field(default=AbstractModel.answers, compare=False)
+    meanings: Mapping[str, str] = field(default_factory=dict, compare=False)
+    formulas: Mapping[str, str] = field(default_factory=dict, compare=False)
+    space: Space = field(init=False)
+    traced: str = field(init=False)
+    """What the functions compute. Models are equal, and share compiled code, where they compute the same."""
+
+    def __post_init__(self) -> None:
+        require_order(self.log_mass, self.domain, self.parameters)
+        object.__setattr__(self, "space", space_of(self.parameters))
+        require_scalar(self, self.log_mass)
+        object.__setattr__(self, "traced", fingerprint([code(self.log_mass, *arguments_of(self)), of_constant(self)]))
+        if not is_own(self.log_mass) and self.traced not in _sound:
+            require_entries(self.name, self.log_mass, arguments_of(self)[0], self.domain)
+            require_sound(self.name, self.log_mass, self.space, self.domain)
+            _sound.add(self.traced)
+
+    def __repr__(self) -> str:
+        return f"Model '{self.name}' on {self.domain!r} with the parameters {', '.join(self.space.names[:8])}"
+
+    def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
+        return jnp.asarray(self.log_mass(theta, x))
+
+    def advise(self, data: Dataset) -> tuple[str, str]:
+        if self.domain.d > 1 or (self.domain.is_finite and self.supports("likelihood")):
+            return _of_rare_values(self.domain, data)
+        return super().advise(data)
+
+    def endless(self, theta: Float[np.ndarray, " p"], data: Dataset) -> str:
+        """Of a function of the user's own: along which columns its mass does not fall, and so has no finite sum."""
+        if is_own(self.log_mass):
+            return ""
+        named = self.space.unflatten(jnp.asarray(theta))
+        found = endless(lambda rows: jax.vmap(lambda x: self.log_mass_at(named, x))(rows), self.domain, data.rows)
+        return "" if found is None else ", ".join(f"x[{j}] ({data.columns[j]})" for j in found)
+
+    def with_space(self, space: Space) -> Model:
+        return with_space(self, space)
+
+    def labelled(self, columns: Sequence[str]) -> Model:
+        return self
+
+    def current(self) -> Model:
+        return self if is_own(self.log_mass) else replace(self)
+
+
+M = TypeVar("M", bound=AbstractModel)
+
+
+def with_space(model: M, space: Space) -> M:
+    """The same model with parameters of the same structure; its functions are not traced again."""
+    made = copy.copy(model)
+    object.__setattr__(made, "space", space)
+    object.__setattr__(made, "parameters", space)
+    return made
+
+
+def is_own(function: Callable[..., Any]) -> bool:
+    """Whether a function is this package's, which refers to nothing that may change."""
+    return (getattr(function, "__module__", None) or "").startswith(__package__)
+
+
+def arguments_of(model: AbstractModel) -> tuple[dict[str, Any], Any]:
+    """The shapes of what a mass function is called with: parameters by name, and one row."""
+    theta = {p.name: jax.ShapeDtypeStruct(p.shape, jnp.float64) for p in model.space.parameters}
+    return theta, jax.ShapeDtypeStruct((model.domain.d,), jnp.float64)
+
+
+def of_constant(model: AbstractModel) -> str:
+    """The identity of the model's formula for its constant."""
+    known = model.log_normaliser
+    if known is None:
+        return ""
+    try:
+        shape = jnp.shape(jax.eval_shape(lambda theta: jnp.asarray(known(theta), float), arguments_of(model)[0]))
+        said = "" if shape == () else f"it returns an array of shape {shape}"
+    except Exception as problem:
+        said = f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0]}"
+    if said:
+        raise ModelError(
+            f"the log_normaliser of '{model.name}' must be a function of the parameters by name that gives one number, "
+            f"such as lambda theta: 0.0 ({said})"
+        )
+    return code(known, arguments_of(model)[0])
+
+
+def require_scalar(model: AbstractModel, log_mass: Callable[..., Any]) -> None:
+    """Trace the mass function once, so that a slip in it is reported where the model is made."""
+    if not isinstance(model.domain, Domain):
+        raise ModelError(
+            f"the domain of '{model.name}' is {in_words(model.domain)}; give one such as dfd.Counts(1), dfd.Binary(3) "
+            "or dfd.Ordinal(2, 5), with how many columns it has"
+        )
+    arguments, declared = arguments_of(model), [p.name for p in model.space.parameters]
+    try:
+        value = jax.eval_shape(lambda theta, x: log_mass(theta, x), *arguments)
+    except Exception as problem:
+        raise ModelError(told(model.name, log_mass, problem, declared, model.domain.d)) from None
+    if getattr(value, "shape", None) != ():
+        raise ModelError(returned(model.name, value, model.domain.d))
+    if not jnp.issubdtype(value.dtype, jnp.floating):
+        raise ModelError(no_real_number(model.name, value.dtype))

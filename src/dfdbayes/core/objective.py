@@ -1,0 +1,450 @@
+"""D_n(theta; w): a model, a data set and a loss, as a function with gradient and Hessian."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._util.process import require_unforked
+from ..errors import DataError, ModelError, SettingError
+from . import losses, windows
+from .dataset import Dataset
+from .incomplete import Incomplete, scores
+from .losses.base import AbstractLoss
+from .model import AbstractModel
+from .parameters import Space, Theta
+from .sites import BLOCKS, ROWS, WINDOWS, Sites, Units, rows_of
+from .terms import Prepared, SecondOrder
+
+OnHost = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+BATCH = 50  # minimisations or evaluations that run as one compiled call
+FEW = 256  # terms times parameters, up to which each term's gradient is taken alone, by code that is compiled already
+MOST_CELLS = 2**26  # numbers of a table times evaluations at once
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What compiled code depends on: the model's structure and the loss, never the data or the priors."""
+
+    model: AbstractModel
+    loss: AbstractLoss
+
+    def value(self, theta: Theta, table: Any, weights: Any) -> Float[Array, ""]:
+        return self.loss.value(theta, table, weights)
+
+    def second_order(self, theta: Theta, table: Any, weights: Any) -> SecondOrder:
+        """Value, gradient and Hessian: by the table's own formula for this loss, or by differentiation."""
+        own = self.loss.second_order(theta, table, weights)
+        return own if own is not None else second_order(lambda t: self.value(t, table, weights), theta)
+
+    def second_order_along(self, path: Callable[[Array], Array], point: Array, table: Any, weights: Any) -> SecondOrder:
+        """The same in other coordinates: ``path`` takes each of them to one parameter."""
+        ones = jnp.ones_like(point)
+
+        def slope(point: Array) -> Array:
+            return jax.jvp(path, (point,), (ones,))[1]
+
+        return chain_rule(self.second_order(path(point), table, weights), *jax.jvp(slope, (point,), (ones,)))
+
+
+def chain_rule(found: tuple[Any, Any, Any], first: Any, second: Any) -> tuple[Any, Any, Any]:
+    """Value, gradient and Hessian in coordinates of which each belongs to one parameter, by its derivatives there."""
+    value, gradient, hessian = found
+    bend = jnp.diag(second * gradient) if isinstance(hessian, jax.Array) else np.diag(second * gradient)
+    return value, first * gradient, first[:, None] * hessian * first[None, :] + bend
+
+
+def second_order(function: Callable[[Array], Array], point: Array) -> tuple[Array, Array, Array]:
+    """Value, gradient and Hessian by one forward pass over the gradient."""
+    along = partial(jax.jvp, jax.value_and_grad(function), (point,))
+    (value, gradient), (_, hessian) = jax.vmap(lambda v: along((v,)), out_axes=(None, 0))(jnp.eye(len(point)))
+    return value, gradient, hessian
+
+
+@partial(jax.jit, static_argnums=0)
+def _value(problem: Problem, theta: Theta, table: Any, weights: Any) -> Float[Array, ""]:
+    return problem.value(theta, table, weights)
+
+
+@partial(jax.jit, static_argnums=0)
+def _gradient(problem: Problem, theta: Theta, table: Any, weights: Any) -> Float[Array, " p"]:
+    return jax.grad(problem.value)(theta, table, weights)
+
+
+@partial(jax.jit, static_argnums=0)
+def _second_order(problem: Problem, theta: Theta, table: Any, weights: Any) -> SecondOrder:
+    """The one compiled function that all Newton steps share: coordinates and priors are added on the host."""
+    return problem.second_order(theta, table, weights)
+
+
+@partial(jax.jit, static_argnums=0)
+def _derivatives(problem: Problem, thetas: Array, table: Any, weights: Any) -> tuple[Array, Array]:
+    """Gradients and Hessians at many parameters under one set of weights."""
+    return jax.vmap(lambda theta: problem.second_order(theta, table, weights)[1:])(thetas)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _hessians_at_z(problem: Problem, space: Space, z: Array, table: Any, weights: Any) -> Array:
+    """Hessians in unconstrained coordinates, each under its own weights."""
+    return jax.vmap(lambda z, w: problem.second_order_along(space.from_z, z, table, w)[2])(z, weights)
+
+
+@partial(jax.jit, static_argnums=0)
+def _gradients(problem: Problem, theta: Theta, table: Any, weights: Any) -> Float[Array, "b p"]:
+    """Gradients at one parameter under many weights."""
+    return jax.vmap(lambda w: jax.grad(problem.value)(theta, table, w))(weights)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _lines(problem: Problem, at_once: int, theta: Theta, table: Any, weights: Any) -> Any:
+    """The gradient of every term: a loss that is a sum of terms is linear in their weights."""
+    own = problem.loss.lines(theta, table)
+    if own is not None:
+        return own
+
+    def along(direction: Array) -> Any:
+        return jax.jvp(lambda t: jax.grad(problem.value, argnums=2)(t, table, weights), (theta,), (direction,))[1]
+
+    found = jax.lax.map(along, jnp.eye(len(theta)), batch_size=at_once)
+    return jax.tree.map(lambda part: jnp.moveaxis(part, 0, -1), found)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _values(problem: Problem, at_once: int, thetas: Array, table: Any, weights: Any) -> Array:
+    return jax.lax.map(lambda theta: problem.value(theta, table, weights), thetas, batch_size=at_once)
+
+
+@partial(jax.jit, static_argnums=0)
+def _terms(problem: Problem, thetas: Array, table: Any, weights: Any) -> Any:
+    """The value of every term at many parameters, the parameters last: a loss is linear in the weights of its terms."""
+    found = jax.lax.map(lambda theta: jax.grad(problem.value, argnums=2)(theta, table, weights), thetas)
+    return jax.tree.map(lambda part: jnp.moveaxis(part, 0, -1), found)
+
+
+def second_order_of(problem: Problem, theta: Any, table: Any, weights: Any) -> OnHost:
+    """Value, gradient and Hessian at a flat vector, as NumPy's."""
+    value, gradient, hessian = map(np.asarray, _second_order(problem, theta, table, weights))
+    return value, gradient, hessian
+
+
+def in_batches(
+    function: Callable[[np.ndarray], tuple[Any, ...]], items: np.ndarray, size: int = BATCH
+) -> tuple[np.ndarray, ...]:
+    """Apply a compiled function to slices of one size (the last one filled up), so it compiles once."""
+    parts = []
+    for first in range(0, len(items), size):
+        part = items[first : first + size]
+        filled = np.concatenate([part, np.repeat(part[:1], size - len(part), axis=0)])
+        parts.append([np.asarray(out)[: len(part)] for out in function(filled)])
+    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The loss of a model on a data set: call it with parameters to get D_n, a sum over the data.
+
+    Parameters may be a dict by name or a flat vector. ``weights`` (one for each of ``units``) replace
+    the data's own, which is how a bootstrap replicate is evaluated.
+
+    Attributes
+    ----------
+    model : AbstractModel
+    data : Dataset
+    loss : AbstractLoss
+    resampled : Units, optional
+        What weights and resamples are of: the distinct rows by default.
+    coordinates : Space, optional
+        The parameters with supports and priors other than the model's own.
+    incomplete : Incomplete, optional
+        Where entries are missing: the observed rows that the data complete, each shared among its completions.
+    held : bool
+        Whether replicates are minimised together with the prior.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd
+    >>> objective = dfd.objective(dfd.models.Poisson(), [1, 2, 3])
+    >>> round(objective({"rate": 2.0}), 9)  # sum of (x / rate)^2 - 2 (x + 1) / rate
+    -5.5
+    """
+
+    model: AbstractModel
+    data: Dataset
+    loss: AbstractLoss
+    resampled: Units | None = None
+    coordinates: Space | None = None
+    incomplete: Incomplete | None = None
+    held: bool = False
+
+    @property
+    def space(self) -> Space:
+        """The parameters, with their supports and priors: the loss itself depends on neither."""
+        return self.model.space if self.coordinates is None else self.coordinates
+
+    def within(self, space: Space) -> Objective:
+        """The same loss with other supports and priors; nothing is prepared or compiled anew for it."""
+        made = copy.copy(self)
+        object.__setattr__(made, "coordinates", space)
+        return made
+
+    def imputed_at(self, theta: Any) -> Objective:
+        """The same loss with missing entries weighed as the model has them at ``theta``; nothing is prepared anew."""
+        if self.incomplete is None:
+            return self
+        _ = self._prepared
+        made, incomplete = copy.copy(self), self.incomplete.at(self.model, self.model.space.flatten(theta))
+        object.__setattr__(made, "incomplete", incomplete)
+        object.__setattr__(made, "data", replace(self.data, counts=incomplete.spread(incomplete.units.weights)))
+        made.__dict__.pop("own_weights", None)
+        return made
+
+    @cached_property
+    def problem(self) -> Problem:
+        return Problem(self.model, self.loss)
+
+    @cached_property
+    def sites(self) -> Sites:
+        return Sites(self.data, self.model.domain, self.resampled or rows_of(self.data), self.loss.scales)
+
+    @cached_property
+    def _prepared(self) -> Prepared:
+        require_unforked()
+        return self.loss.prepare(self.model, self.sites)
+
+    @property
+    def table(self) -> Any:
+        return self._prepared.table
+
+    @cached_property
+    def units(self) -> Units:
+        """What is resampled: distinct rows, classes of such, clusters, or blocks of sites."""
+        if self.incomplete is not None:
+            return self.incomplete.units
+        own, classes = self.sites.units, self._prepared.units
+        return own if classes is None else replace(own, weights=classes, observations=classes)
+
+    @property
+    def rowwise(self) -> bool:
+        """Whether the units are the distinct rows."""
+        return self.units.kind == ROWS and self._prepared.units is None and self.incomplete is None
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the rows are on other machines."""
+        return self._prepared.elsewhere
+
+    @property
+    def note(self) -> str:
+        """How the loss is estimated, where it is too long to compute on these data; otherwise nothing."""
+        return self._prepared.note
+
+    @property
+    def _moves(self) -> int:
+        """How many ratios of neighbours the rows have either way."""
+        return len(self.data.rows) * len(self.model.domain.moves)
+
+    @property
+    def batch(self) -> int:
+        """How many parameters are evaluated at once: fewer where a table is so long that many would fill memory."""
+        cells = min(sum(leaf.size for leaf in jax.tree.leaves(self.table)), 6 * self._moves)
+        cells = max(cells, 8 * self.model.space.size**2)  # Hessians, and what their factorisation needs
+        return max(1, min(BATCH, 2 ** (MOST_CELLS // max(cells, 1)).bit_length() // 2))
+
+    @property
+    def size(self) -> float:
+        """How many observations (or sites, of a single observation) the loss sums over."""
+        return float(self.data.counts.sum()) * (self.data.d if self.units.kind == BLOCKS else 1)
+
+    def weigh(self, weights: np.ndarray) -> Any:
+        """Weights of the loss's terms from weights of the units (or a stack of such)."""
+        weights = np.asarray(weights, float)
+        return self._prepared.weigh(weights if self.incomplete is None else self.incomplete.spread(weights))
+
+    @cached_property
+    def own_weights(self) -> Any:
+        return self.weigh(self.units.weights)
+
+    def _weights(self, weights: np.ndarray | None) -> Any:
+        return self.own_weights if weights is None else self.weigh(weights)
+
+    def __call__(self, theta: Any, weights: np.ndarray | None = None) -> float:
+        theta = self.model.space.flatten(theta)
+        return float(_value(self.problem, theta, self.table, self._weights(weights)))
+
+    def traced(self, theta: Any) -> Float[Array, ""]:
+        """D_n as a pure JAX function: `jax.jit`, `jax.grad` and `jax.vmap` go through it.
+
+        For use inside another model, as a factor of NumPyro or a potential of PyMC: add ``-beta * traced(theta)`` to
+        the log density. Nothing is checked but names and shapes, and no prior is part of it.
+
+        Parameters
+        ----------
+        theta : mapping or vector
+            All parameters by name, or one flat vector in the order of ``model.space.names``; traced values are welcome.
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd, jax
+        >>> objective = dfd.objective(dfd.models.Poisson(), [1, 2, 3])
+        >>> slope = jax.jit(jax.grad(lambda rate: objective.traced({"rate": rate})))
+        >>> round(float(slope(2.0)), 9)  # sum of -2 x^2 / rate^3 + 2 (x + 1) / rate^2
+        1.0
+        """
+        space = self.model.space
+        if isinstance(theta, Mapping):
+            names = [p.name for p in space.parameters]
+            if set(theta) != set(names):
+                raise ModelError(f"the parameters are {', '.join(names)}; got {', '.join(map(str, theta))}")
+            try:
+                parts = [jnp.broadcast_to(jnp.asarray(theta[p.name], float), p.shape) for p in space.parameters]
+            except ValueError as problem:
+                raise ModelError(f"a parameter has the wrong shape: {problem}") from problem
+            theta = jnp.concatenate([part.reshape(-1) for part in parts])
+        with jax.ensure_compile_time_eval():  # the table is made once, also if the first call is traced
+            table, weights = self.table, self.own_weights
+        return self.problem.value(space.flatten(theta), table, weights)
+
+    def gradient(self, theta: Any, weights: np.ndarray | None = None) -> Float[np.ndarray, " p"]:
+        theta = self.model.space.flatten(theta)
+        return np.asarray(_gradient(self.problem, theta, self.table, self._weights(weights)))
+
+    def hessian(self, theta: Any, weights: np.ndarray | None = None) -> Float[np.ndarray, "p p"]:
+        theta = self.model.space.flatten(theta)
+        return np.asarray(_second_order(self.problem, theta, self.table, self._weights(weights))[2])
+
+    def second_order(self, theta: Float[np.ndarray, " p"]) -> OnHost:
+        """Value, gradient and Hessian at a flat vector, on the full data."""
+        return second_order_of(self.problem, theta, self.table, self.own_weights)
+
+    def derivatives(self, thetas: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Gradients (b, p) and Hessians (b, p, p) at many parameters, on the full data."""
+        return in_batches(
+            lambda part: _derivatives(self.problem, part, self.table, self.own_weights), thetas, self.batch
+        )
+
+    def hessians_at_z(self, z: np.ndarray, weights: np.ndarray) -> Float[np.ndarray, "b p p"]:
+        """Hessians in unconstrained coordinates at many points, each under its own row of ``weights``."""
+
+        def of(part: np.ndarray) -> tuple[Array]:
+            return (_hessians_at_z(self.problem, self.space, z[part], self.table, self.weigh(weights[part])),)
+
+        return in_batches(of, np.arange(len(z)), self.batch)[0]
+
+    def unit_gradients(self, theta: Any) -> Float[np.ndarray, "u p"]:
+        """What one more observation of each unit adds to the gradient.
+
+        For losses that are sums over observations this is the observation's own gradient.
+        """
+        if self.elsewhere:
+            raise SettingError(
+                "the gradient of every row was asked for, and the rows are on other machines. What to do: load the "
+                "data here, without a client."
+            )
+        if self.incomplete is not None:
+            return self.incomplete.by_unit(self.row_gradients(theta))
+        flat = self.model.space.flatten(theta)
+        if self._prepared.one_more is not None:
+            return self._prepared.one_more(np.asarray(flat))
+        if self._prepared.gather is not None and self.loss.separable:
+            return self.row_gradients(flat)
+
+        def of(part: np.ndarray) -> tuple[Array]:
+            plus_one = np.repeat(self.units.weights[None], len(part), axis=0)
+            plus_one[np.arange(len(part)), part] += 1.0
+            return (_gradients(self.problem, flat, self.table, self.weigh(plus_one)),)
+
+        return in_batches(of, np.arange(len(self.units.weights)), self.batch)[0] - self.gradient(theta)
+
+    def row_gradients(self, theta: Any) -> Float[np.ndarray, "u p"]:
+        """The gradients of single rows, for a loss that is a sum over rows, each of which is a unit of its own."""
+        gather = self._prepared.gather
+        assert gather is not None
+        return np.asarray(gather(self._lines(self.model.space.flatten(theta))))
+
+    def unit_values(self, thetas: np.ndarray) -> Float[np.ndarray, "b u"]:
+        """What one observation of each unit adds to the loss at many parameters, where that is a sum of such."""
+        gather = self._prepared.gather
+        if gather is None or not self.loss.separable:
+            raise SettingError(f"'{self.loss.name}' is no sum over observations; ask for another loss, such as 'ratio'")
+
+        def of(part: np.ndarray) -> tuple[np.ndarray]:
+            return (np.asarray(gather(_terms(self.problem, part, self.table, self.own_weights))).T,)
+
+        return in_batches(of, thetas, self.batch)[0]
+
+    def _lines(self, theta: Theta) -> Any:
+        """The gradient of every term, in the shape of the weights."""
+        terms = sum(leaf.size for leaf in jax.tree.leaves(self.own_weights))
+        if terms * len(theta) > FEW:
+            at_once = max(1, min(len(theta), MOST_CELLS // max(self._moves, 1)))
+            return _lines(self.problem, at_once, theta, self.table, self.own_weights)
+        leaves, structure = jax.tree.flatten(self.own_weights)
+        ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
+
+        def placed(lines: np.ndarray) -> Any:
+            parts = zip(np.split(lines, ends), leaves, strict=True)
+            return jax.tree.unflatten(structure, [part.reshape(leaf.shape + lines.shape[1:]) for part, leaf in parts])
+
+        alone = [second_order_of(self.problem, theta, self.table, placed(one))[1] for one in np.eye(terms)]
+        return placed(np.stack(alone))
+
+    def moments(self, theta: Any) -> tuple[float, Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
+        """Of gradients of single observations (windows of a series): how many, their sum, the sum of their squares."""
+        if self._prepared.moments is not None:
+            return self._prepared.moments(np.asarray(self.model.space.flatten(theta)))
+        lines = self.unit_gradients(theta) * self.units.each[:, None]
+        weighted = lines * self.units.observations[:, None]
+        if self.units.kind == WINDOWS:
+            return windows.moments(self.units, weighted)
+        return float(self.units.observations.sum()), weighted.sum(axis=0), weighted.T @ lines
+
+    def moved(self, theta: Any) -> Float[np.ndarray, "p p"]:
+        """How the gradient changes because the shares of completions do; nothing where no entry is missing."""
+        if self.incomplete is None:
+            return np.zeros((self.model.space.size,) * 2)
+        flat = np.asarray(self.model.space.flatten(theta))
+        return self.incomplete.moved(self.row_gradients(flat), scores(self.model, flat, self.data))
+
+    def values(self, thetas: np.ndarray) -> Float[np.ndarray, " b"]:
+        """D_n at many parameters, on the full data."""
+        at_once = BATCH if self.elsewhere else 1
+
+        def of(part: np.ndarray) -> tuple[Array]:
+            return (_values(self.problem, at_once, part, self.table, self.own_weights),)
+
+        return in_batches(of, thetas)[0]
+
+
+def objective(model: AbstractModel, data: Any, loss: Any = "dfd") -> Objective:
+    """The loss ``loss`` of ``model`` on ``data`` (anything `Dataset.of` reads; a graph for `RandomGraph`)."""
+    model = model.current()
+    seen = model.observe(data)
+    if seen is not None:
+        return Objective(seen[1], seen[0], losses.by_name(loss))
+    dataset, chosen = arranged(model, Dataset.of(data, model.domain)), losses.by_name(loss)
+    model.require_possible(dataset, chosen.neighbours)
+    return Objective(model.labelled(dataset.columns), dataset, chosen)
+
+
+def arranged(model: AbstractModel, data: Dataset) -> Dataset:
+    """The data with their columns in the order of the model's nodes, where these have names."""
+    names = model.node_names
+    if not names:
+        return data
+    if not data.named or set(names) != set(data.columns):
+        shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+        have = ", ".join(data.columns[:6]) + (", ..." if data.d > 6 else "") if data.named else "have no names"
+        raise DataError(
+            f"the nodes of the graph are called {shown}; the columns of the data {have}. Give data whose columns have "
+            "those names, or a graph whose nodes are 0, 1, 2, ... for the columns in order."
+        )
+    return data.in_order(names)

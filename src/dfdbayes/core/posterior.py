@@ -1,0 +1,180 @@
+"""The generalised posterior as a log density in coordinates z: pi exp(-beta D_n), or pi exp(-D_c) with D_c calibrated.
+
+Both are pi(theta) exp(-beta D_n(m + C (y - m)) - l . (y - m)) in the minimiser's coordinates y; one weight for all
+directions means that C is the identity and l is zero (see `curvature`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..errors import ModelError
+from .calibration import Calibration
+from .minimise import Minimum, interior
+from .model import AbstractModel
+from .objective import Objective, Problem, chain_rule, second_order, second_order_of
+from .parameters import Space, require_name
+from .terms import SecondOrder
+
+
+class Inputs(NamedTuple):
+    """All that may change without compiling anew: data, priors, weight and limits; no stretch is the identity."""
+
+    table: Any
+    weights: Any
+    priors: dict[str, Any]
+    beta: Any
+    centre: Any
+    stretch: Any
+    tilt: Any
+    lower: Any
+    upper: Any
+
+
+@partial(jax.jit, static_argnums=0)
+def _prior_at_z(space: Space, z: Array, priors: dict[str, Any]) -> SecondOrder:
+    return second_order(lambda z: space.log_prior(space.v_of_z(z), priors) + space.log_jacobian(z), z)
+
+
+@dataclass(frozen=True)
+class LogPosterior:
+    """log pi(v(z)) + log |d v / d z| - beta D_n(m + C (y - m)) - l . (y - m); minus infinity outside the limits.
+
+    The limits are of the point at which the loss is taken; a limit that is the edge of the support is none there.
+    """
+
+    problem: Problem
+    space: Space
+
+    def fold(self, z: np.ndarray) -> np.ndarray:
+        """One of the points with the same density: the signs of roots mean nothing."""
+        return self.space.fold(z)
+
+    def straighten(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates in which an edge does not stretch what is next to it, and the log of how they stretch z."""
+        return self.space.straighten(z)
+
+    def bend(self, s: np.ndarray) -> np.ndarray:
+        """Back to z; not a number where there is none."""
+        return self.space.bend(s)
+
+    def __call__(self, z: Float[Array, " p"], inputs: Inputs) -> Float[Array, ""]:
+        return self.many(z[None], inputs, 1)[0]
+
+    def many(self, z: Float[Array, "b p"], inputs: Inputs, at_once: int) -> Float[Array, " b"]:
+        """The log density at many points, the loss at ``at_once`` of them side by side."""
+        space = self.space
+        away = jax.vmap(lambda z: space.y_of_z(z) - inputs.centre)(z)
+        at = inputs.centre[None, :] + (away if inputs.stretch is None else away @ inputs.stretch.T)
+
+        def loss(point: Array) -> Array:
+            return self.problem.value(space.from_y(point), inputs.table, inputs.weights)
+
+        def prior(z: Array) -> Array:
+            return space.log_prior(space.v_of_z(z), inputs.priors) + space.log_jacobian(z)
+
+        losses = loss(at[0])[None] if len(z) == 1 else jax.lax.map(loss, at, batch_size=at_once)
+        log_density = jax.vmap(prior)(z) - inputs.beta * losses - away @ inputs.tilt
+        inside = jnp.all((at > inputs.lower[None, :]) & (at < inputs.upper[None, :]), axis=1) & jnp.isfinite(
+            log_density
+        )
+        return jnp.where(inside, log_density, -jnp.inf)
+
+    def second_order(self, z: Float[np.ndarray, " p"], inputs: Inputs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Value, gradient and Hessian, on the host: only the loss and the prior are compiled."""
+        space = self.space
+        value, gradient, hessian = map(np.asarray, _prior_at_z(space, z, inputs.priors))
+        with np.errstate(all="ignore"):  # a step may lead beyond all numbers, and is not taken then
+            away = space.y_of_z(z) - inputs.centre
+            at = inputs.centre + (away if inputs.stretch is None else inputs.stretch @ away)
+            loss = second_order_of(self.problem, space.from_y(at), inputs.table, inputs.weights)
+            pull, bend = chain_rule(loss, *space.slopes_of_y(at))[1:]
+            first, second = space.slopes_to_y(z)
+            if inputs.stretch is not None:
+                pull, bend = inputs.stretch.T @ pull, inputs.stretch.T @ bend @ inputs.stretch
+            pull, bend = inputs.beta * pull + inputs.tilt, inputs.beta * bend
+            log_density = value - inputs.beta * loss[0] - inputs.tilt @ away
+            inside = np.all((at > inputs.lower) & (at < inputs.upper)) & np.isfinite(log_density)
+            return (
+                np.where(inside, log_density, -np.inf),
+                gradient - first * pull,
+                hessian - first[:, None] * bend * first[None, :] - np.diag(second * pull),
+            )
+
+
+def posterior(
+    objective: Objective, weight: float | Calibration, minimum: Minimum
+) -> tuple[LogPosterior, Inputs, np.ndarray]:
+    """The log density, its inputs, and a point inside to start from.
+
+    The loss is taken in the box in which its minimum was sought: where it is unbounded below, only a bounded parameter
+    space gives a proper posterior.
+    """
+    space = objective.space
+    shape = weight.curvature if isinstance(weight, Calibration) else None
+    beta = weight.beta if isinstance(weight, Calibration) else float(weight)
+    lower, upper = np.sort(space.to_y(np.stack([minimum.lower, minimum.upper])), axis=0)
+    edges = space.edges
+    p = space.size
+    inputs = Inputs(
+        objective.table,
+        objective.own_weights,
+        space.prior_values,
+        np.asarray(float(beta)),
+        np.zeros(p) if shape is None else shape.centre,
+        None if shape is None or shape.even else shape.stretch,
+        np.zeros(p) if shape is None else shape.tilt,
+        np.where(lower <= edges[0], -np.inf, lower),
+        np.where(upper >= edges[1], np.inf, upper),
+    )
+    start = minimum.vector if shape is None else space.from_y(shape.centre)
+    return LogPosterior(objective.problem, space), inputs, space.to_z(interior(space, start))
+
+
+def where_taken(objective: Objective, weight: Calibration, theta: np.ndarray) -> np.ndarray:
+    """The parameters at which the loss of a posterior is evaluated for draws ``theta``."""
+    space, shape = objective.space, weight.curvature
+    if shape is None:
+        return theta
+    return space.from_y(shape.centre + (space.to_y(theta) - shape.centre) @ shape.stretch.T)
+
+
+def named_draws(model: AbstractModel, theta: np.ndarray) -> dict[str, np.ndarray]:
+    """Draws by name in the units of the data, with the model's derived quantities after its parameters."""
+    named = model.space.unflatten(model.to_data_scale(theta))
+    more = {} if model.derived is None else _derived(model, named)
+    for name in more:
+        require_name(name, "derived quantity")
+        if name in named:
+            raise ModelError(
+                f"derived returns '{name}', which is a parameter: call the derived quantity something else"
+            )
+    return named | more
+
+
+def _derived(model: AbstractModel, named: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What the model's own function makes of copies of the draws, as numbers for every draw."""
+    assert model.derived is not None
+    axes = next(iter(named.values())).shape[:2]
+    try:
+        found = {name: np.asarray(values) for name, values in dict(model.derived(_copies(named))).items()}
+    except Exception as problem:
+        raise ModelError(f"derived of '{model.name}' ended with {type(problem).__name__}: {problem}") from problem
+    for name, values in found.items():
+        if values.shape[:2] != axes or values.dtype.kind not in "biuf":
+            raise ModelError(
+                f"derived returns '{name}' with shape {values.shape} and type {values.dtype}; it must be numbers, one "
+                f"for each chain and draw {axes}"
+            )
+    return {name: values.astype(float) for name, values in found.items()}
+
+
+def _copies(named: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: np.array(values) for name, values in named.items()}

@@ -1,0 +1,269 @@
+"""Minimisers under many weights at once: those of bootstrap replicates.
+
+All start at the full data's minimum. A resample's loss is curved there much as the full data's is, so with many
+parameters all replicates share that one Hessian: it is inverted once, and every step needs gradients only. What this
+will not do for (rare answers, heavy tails, bounds, a loss that is not convex) starts again, with Hessians of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from . import newton
+from .incomplete import COMPLETED
+from .minimise import AIM, ENOUGH, Ends, Minima, Minimum, evaluate, judged
+from .objective import Objective, Problem, second_order
+from .parameters import Space
+from .sites import Units
+from .terms import SecondOrder
+
+FEW = 16  # parameters up to which bootstrap replicates each have Hessians of their own,
+ALTERNATIONS, STILL = 40, 1e-5  # of shares and minimisers in turn, at most; relative changes at which they end
+MOST_HELD = 3  # and coordinates at a bound beyond which they have, too: hardly two replicates hold the same ones
+
+
+class Shared(NamedTuple):
+    """What all replicates have in common: where they start, and the full data's Hessian there."""
+
+    y: Float[Array, " p"]
+    inverse: Float[Array, "p p"]
+    """Of the Hessian among free coordinates; zero elsewhere."""
+    free: Bool[Array, " p"]
+
+
+def minimise_many(
+    objective: Objective,
+    weights: Float[np.ndarray, "b u"],
+    around: Minimum,
+    advance: Callable[[int], None] = lambda done: None,
+) -> Minima:
+    """Minimisers under each row of ``weights``, all started at the full data's minimum.
+
+    Where entries are missing, each replicate weighs them by its own parameters.
+    """
+    if objective.incomplete is not None:
+        return _imputed_many(objective, weights, around, advance)
+    space = objective.space
+    lower, upper = (space.to_y(end) for end in (around.lower, around.upper))
+    lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
+    found = judged(objective, _search_each(objective, weights, around, lower, upper, advance), lower, upper)
+    return Minima(found.vectors, found.values, found.gradient_norms, found.outcomes)
+
+
+def _imputed_many(objective: Objective, weights: np.ndarray, around: Minimum, advance: Callable[[int], None]) -> Minima:
+    """Shares of completions and minimisers in turn, until no minimiser moves; those of the data to begin with."""
+    assert objective.incomplete is not None
+    of_rows = replace(
+        objective, resampled=Units(COMPLETED, objective.data.counts, objective.data.counts), incomplete=None
+    )
+    vectors = np.repeat(around.vector[None], len(weights), axis=0)
+    values, norms = np.empty(len(weights)), np.empty(len(weights))
+    outcomes, moving = np.empty(len(weights), object), np.arange(len(weights))
+    for _ in range(ALTERNATIONS):
+        spread = objective.incomplete.spread_each(objective.model, vectors[moving], weights[moving])
+        found = minimise_many(of_rows, spread, around)
+        change = np.abs(found.vectors - vectors[moving]) / (1.0 + np.abs(found.vectors))
+        vectors[moving], values[moving], norms[moving] = found.vectors, found.values, found.gradient_norms
+        outcomes[moving] = found.outcomes
+        moving = moving[change.max(axis=1) >= STILL]
+        if not len(moving):
+            break
+    advance(len(weights))
+    return Minima(vectors, values, norms, tuple(outcomes))
+
+
+def _search_each(
+    objective: Objective, weights: np.ndarray, around: Minimum, lower: np.ndarray, upper: np.ndarray,
+    advance: Callable[[int], None],
+) -> Ends:  # fmt: skip
+    """Minimise under each row of ``weights``, by the full data's Hessian where that will do.
+
+    What it will not do for starts again with Hessians of its own.
+    """
+    space = objective.space
+    start = np.clip(space.to_y(around.vector), lower, upper)
+    alike = space.size > FEW and not objective.held
+    shared = _shared(objective, around, start, lower, upper) if alike else None
+    if shared is None:
+        return _search(objective, weights, start, lower, upper, advance)
+    ends = _search_shared(objective, weights, shared, lower, upper, advance)
+    rest = np.flatnonzero(~ends.convex)
+    if len(rest):
+        for whole, part in zip(ends, _search(objective, weights[rest], start, lower, upper, advance), strict=True):
+            whole[rest] = part
+    return ends
+
+
+def _shared(
+    objective: Objective, around: Minimum, y: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> Shared | None:
+    """The inverse of the full data's Hessian at their minimum; None where there is none, or it would not help."""
+    _, gradient, hessian, _ = evaluate(objective, y)
+    free = newton.free_of(y, gradient, lower, upper)
+    inverse = newton.inverse_of(hessian, free) if around.usable and np.sum(~free) <= MOST_HELD else None
+    return None if inverse is None else Shared(*map(jnp.asarray, (y, inverse, free)))
+
+
+def _search_shared(
+    objective: Objective, weights: np.ndarray, shared: Shared, lower: np.ndarray, upper: np.ndarray,
+    advance: Callable[[int], None],
+) -> Ends:  # fmt: skip
+    """Minimise under each row of ``weights`` by one Hessian; those that are not convex were not found."""
+    parts, aim = [], AIM * objective.size
+    for wanted, term_weights in _batches(objective, weights):
+        ends = _contract_batch(
+            objective.problem,
+            objective.space,
+            _together(objective),
+            shared,
+            lower,
+            upper,
+            aim,
+            objective.table,
+            wanted,
+            term_weights,
+        )
+        parts.append([np.array(end)[wanted] for end in ends])
+        advance(int(parts[-1][-1].sum()))
+    return _joined(parts)
+
+
+def _search(
+    objective: Objective, weights: np.ndarray, y: np.ndarray, lower: np.ndarray, upper: np.ndarray,
+    advance: Callable[[int], None],
+) -> Ends:  # fmt: skip
+    """Minimise under each row of ``weights`` from one start, a batch at a time."""
+    parts = []
+    for wanted, term_weights in _batches(objective, weights):
+        parts.append(descend(objective, wanted, term_weights, np.repeat(y[None], len(wanted), axis=0), lower, upper))
+        advance(int(wanted.sum()))
+    return _joined(parts)
+
+
+def _batches(objective: Objective, weights: np.ndarray) -> Iterator[tuple[np.ndarray, Any]]:
+    """Weights of the loss's terms in batches, filled up to one size, which means one compilation; which are wanted."""
+    size = objective.batch
+    for first in range(0, len(weights), size):
+        chunk = weights[first : first + size]
+        yield np.arange(size) < len(chunk), jax.tree.map(lambda part: _filled(part, size), objective.weigh(chunk))
+
+
+def _filled(part: Array, size: int) -> Array:
+    """The first of a batch repeated at its end, up to the batch size."""
+    return jnp.concatenate([part, jnp.repeat(part[:1], size - len(part), axis=0)]) if len(part) < size else part
+
+
+def _together(objective: Objective) -> bool:
+    """Whether a batch runs side by side.
+
+    One after the other, what is computed of a long table stays in the processor's cache, and none waits for another.
+    """
+    return objective.elsewhere or objective.space.size <= FEW
+
+
+def _joined(parts: Sequence[Sequence[np.ndarray]]) -> Ends:
+    return Ends(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def descend(
+    objective: Objective, wanted: np.ndarray, term_weights: Any, y: np.ndarray, lower: np.ndarray, upper: np.ndarray,
+    tables: Any = None,
+) -> list[np.ndarray]:  # fmt: skip
+    """Run one batch; what ends on a saddle point is pushed off it and run again.
+
+    All have the objective's table, or each has its own of ``tables``.
+    """
+    n = objective.size
+    for _ in range(4):
+        found = _minimise_batch(
+            objective.problem,
+            objective.space,
+            _together(objective),
+            y,
+            lower,
+            upper,
+            AIM * n,
+            objective.table if tables is None else None,
+            wanted,
+            term_weights,
+            objective.space.prior_values if objective.held else None,
+            tables,
+        )
+        *ends, hessians = map(np.array, found)
+        y, values, norms, _, convex = ends
+        saddles = np.flatnonzero(wanted & ~convex & (norms <= ENOUGH * n) & np.isfinite(values))
+        if not len(saddles):
+            break
+        for b in saddles:
+            y[b] = np.clip(y[b] + 0.1 * np.linalg.eigh(hessians[b])[1][:, 0], lower, upper)
+    return [end[wanted] for end in ends]
+
+
+def _mapped(one: Callable[[Any], tuple[Array, ...]], each: Any, together: bool) -> tuple[Array, ...]:
+    """Apply a traced function to all, side by side or one after the other."""
+    return jax.vmap(one)(each) if together else tuple(jax.lax.map(one, each))
+
+
+def _slope(space: Space, y: Array) -> Array:
+    """Each d theta / d y."""
+    return jnp.abs(jax.jvp(space.from_y, (y,), (jnp.ones_like(y),))[1])
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _minimise_batch(
+    problem: Problem, space: Space, together: bool, y: Array, lower: Array, upper: Array, aim: Array, table: Any,
+    wanted: Array, weights: Any, priors: Any, tables: Any,
+) -> tuple[Array, ...]:  # fmt: skip
+    slope = partial(_slope, space)
+
+    def one(each: tuple[Array, Array, Any, Any]) -> tuple[Array, ...]:
+        y, wanted, weights, own = each
+
+        def evaluate(y: Array) -> SecondOrder:
+            found = problem.second_order_along(space.from_y, y, table if own is None else own, weights)
+            if priors is None:
+                return found
+            prior = second_order(lambda y: space.log_prior_at_y(y, priors, jnp.zeros_like(y)), y)
+            value, gradient, hessian = (a - b for a, b in zip(found, prior, strict=True))
+            return value, gradient, hessian
+
+        end = newton.many(evaluate, y, lower, upper, slope, aim, wanted)
+        free = newton.free_of(end.y, end.gradient, lower, upper)
+        gradient = jnp.where(free, end.gradient, 0.0) / slope(end.y)
+        inner = jnp.where(free[:, None] & free[None, :], end.hessian, 0.0) + jnp.diag(jnp.where(free, 0.0, 1.0))
+        scale = 1.0 / jnp.sqrt(jnp.maximum(jnp.abs(jnp.diag(inner)), 1e-300))
+        convex = jnp.all(
+            jnp.isfinite(jnp.linalg.cholesky(inner * scale[:, None] * scale[None, :] + 1e-10 * jnp.eye(len(scale))))
+        )
+        return end.y, end.value, jnp.linalg.norm(gradient), end.iterations, convex, end.hessian
+
+    return _mapped(one, (y, wanted, weights, tables), together)
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _contract_batch(
+    problem: Problem, space: Space, together: bool, shared: Shared, lower: Array, upper: Array, aim: Array, table: Any,
+    wanted: Array, weights: Any,
+) -> tuple[Array, ...]:  # fmt: skip
+    slope = partial(_slope, space)
+
+    def one(each: tuple[Array, Any]) -> tuple[Array, ...]:
+        wanted, weights = each
+
+        def value(y: Array) -> Array:
+            return problem.value(space.from_y(y), table, weights)
+
+        end = newton.contract(jax.grad(value), shared.y, lower, upper, slope, aim, shared.inverse, shared.free, wanted)
+        last = value(end.y)
+        gradient = jnp.where(shared.free, end.gradient, 0.0) / slope(end.y)
+        return end.y, last, jnp.linalg.norm(gradient), end.iterations, end.found & jnp.isfinite(last)
+
+    return _mapped(one, (wanted, weights), together)

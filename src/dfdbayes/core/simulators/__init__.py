@@ -1,0 +1,1 @@
+"""Data from models: exact, perfect, Gibbs, clusters."""

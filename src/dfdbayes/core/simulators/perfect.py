@@ -1,0 +1,60 @@
+"""Perfect sampling of attractive Ising models: monotone coupling from the past (Propp and Wilson, 1996).
+
+Two chains start at the highest and at the lowest state ever further in the past and share their random numbers. When
+they meet before time zero, every chain would have: the common state at time zero is an exact draw.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from ...errors import ModelError
+from ..graphs import Graph
+from ..model import Interactions
+from .gibbs import Weights, _local, heat_bath, weights_of
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _from_the_past(
+    graph: Graph, levels: tuple[int, int], key: Array, steps: Array, bottom: Array, top: Array, weights: Weights
+) -> tuple[Array, Array]:
+    """Run both chains from time -steps to 0; the numbers of a time depend on that time only."""
+
+    def sweep(t: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        at = jax.random.fold_in(key, steps - t)
+        for colour, nodes in enumerate(graph.colours):
+            u = jax.random.uniform(jax.random.fold_in(at, colour), (*bottom.shape[:2], len(nodes)))
+            state = tuple(  # type: ignore[assignment]
+                x.at[:, :, nodes].set(heat_bath(u, _local(x, weights, graph, nodes, None), *levels)) for x in state
+            )
+        return state
+
+    return jax.lax.fori_loop(0, steps, sweep, (bottom, top))
+
+
+def by_coupling_from_the_past(
+    model: Interactions, domain: Any, per: int, rng: np.random.Generator, most: int = 2**14
+) -> np.ndarray:
+    """Exact draws, (parameters, chains, nodes)."""
+    levels = domain.coordinate(0).levels
+    if model.kind != "product" or model.nu is not None or np.any(np.asarray(model.interaction) < 0):
+        raise ModelError("coupling from the past needs an attractive Ising model (no negative interactions)")
+    weights = weights_of(model)
+    shape = (weights.intercept.shape[0], per, domain.d)
+    low, high = (jnp.full(shape, float(level)) for level in levels)
+    key, steps = jax.random.key(int(rng.integers(2**31))), 4
+    while steps <= most:
+        bottom, top = _from_the_past(model.graph, levels, key, jnp.asarray(steps), low, high, weights)
+        if bool(jnp.all(bottom == top)):
+            return np.asarray(top).astype(np.int64)
+        steps *= 2
+    raise ModelError(
+        f"coupling from the past did not meet within {most} sweeps: the temperature is too low for it. "
+        "Use method='swendsen-wang'."
+    )

@@ -1,0 +1,1 @@
+"""Files and frames as they are, and what their columns hold."""

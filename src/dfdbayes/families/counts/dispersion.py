@@ -1,0 +1,74 @@
+"""How much counts vary at given covariates, beside Poisson counts and beside the most that the model has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import gammaln
+
+from ...data.formulas import INTERCEPT
+from ...results.words import Estimate, listed, named
+from ..regression import Regression
+from .mean_form import of_mean
+
+if TYPE_CHECKING:
+    from ...results.fit_result import Fit
+
+MOST = 4  # levels of a factor that are told one by one
+NEAR = 0.9  # of the largest variance, mean + mean^2 at nu = 0, that counts as the edge
+LARGEST = 1000.0  # mean whose variance is worked out
+EDGE = "as much as this model allows, or more"
+
+
+def dispersion(fit: Fit, model: Regression) -> list[str]:
+    """Where nu is one number, or one for each level of a factor."""
+    x, weights = fit.data.rows[:, 0], fit.data.counts
+    if "nu_value" in fit.entries:
+        nu = Estimate.of(fit, "nu_value")
+        at_edge = _is_edge(float(np.average(x, weights=weights)), nu.low)
+        told = f": {EDGE}, its most being that of a geometric distribution (nu = 0)" if at_edge else ""
+        return [f"At given covariates the counts vary {_beside(nu)} (nu {nu.inside}){told}."]
+    parts = []
+    for name, inside, draws in _levels(fit, model):
+        nu = Estimate.of_draws(draws)
+        at_edge = _is_edge(float(np.average(x[inside], weights=weights[inside])), nu.low)
+        parts.append(f"{f'{EDGE},' if at_edge else _beside(nu)} where {name} (nu {nu.inside})")
+    return [f"At given covariates the counts vary {listed(parts, MOST)}."] if parts else []
+
+
+def _beside(nu: Estimate) -> str:
+    if not nu.excludes(1.0):
+        return "about as Poisson counts do"
+    return f"{'less' if nu.low > 1 else 'more'} than Poisson counts"
+
+
+def _levels(fit: Fit, model: Regression) -> list[tuple[str, np.ndarray, np.ndarray]]:
+    """By level of the only factor of nu's formula: its name, which rows have it, and draws of nu."""
+    if "nu" not in model.varying:
+        return []
+    design, data = model.design("nu"), fit.data
+    if len(design.factors) != 1 or design.offsets:
+        return []
+    levels, places, matrix = design.of_levels(design.factors[0])
+    if len(levels) > MOST or {INTERCEPT, *(design.labels[k] for k in places)} < set(design.labels):
+        return []
+    first = next(term.first for term in model.terms if term.parameter == "nu")
+    assert data.given is not None
+    found = []
+    for level, terms in zip(levels, matrix, strict=True):
+        inside = (data.given[:, [first + k for k in places]] == terms).all(axis=1)
+        log_nu = sum(value * fit.entries[f"nu[{design.labels[k]}]"] for k, value in zip(places, terms, strict=True))
+        log_nu = log_nu + (fit.entries[f"nu[{INTERCEPT}]"] if INTERCEPT in design.labels else 0.0)
+        found.append((f"{named(design.factors[0])} = {named(level)}", inside, np.exp(log_nu)))
+    return found
+
+
+def _is_edge(mean: float, nu: float) -> bool:
+    """Whether a variance next to the largest is inside the interval, by the masses at its lower end."""
+    if not 0.0 < mean < LARGEST or nu >= 1.0:
+        return False
+    x = np.arange(60.0 * (mean + 1.0))
+    rate, constant = map(float, of_mean(np.log(mean), nu))
+    masses = np.exp(rate * x - nu * gammaln(x + 1.0) - constant)
+    return bool(masses @ (x - mean) ** 2 > NEAR * (mean + mean**2))

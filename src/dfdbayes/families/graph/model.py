@@ -1,0 +1,265 @@
+"""Exponential random graph models: p(y) proportional to exp(theta . s(y)) for the ties y of one observed graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from jaxtyping import Array, Float
+
+from ...core.dataset import Dataset
+from ...core.domain import Binary
+from ...core.model import AbstractModel, Row
+from ...core.parameters import Parameter, Space, Theta
+from ...core.sites import Sites
+from ...core.starts import logistic
+from ...core.terms import AbstractTable, Function, Prepared, SecondOrder, by_row, derivatives, doubled_size, pad, table
+from ...errors import DataError, ModelError
+from .observed import ObservedGraph
+from .parsing import parse
+from .statistics import GraphStatistics
+from .terms import AbstractTerm, Covariate, Edges
+
+WIDTH = 3.0  # standard deviation of a coefficient's prior, for a change statistic on the scale of 1
+
+
+@dataclass(frozen=True)
+class RandomGraph(AbstractModel):
+    """p(y) proportional to exp(sum of coefficients times statistics of the graph y), for one observed graph.
+
+    Given all other ties, the log odds of a tie are linear in its change statistics, so that the pseudo-likelihood,
+    ratio matching and the discrete Fisher divergence need no constant.
+
+    Parameters
+    ----------
+    terms : str
+        Terms with + between them, as in statnet's ergm: ``edges``, ``triangle``, ``kstar(2)``, ``gwesp(0.25)``,
+        ``gwdegree(0.5)``, ``nodecov('age')``, ``nodefactor('sex')``, ``nodematch('grade')``,
+        ``nodematch('grade', diff=True)``, ``absdiff('age')``, ``edgecov('distance')``; for directed graphs ``mutual``,
+        ``ttriple``, ``ctriple``, ``istar(2)``, ``ostar(2)``, ``gwidegree(0.5)`` and ``gwodegree(0.5)``. Decays are
+        fixed.
+    directed : bool, optional
+        By default as the data are.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd
+    >>> square = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")]
+    >>> objective = dfd.objective(dfd.models.RandomGraph("edges"), square, loss="pseudo")
+    >>> round(dfd.minimise(objective).theta["edges"], 6)  # log odds of 4 ties among 6 dyads
+    0.693147
+    """
+
+    terms: str
+    directed: bool | None = None
+    observed: ObservedGraph | None = field(default=None, compare=False, repr=False)
+    """The graph that the model was bound to."""
+    space: Space = field(default=Space(()), repr=False)
+
+    domain = Binary(1)
+    name = "graph"
+    answers = "graph"
+    sampled = False
+    title = "an exponential random graph model"
+    formula = "p(y) ∝ exp( Σ<sub>k</sub> θ<sub>k</sub> s<sub>k</sub>(y) ), &nbsp; s<sub>k</sub> statistics of the graph"
+    derived = None
+    interactions = None
+    log_normaliser = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "terms", " + ".join(term.written for term in parse(self.terms)))
+
+    @cached_property
+    def parts(self) -> tuple[AbstractTerm, ...]:
+        """The terms."""
+        return parse(self.terms)
+
+    # -- data ------------------------------------------------------------------------------------
+
+    def observe(self, source: Any) -> tuple[Dataset, RandomGraph]:
+        """The distinct dyads of a graph as data, and the model of that graph's nodes."""
+        graph = ObservedGraph.of(source, directed=None if isinstance(source, ObservedGraph) else self.directed)
+        model = self.bound(graph)
+        ties, dyads = graph.ties, len(graph.dyads[0])
+        if ties in (0, dyads):
+            kind = "no ties" if ties == 0 else "all ties that there can be"
+            raise DataError(f"{graph.source} has {kind}: its odds of a tie have no finite estimate")
+        (data,) = model.statistics.distinct(graph.tie_of_dyad[None])
+        return data, model
+
+    def bound(self, graph: ObservedGraph) -> RandomGraph:
+        """The same model for the nodes of a graph: its coefficients have names, and priors on the data's scale."""
+        if self.directed is not None and self.directed != graph.directed:
+            kinds = ("directed", "undirected") if self.directed else ("undirected", "directed")
+            raise DataError(f"the model is of {kinds[0]} graphs, and {graph!r} is {kinds[1]}")
+        for term in self.parts:
+            term.require(graph)
+        statistics = GraphStatistics(self.parts, graph)
+        statistics.require_apart()
+        used = graph.only(
+            dict.fromkeys(name for term in self.parts for name in term.attributes),
+            dict.fromkeys(name for term in self.parts for name in term.matrices),
+        )
+        return replace(self, directed=graph.directed, observed=used, space=_space(statistics))
+
+    @property
+    def graph_observed(self) -> ObservedGraph:
+        """The graph that the model was bound to."""
+        if self.observed is None:
+            raise ModelError("this model has seen no graph yet; give it one: model.bound(dfd.ObservedGraph.of(...))")
+        return self.observed
+
+    @cached_property
+    def statistics(self) -> GraphStatistics:
+        """Statistics and change statistics of graphs on the same nodes."""
+        return GraphStatistics(self.parts, self.graph_observed)
+
+    @property
+    def independent(self) -> bool:
+        """Whether ties do not depend on each other, so that the pseudo-likelihood is the likelihood."""
+        return all(isinstance(term, Covariate) for term in self.parts)
+
+    @property
+    def meanings(self) -> Mapping[str, str]:  # type: ignore[override]
+        added = "what is added to the log odds of a tie, given all others,"
+        alone = "log odds of a tie to which nothing else of the model adds"
+        return {term.label: alone if isinstance(term, Edges) else f"{added} {term.told}" for term in self.parts}
+
+    @property
+    def options(self) -> Mapping[str, Any]:  # type: ignore[override]
+        return {"terms": self.terms, "directed": self.directed, "observed": self.observed}
+
+    # -- what every model has --------------------------------------------------------------------
+
+    def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
+        raise ModelError(
+            "a random graph has a mass function of the whole graph, not of one dyad. What to do: simulate graphs by "
+            "dfd.simulate(fit.model, theta, n)."
+        )
+
+    def with_space(self, space: Space) -> RandomGraph:
+        return replace(self, space=space)
+
+    def with_priors(self, priors: Mapping[str, Any] | None) -> RandomGraph:
+        if priors and self.observed is None:
+            raise ModelError("coefficients get their names from the data: give priors to fit(..., prior=...)")
+        return super().with_priors(priors)
+
+    def labelled(self, columns: Sequence[str]) -> RandomGraph:
+        return self
+
+    def start(self, data: Dataset) -> dict[str, Any]:
+        """The pseudo-likelihood estimate, held by a small ridge."""
+        assert data.given is not None
+        found = logistic(data.given, data.counts * data.rows[:, 0], data.counts)
+        return self.space.unflatten(found)
+
+    def table(self, sites: Sites) -> Prepared:
+        return ChangeTable.of(self, sites)
+
+    def likelihood(self, sites: Sites) -> Prepared:
+        if not self.independent:
+            raise ModelError(
+                "the likelihood of a graph whose ties depend on each other has to be simulated: dfd.fit(model, graph, "
+                "loss='likelihood') does that. Here use 'pseudo' or 'ratio', which need no sum over all graphs."
+            )
+        return self.conditionals(sites)
+
+    def supports(self, what: str) -> bool:
+        if what == "likelihood":
+            return self.independent
+        return False if what == "blocks" else super().supports(what)
+
+    def sample_told(self, data: Dataset) -> str:
+        graph = self.graph_observed
+        kind = "a directed graph" if graph.directed else "a graph"
+        return f"{kind} of {graph.n} nodes with {graph.ties} of {len(graph.dyads[0])} possible ties"
+
+    def remarks(self, data: Dataset) -> tuple[str, ...]:
+        """Levels without a coefficient; and that nothing in the model says how many ties there are, where it is so."""
+        told = [
+            f"{term.label}: no two nodes have {' or '.join(found)}, so there is no coefficient of it."
+            for term in self.parts if (found := term.left_out(self.graph_observed))
+        ]  # fmt: skip
+        known, ones = self.statistics.covariates, np.ones(len(self.graph_observed.dyads[0]))
+        part = np.linalg.lstsq(known, ones, rcond=None)[0]
+        if not np.allclose(known @ part, ones, atol=1e-6):
+            told.append(
+                "there is no edges term: the other terms have to say how many ties there are, and their signs may turn "
+                f'round. What to do: add it, "{Edges.name} + {self.terms}".'
+            )
+        return tuple(told)
+
+    def advise(self, data: Dataset) -> tuple[str, str]:
+        if self.independent:
+            return "likelihood", "ties do not depend on each other"
+        return "likelihood", "found by simulation, as ties depend on each other"
+
+
+def _space(statistics: GraphStatistics) -> Space:
+    """A parameter for each term, with weak priors.
+
+    A coefficient is N(0, 3 / scale): the scale of a covariate that is not just 0 or 1 is its standard deviation over
+    dyads, that of structure as the observed graph's change statistics have it, if above 1. That of edges is centred at
+    the log odds of a tie, and is as much wider as covariates that are far from zero make it.
+    """
+    graph = statistics.graph
+    (changes,) = statistics.changes(graph.tie_of_dyad[None])
+    mean, sd = changes.mean(axis=0), changes.std(axis=0)
+    binary = ((changes == 0.0) | (changes == 1.0)).all(axis=0)
+    covariate = np.array([isinstance(statistics.terms[k], Covariate) for k in statistics.owner])
+    scale = np.where(binary, 1.0, np.where(covariate & (sd > 0), sd, np.maximum(sd, 1.0)))
+    away = np.where(covariate & ~binary, mean / scale, 0.0)
+    odds = np.log((graph.ties + 0.5) / (len(changes) - graph.ties + 0.5))
+    parameters = []
+    for k, (term, levels) in enumerate(zip(statistics.terms, statistics.levels, strict=True)):
+        width = WIDTH / scale[statistics.owner == k]
+        prior = dist.Normal(0.0, width if levels else width[0])
+        if isinstance(term, Edges):
+            prior = dist.Normal(odds, WIDTH * np.sqrt(1.0 + np.sum(away**2)))
+        parameters.append(Parameter(term.label, prior, shape=(len(levels),) if levels else (), labels=levels))
+    return Space(tuple(parameters))
+
+
+@table
+class ChangeTable(AbstractTable):
+    """Distinct dyads: the log-ratio of the graph with the dyad flipped to the graph as it is, one line each."""
+
+    model: RandomGraph
+    steps: Float[Array, "m p"]
+    """Its derivative: change statistics, with a minus where there is a tie."""
+    minus: Float[Array, " m"]
+    plus: Float[Array, " m"]
+
+    @staticmethod
+    def of(model: RandomGraph, sites: Sites) -> Prepared:
+        assert sites.given is not None
+        size = doubled_size(len(sites.rows))  # simulated graphs have about as many distinct dyads, not just as many
+        steps = sites.given * (1.0 - 2.0 * sites.rows)
+        parts = (pad(part, size) for part in (steps, sites.minus[:, 0], sites.plus[:, 0]))
+        return by_row(sites, ChangeTable(model, *jax.device_put(tuple(parts))), size)
+
+    def log_ratios(self, theta: Theta) -> tuple[Array, Array]:
+        u = self.steps @ theta
+        return u, -u
+
+    def total(self, minus: Array, plus: Array, weights: Any) -> Float[Array, ""]:
+        return jnp.dot(weights, self.minus * minus + self.plus * plus)
+
+    def _slopes(self, minus: Function, plus: Function, u: Array) -> tuple[Array, Array]:
+        return derivatives(lambda u: self.minus * minus(u) + self.plus * plus(-u), u)
+
+    def second_order(self, minus: Function, plus: Function, theta: Theta, weights: Any) -> SecondOrder:
+        u, v = self.log_ratios(theta)
+        first, second = self._slopes(minus, plus, u)
+        value = self.total(minus(u), plus(v), weights)
+        return value, (weights * first) @ self.steps, (self.steps * (weights * second)[:, None]).T @ self.steps
+
+    def lines(self, minus: Function, plus: Function, theta: Theta) -> Float[Array, "m p"]:
+        return self._slopes(minus, plus, self.steps @ theta)[0][:, None] * self.steps

@@ -1,0 +1,60 @@
+"""Random graphs: what makes a tie more or less likely."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...results.words import Estimate, also, counted, listed, multiplied, named
+from .model import RandomGraph
+
+if TYPE_CHECKING:
+    from ...results.fit_result import Fit
+
+FEW = 3  # terms that are told one by one
+EDGES = "edges"  # how many ties there are at all
+
+
+def graph(fit: Fit) -> list[str]:
+    """What each term does to the odds of a tie, given all other ties."""
+    entries = fit.entries
+    found = {name: Estimate.of(fit, name) for name in entries if name != EDGES}
+    clear = [name for name, one in found.items() if one.excludes(0.0)]
+    clear.sort(key=lambda name: -abs(found[name].value) / np.std(entries[name]))
+    if not found:
+        return [_density(fit)]
+    told = []
+    for i, name in enumerate(clear[:FEW]):
+        odds, which = multiplied(entries[name]), "Given all other ties, the odds of a tie" if i == 0 else "They"
+        told.append(f"{which} are multiplied by {odds.full if i == 0 else odds.brief} {_when(fit, name)}.")
+    if len(clear) > FEW:
+        told.append(also([f"{named(name)} (times {multiplied(entries[name]).ends})" for name in clear[FEW:]]))
+    rest = {named(name): multiplied(entries[name]).ends for name in found if name not in clear}
+    if rest:
+        whose = "interval of its odds ratio" if len(rest) == 1 else "intervals of their odds ratios"
+        told.append(
+            f"For {listed(list(rest))} the data cannot tell the direction: the 95 % {whose} "
+            f"({listed(list(rest.values()))}) {'includes' if len(rest) == 1 else 'include'} 1."
+        )
+    return told
+
+
+def _when(fit: Fit, entry: str) -> str:
+    """Where a tie has one more of a term."""
+    assert isinstance(fit.model, RandomGraph)
+    label, _, level = entry.partition("[")
+    term = next(term for term in fit.model.parts if term.label == label)
+    return term.told + (f" ({named(level.removesuffix(']'))})" if level else "")
+
+
+def size(fit: Fit) -> str:
+    """What was observed."""
+    assert isinstance(fit.model, RandomGraph)
+    graph = fit.model.graph_observed
+    return f"{counted(graph.n, 'node')}, {counted(graph.ties, 'tie')}"
+
+
+def _density(fit: Fit) -> str:
+    chance = Estimate.of_draws(1.0 / (1.0 + np.exp(-np.clip(fit.entries[EDGES], -700.0, 700.0))))
+    return f"Each possible tie is there with a probability of {chance.percent}."

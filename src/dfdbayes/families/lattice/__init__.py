@@ -1,0 +1,1 @@
+"""Lattices: Ising and Potts models."""

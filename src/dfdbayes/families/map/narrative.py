@@ -1,0 +1,56 @@
+"""Maps: what neighbours and covariates do to the odds of a site."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...results.words import Estimate, counted, listed, multiplied, named, untold
+from .model import INTERACTION, Autologistic
+
+if TYPE_CHECKING:
+    from ...results.fit_result import Fit
+
+FEW = 3  # covariates that are told one by one
+
+
+def sites(fit: Fit) -> str:
+    """How much was observed."""
+    assert isinstance(fit.model, Autologistic)
+    return counted(fit.model.map.n, "site")
+
+
+def of_map(fit: Fit) -> list[str]:
+    """Whether neighbours are alike beyond what covariates explain, and the clearest covariates as factors."""
+    assert isinstance(fit.model, Autologistic)
+    return [*_neighbours(fit), *_covariates(fit, [str(level) for level in fit.model.map.categories])]
+
+
+def _neighbours(fit: Fit) -> list[str]:
+    if INTERACTION not in fit.entries:
+        return []
+    own, odds = Estimate.of(fit, INTERACTION), multiplied(fit.entries[INTERACTION])
+    if not own.excludes(0.0):
+        return [f"The data cannot tell whether neighbouring sites are alike (interaction {own.inside})."]
+    how = "alike" if own.low > 0 else "unlike"
+    return [
+        f"Neighbouring sites tend to be {how}: one more neighbour of a kind multiplies the odds that a site is of that "
+        f"kind by {odds.full}."
+    ]
+
+
+def _covariates(fit: Fit, levels: list[str]) -> list[str]:
+    found = {name: Estimate.of(fit, name) for name in fit.entries if not name.startswith(("intercept", INTERACTION))}
+    clear = [name for name, one in found.items() if one.excludes(0.0)]
+    clear.sort(key=lambda name: -abs(found[name].value) / np.std(fit.entries[name]))
+    of = f"of {named(levels[1])}" if len(levels) == 2 else f"of a category against {named(levels[0])}"
+    told = [
+        f"Given its neighbours, the odds {of} at a site are multiplied by {multiplied(fit.entries[name]).brief} per "
+        f"unit of {named(name)}."
+        for name in clear[:FEW]
+    ]
+    if len(clear) > FEW:
+        told.append(f"Clear effects have also {listed([named(name) for name in clear[FEW:]])}.")
+    rest = [named(name) for name in found if name not in clear]
+    return [*told, untold(rest)] if rest else told

@@ -1,0 +1,246 @@
+"""Which edges of a network are there: present, absent, or not to be told from these data.
+
+Where edges may have either sign and the calibration is by curvature (the default), the verdict is by the inclusion
+Bayes factor, which says how much the data raise the odds that the edge is there, all graphs considered together (see
+`dfdbayes.families.network.selection`):
+
+present
+    the Bayes factor is above 10;
+absent
+    it is below 1/10;
+inconclusive
+    neither: the data cannot tell.
+
+Of chains that did not converge there is no verdict: all edges are "not converged".
+
+Elsewhere (counts whose interactions only lower rates; other calibrations) there is no such Bayes factor, and the
+verdicts are by a region of practical equivalence, how small an interaction must be to count as none (see
+`dfdbayes.families.network.rope`):
+
+present
+    the 95 % interval excludes zero, and the edge is not absent; for counts, at least 95 % of the posterior lies outside
+    the region;
+absent
+    at least 95 % of the posterior lies inside the region, and the data raised the odds of that at least threefold over
+    the prior's (a prior that is narrow enough would say "absent" by itself);
+inconclusive
+    neither.
+
+Edges that depend on covariates (``interaction="~ group"``) are shown at the average of the formula's terms over the
+data; `dfdbayes.group_differences` tells the groups of a factor apart, by the same rule.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from ...core.parameters import Space
+from .model import Pairwise
+from .rope import LOWERED, ODDS, interaction_of, is_network, network_of, of_edges, regions, varies
+from .selection import MOST_EDGES, chooses, select
+
+if TYPE_CHECKING:
+    from ...results.fit_result import Fit
+
+__all__ = ["Evidence", "chooses", "edges", "is_network", "network_of", "regions", "rule", "varies"]
+
+LEVEL = 0.95
+RAISED = 3.0  # times the prior's odds
+STRONG = 10.0  # a Bayes factor for an edge; its inverse speaks as strongly against it
+PRESENT, ABSENT, INCONCLUSIVE = "present", "absent", "inconclusive"
+NO_VERDICT = "not converged"  # of chains that did not converge
+
+
+class Evidence(pd.DataFrame):
+    """A table of edges that a notebook shows with its network; what is taken out of it is a plain table."""
+
+    of: Fit
+
+    @classmethod
+    def made(cls, table: pd.DataFrame, fit: Fit) -> Evidence:
+        found = cls(table)
+        found.attrs = dict(table.attrs)
+        object.__setattr__(found, "of", fit)
+        return found
+
+    def _repr_html_(self) -> str:
+        from ...present.report.notebook import of_evidence  # a doorway down the road: what shows a result knows it
+
+        return of_evidence(self)
+
+
+def judged(factor: Float[np.ndarray, " e"], there: str = PRESENT, gone: str = ABSENT) -> np.ndarray:
+    """The verdicts that Bayes factors give."""
+    return np.where(factor > STRONG, there, np.where(factor < 1.0 / STRONG, gone, INCONCLUSIVE))
+
+
+def by_region(there: np.ndarray, inside: np.ndarray, raised: np.ndarray) -> np.ndarray:
+    """The verdicts where there is no Bayes factor: what lies in the region of practical equivalence is absent."""
+    gone = (inside >= LEVEL) & raised
+    return np.where(gone, ABSENT, np.where(there & (inside < LEVEL), PRESENT, INCONCLUSIVE))
+
+
+def edges(fit: Fit, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
+    """A row for every edge of a network: estimate, interval, evidence, and what it rests on.
+
+    Columns: ``from`` and ``to`` (names of columns), ``mean``, ``low`` and ``high`` (95 % interval) of the interaction,
+    ``sign`` (of the association: +1, or -1 where large values of one go with small values of the other),
+    ``bayes_factor`` (the inclusion Bayes factor: how much the data raise the odds that the edge is there),
+    ``inclusion`` (the probability that it is there, all graphs considered, each edge having the prior ``odds``; both
+    NaN where graphs cannot be drawn), ``evidence`` (the verdict), ``region`` (values up to it are too small to matter),
+    ``inside`` (posterior probability of that) and ``prior_inside`` (the prior's, NaN where the priors are not known).
+    Strongest edges first. Edges that depend on covariates are those at the average of the formula's terms over the
+    data. In ``attrs``, ``expected_false_edges`` is how many of the edges called present are expected not to be there.
+    """
+    model = network_of(fit)
+    assert fit.model is not None
+    draws = of_edges(fit, fit.groups["posterior"].arrays["interaction"].reshape(-1, interaction_of(fit.model).size))
+    region = regions(fit)
+    low, high = np.quantile(draws, [0.5 * (1 - LEVEL), 0.5 * (1 + LEVEL)], axis=0)
+    inside = (np.abs(draws) <= region).mean(axis=0)
+    known = "prior of interaction" not in fit.missing
+    before = _prior_inside(fit, region) if known else np.full(len(region), np.nan)
+    if chooses(fit) and fit.converged:
+        chosen = select(fit, odds, seed)
+        factor, inclusion, verdict = chosen.bayes_factor, chosen.inclusion, judged(chosen.bayes_factor)
+    else:
+        factor = inclusion = np.full(len(region), np.nan)
+        there = inside <= 1 - LEVEL if model.lowers else (low > 0) | (high < 0)
+        verdict = by_region(there, inside, raised(inside, before) & ~_beyond(fit, model))
+    if not fit.converged:
+        verdict = np.full(len(region), NO_VERDICT)
+    i, j = model.graph.edges.T
+    names = np.array(fit.data.columns, dtype=object)
+    mean = draws.mean(axis=0)
+    table = pd.DataFrame(
+        {
+            "from": names[i],
+            "to": names[j],
+            "mean": mean,
+            "low": low,
+            "high": high,
+            "sign": np.sign(model.sign * mean).astype(int),
+            "bayes_factor": factor,
+            "inclusion": inclusion,
+            "evidence": verdict,
+            "region": region,
+            "inside": inside,
+            "prior_inside": before,
+        }
+    )
+    table = table.iloc[np.argsort(-np.abs(mean), kind="stable")].reset_index(drop=True)
+    table.attrs = {"prior_odds": odds, "expected_false_edges": float((1.0 - inclusion)[verdict == PRESENT].sum())}
+    return Evidence.made(table, fit)
+
+
+def as_text(factor: float) -> str:
+    """A Bayes factor as people read it: beyond a thousand its size means nothing more."""
+    if np.isnan(factor):
+        return "unknown"
+    return "> 1000" if factor > 1000.0 else "< 0.001" if factor < 0.001 else f"{factor:.3g}"
+
+
+def edges_first(fit: Fit, summary: pd.DataFrame) -> pd.DataFrame:
+    """A summary for people: of a network the edges come first, the strongest on top, with what is said of them."""
+    if not is_network(fit):
+        return summary
+    assert fit.model is not None
+    own = [f"interaction[{label}]" for label in interaction_of(fit.model).labels]
+    own = summary["mean"].reindex(own).abs().sort_values(ascending=False, kind="stable").index.tolist()
+    found = summary.loc[[*own, *(name for name in summary.index if name not in set(own))]]
+    if varies(fit):
+        return found
+    verdicts = edges(fit)
+    names = [f"interaction[{a},{b}]" for a, b in zip(verdicts["from"], verdicts["to"], strict=True)]
+    told = pd.DataFrame({"evidence": verdicts["evidence"].to_numpy()}, index=names)
+    if chooses(fit) and fit.converged:
+        told.insert(0, "Bayes factor", [as_text(factor) for factor in verdicts["bayes_factor"]])
+    return found.join(told).fillna(dict.fromkeys(told.columns, ""))
+
+
+def expected(number: int, false: float) -> str:
+    """How many of those found are expected to be wrong, to go on after their number; nothing where it is not known."""
+    if not number or np.isnan(false):
+        return ""
+    how = f"{false:.1f}" if false >= 0.05 else "fewer than 0.1"
+    return f"; {how} of these {'are' if number > 1 else 'is'} expected to be wrong"
+
+
+def _beyond(fit: Fit, model: Pairwise) -> np.ndarray:
+    """Edges of a count network whose columns rise together, which the model cannot express: it only lowers rates."""
+    i, j = model.graph.edges.T
+    if not model.lowers:
+        return np.zeros(len(i), bool)
+    rows = fit.data.rows.astype(float)
+    centred = rows - np.average(rows, axis=0, weights=fit.data.counts)
+    spread = np.sqrt(np.average(centred**2, axis=0, weights=fit.data.counts))
+    together = np.average(centred[:, i] * centred[:, j], axis=0, weights=fit.data.counts)
+    return together / np.maximum(spread[i] * spread[j], 1e-12) > 3.0 / np.sqrt(max(fit.data.n, 1))
+
+
+def _prior_inside(fit: Fit, region: np.ndarray) -> Float[np.ndarray, " e"]:
+    assert fit.model is not None
+    draws = of_edges(fit, Space((interaction_of(fit.model),)).draw_priors(4001, 0))
+    return (np.abs(draws) <= region).mean(axis=0)
+
+
+def raised(inside: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Whether the odds of the region grew enough; not if the prior leaves nothing outside, or is not known."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (before < 1) & (inside / (1 - inside) >= RAISED * before / (1 - before))
+
+
+def rule(fit: Fit) -> str:
+    """The definition of the verdicts for this network, in plain English."""
+    where = ""
+    if varies(fit):
+        where = "Edges depend on covariates here; they are shown at the average of the formula's terms over the data. "
+    return where + (_by_factor(fit) if chooses(fit) else _by_region(fit))
+
+
+def _by_factor(fit: Fit) -> str:
+    many = len(network_of(fit).graph.pairs) > MOST_EDGES
+    among = "each edge taken alone, all others being there" if many else "all graphs considered together"
+    return (
+        f"Present: the inclusion Bayes factor is above {STRONG:.0f}, that is, the data raise the odds that "
+        f"the edge is there more than {STRONG:.0f}-fold ({among}). Absent: it is below "
+        f"1/{STRONG:.0f}. Inconclusive: between; the data cannot tell. "
+        f"{slab(fit, 'an edge is there, its')}"
+    )
+
+
+def slab(fit: Fit, where: str) -> str:
+    """What is assumed beforehand of an interaction, or of a difference, where there is one."""
+    far = "" if network_of(fit).domain.is_binary else " between values two standard deviations apart in both columns"
+    return f"Where {where} log odds ratio{far} is standard normal beforehand."
+
+
+def _by_region(fit: Fit) -> str:
+    model, region = network_of(fit), regions(fit)
+    size = f"{region.min():.3g}" if np.ptp(region) < 1e-12 else f"{region.min():.3g} to {region.max():.3g}"
+    if model.lowers:
+        none = (
+            f"An interaction counts as none if a standard deviation more of either column lowers the other's rate by "
+            f"less than {LOWERED:.0%} (interactions up to {size}, by the columns' spread)."
+        )
+        none += (
+            " Interactions of counts can only lower rates; columns that clearly rise together (a correlation above "
+            "three standard errors) are therefore inconclusive, never absent: this model cannot express such an edge."
+        )
+        there = f"at least {LEVEL:.0%} of the calibrated posterior lies above that"
+    else:
+        far = "" if model.domain.is_binary else " between values two standard deviations apart in both columns"
+        none = (
+            f"An interaction counts as none if its log odds ratio{far} lies within ±{ODDS} (interactions within "
+            f"±{size}), which is odds that differ by less than a fifth."
+        )
+        there = f"the calibrated {LEVEL:.0%} interval excludes zero, and the edge is not absent"
+    return (
+        f"{none} Present: {there}. Absent: at least {LEVEL:.0%} of the calibrated posterior counts as none, and the "
+        f"data raised the odds of that at least {RAISED:.0f}-fold over the prior's. Inconclusive: neither; the data "
+        "cannot tell."
+    )

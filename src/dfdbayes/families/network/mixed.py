@@ -1,0 +1,248 @@
+"""Networks whose columns are each of their own kind: binary, ordinal, counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpyro.distributions as dist
+
+from ...core.dataset import Dataset
+from ...core.domain import Coordinate, Domain
+from ...core.graphs import Graph
+from ...core.parameters import Parameter, Space
+from ...errors import ModelError
+from . import kinds as _kinds
+from .descriptions import DECLARED, KIND, LEVELS
+from .kinds import FACTORIAL, NAMES, QUADRATIC, Kind
+from .model import Pairwise, graph_of_nodes
+
+SPAN = 10  # between the lowest and the highest value of a scale; what goes further is a count
+
+
+def Network(domain: Domain, graph: Any = None, kinds: Any = None) -> Pairwise:
+    """A pairwise model of columns as they are: binary, ordinal and count columns in one network.
+
+    log p(x) = sum of node_j(x_j) + sum over edges of interaction_ij s_i(x_i) s_j(x_j), up to a constant.
+
+    Parameters
+    ----------
+    domain : Domain
+        The values of each column: ``dfd.Ordinal(6, 7) * dfd.Binary(2) * dfd.Counts(1)``; levels may have labels. Binary
+        columns have an ``intercept``, ordinal ones a ``threshold`` for each level but the lowest, counts an
+        ``intercept`` and a ``nu``. Neighbours see values (ordinal ones from the lowest level on), and the square roots
+        of counts, which may rise or fall together. The numbers of ``dfd.Ordinal(1, [1, 10, 100])`` are scores: a step
+        from 10 to 100 is ten times that from 1 to 10. Of labels, and of levels that are declared to ``dfd.fit`` (an
+        ordered category, ``options={"levels": ...}``), ranks are seen.
+    graph : graph, optional
+        As for `Ising`; all pairs by default.
+    kinds : str, sequence or mapping, optional
+        Other kinds than those: ``"blume-capel"`` (ordinal with two parameters: ``intercept`` and ``quadratic``) and
+        ``"poisson"`` (counts with nu = 1), for all columns that can have it, for each, or by the number of a column.
+
+    Normal priors: standard deviation 1 for ``interaction``, 3 for ``intercept`` of binary and 5 of other columns, 10
+    for ``threshold`` (that of a rare level is far below zero), 5 for ``quadratic``; half-normal with scale 3 for
+    ``nu``.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd
+    >>> dfd.models.Network(dfd.Ordinal(1, ["never", "often", "always"]) * dfd.Binary(1)).space.names
+    ('intercept[1]', 'interaction[0,1]', 'threshold[0,often]', 'threshold[0,always]')
+    """
+    found = _of_domain(domain, kinds)
+    nodes = graph_of_nodes(len(found) if graph is None else graph, "a network")
+    if nodes.size != len(found):
+        raise ModelError(f"the graph has {nodes.size} nodes, and there are {len(found)} columns")
+    levels = [list(k.coordinate.labels or k.levels) or None for k in found]
+    options = {"graph": graph, "levels": levels, "kinds": [k.name for k in found]}
+    return _made(nodes, found, options).labelled([str(j) for j in range(len(found))])
+
+
+def for_data(data: Dataset, graph: Any = None, kinds: Any = None, scales: Domain | None = None) -> Pairwise:
+    """A `Network` of the data's columns, their kinds guessed where they are not given by name or number.
+
+    ``scales`` are the coordinates that the columns were read with: ordered levels where these were declared.
+    """
+    seen = [tuple(map(int, np.unique(column))) for column in data.rows.T]
+    known = {} if scales is None else {j: c for j, c in enumerate(map(scales.coordinate, range(data.d))) if c.ordered}
+    given = {} if isinstance(kinds, str) else _words(kinds, data.columns)
+    words = guess(seen, data.columns, dict.fromkeys(known, "ordinal") | given)
+    if isinstance(kinds, str):
+        alike = [j for j, word in enumerate(words) if _kinds.family(word) == _kinds.family(kinds)]
+        if kinds not in NAMES or not alike:
+            raise ModelError(f"no column can be of kind '{kinds}'; kinds are {', '.join(NAMES)}")
+        given = dict.fromkeys(alike, kinds)
+        words = [given.get(j, word) for j, word in enumerate(words)]
+    parts = [
+        _kind(data.columns[j], word, own, known.get(j)) for j, (word, own) in enumerate(zip(words, seen, strict=True))
+    ]
+    origin = [DECLARED if j in known else LEVELS if j in given else KIND for j in range(data.d)]
+    return replace(Network(_kinds.domain_of(tuple(parts)), graph, words), origin=tuple(origin))
+
+
+def _kind(name: str, word: str, seen: tuple[int, ...], known: Coordinate | None) -> Kind:
+    """A column's kind, with the levels that were declared or that the data have."""
+    if known is not None and _kinds.family(word) != "ordinal":
+        raise ModelError(f"'{name}' has levels with an order, and cannot be of kind '{word}'")
+    if _kinds.family(word) != "ordinal":
+        found = _kinds.by_name(word)
+        outside = [
+            value for value, inside in zip(seen, found.coordinate.contains(np.array(seen)), strict=True) if not inside
+        ]
+        if outside:
+            raise ModelError(f"column '{name}' has the value {outside[0]}, and cannot be of kind '{word}'")
+        return found
+    if len(seen) < 2:
+        own = seen[0] if known is None else known.names[known.levels.index(seen[0])]
+        raise ModelError(
+            f"column '{name}' has the same value, {own}, in every row: a network can say nothing about it. What to do: "
+            "leave it out (columns=[...])."
+        )
+    if known is None and seen[-1] - seen[0] > SPAN:
+        raise ModelError(
+            f"column '{name}' has levels from {seen[0]} to {seen[-1]}, which enter a network by their rank, and a "
+            "Dataset holds values. What to do: give the table itself to fit; or, where levels are scores, a model of "
+            f"your own, such as dfd.models.Network(dfd.Ordinal(1, [{', '.join(map(str, seen[:3]))}, ...]) * ...)."
+        )
+    return _kinds.by_name(word, seen if known is None else known)
+
+
+def guess(values: Sequence[tuple[int, ...]], columns: Sequence[str], words: Mapping[int, str]) -> list[str]:
+    """The kind of each column from the values it has, where ``words`` does not say it.
+
+    0 and 1 are binary; a short scale is ordinal; what goes further is a count. Where there are counts, other columns
+    that begin at zero are counts too: those of a rare species have few values.
+    """
+    long = [
+        j for j, own in enumerate(values)
+        if own[-1] - own[0] > SPAN and _kinds.family(words.get(j, "count")) == "count"
+    ]  # fmt: skip
+    for j in long:
+        if values[j][0] < 0 and j not in words:
+            raise ModelError(
+                f"column '{columns[j]}' has values from {values[j][0]} to {values[j][-1]}, which are neither levels of "
+                "a short scale nor counts. What to do: leave it out (columns=[...]), or group its values into levels."
+            )
+    found = []
+    for j, own in enumerate(values):
+        if j in words:
+            found.append(words[j])
+        elif own in ((0,), (1,), (0, 1)):
+            found.append("binary")
+        elif j in long or (long and own[0] == 0):
+            found.append("count")
+        else:
+            found.append("ordinal")
+    return found
+
+
+def _words(kinds: Any, columns: Sequence[str]) -> dict[int, str]:
+    """Kinds by the number of their column."""
+    if kinds is None:
+        return {}
+    if isinstance(kinds, str):
+        kinds = dict.fromkeys(columns, kinds)
+    if not isinstance(kinds, Mapping):
+        kinds = dict(zip(columns, kinds, strict=True))
+    found = {}
+    for name, word in kinds.items():
+        if name not in columns:
+            raise ModelError(f"kinds names '{name}', which is not a column; the columns are {', '.join(columns)}")
+        if word not in NAMES:
+            raise ModelError(f"the kind of '{name}' is '{word}'; known: {', '.join(NAMES)}")
+        found[list(columns).index(name)] = word
+    return found
+
+
+def _of_domain(domain: Domain, kinds: Any) -> tuple[Kind, ...]:
+    coordinates = [domain.coordinate(j) for j in range(domain.d)]
+    given = {str(name): word for name, word in kinds.items()} if isinstance(kinds, Mapping) else kinds
+    words = _words(given, [str(j) for j in range(domain.d)])
+    found = []
+    for j, coordinate in enumerate(coordinates):
+        own = _default(coordinate, j)
+        word = words.get(j, own.name)
+        if _kinds.family(word) != _kinds.family(own.name):
+            if isinstance(kinds, str):
+                word = own.name
+            else:
+                raise ModelError(f"column {j} has values of {coordinate.label}, and cannot be of kind '{word}'")
+        found.append(own if word == own.name else _kinds.by_name(word, coordinate))
+    return tuple(found)
+
+
+def _default(coordinate: Coordinate, j: int) -> Kind:
+    if coordinate.kind == "above" and coordinate.end == 0:
+        return _kinds.count()
+    if coordinate.kind == "finite" and coordinate.ordered:
+        return _kinds.ordinal(coordinate)
+    if coordinate.kind == "finite" and len(coordinate.levels) == 2:
+        return _kinds.binary(coordinate)
+    raise ModelError(
+        f"column {j} of the domain is {coordinate.label}; a network has columns of Binary, Ordinal and Counts"
+    )
+
+
+def _made(graph: Graph, found: tuple[Kind, ...], options: Mapping[str, Any]) -> Pairwise:
+    def of(name: str, prior: Any, shape: int, **more: Any) -> tuple[Parameter, ...]:
+        return (Parameter(name, prior, shape=(shape,), **more),) if shape else ()
+
+    linear = [kind for kind in found if kind.linear]
+    widths = np.array([3.0 if kind.name == "binary" else 5.0 for kind in linear])
+    bent = [kind for kind in found if kind.free]
+    space = Space(
+        (
+            *of("intercept", dist.Normal(0.0, float(widths.max(initial=3.0))), len(linear)),
+            *of("interaction", dist.Normal(0.0, 1.0), len(graph.pairs)),
+            *of(FACTORIAL, dist.HalfNormal(3.0), sum(kind.curve == FACTORIAL for kind in bent), lower=0.0, closed=True),
+            *of(QUADRATIC, dist.Normal(0.0, 5.0), sum(kind.curve == QUADRATIC for kind in bent)),
+            # Thresholds come last: they are many, and say how common levels are, which nobody asks of a network.
+            *of("threshold", dist.Normal(0.0, 10.0), sum(len(k.levels) - 1 for k in found if k.thresholds)),
+        )
+    )
+
+    def start(data: Dataset) -> dict[str, Any]:
+        return _margins(data, found, space)
+
+    return Pairwise(
+        graph, found, space, "network", False, start, options,
+        title=f"a network of {described(found)}",
+        formula="p(x) ∝ exp( Σ<sub>j</sub> node<sub>j</sub>(x<sub>j</sub>) + Σ<sub>i–j</sub> "
+        "interaction<sub>ij</sub> s<sub>i</sub>(x<sub>i</sub>) s<sub>j</sub>(x<sub>j</sub>) )",
+    )  # fmt: skip
+
+
+def described(found: Sequence[Kind]) -> str:
+    """How many columns there are of each kind, in words."""
+    tally = [f"{number} {name}" for name, number in Counter(kind.name for kind in found).items()]
+    text = tally[0] if len(tally) == 1 else ", ".join(tally[:-1]) + " and " + tally[-1]
+    return f"{text} column{'s' if len(found) > 1 else ''}"
+
+
+def _margins(data: Dataset, found: Sequence[Kind], space: Space) -> dict[str, Any]:
+    """Each column alone, without interactions."""
+    begin: dict[str, list[float]] = {p.name: [] for p in space.parameters}
+    for kind, column in zip(found, data.rows.T, strict=True):
+        mean = float(np.average(column - kind.origin, weights=data.counts))
+        if kind.thresholds:
+            often = np.array([data.counts[column == level].sum() for level in kind.levels]) + 0.5
+            begin["threshold"] += list(np.log(often[1:] / often[0]))
+            continue
+        if kind.name == "binary":
+            low, high = kind.levels
+            share = (mean + kind.origin - low) / (high - low)
+            share = np.clip(share, 0.5 / data.n, 1.0 - 0.5 / data.n)
+            begin["intercept"].append(float(np.log(share / (1.0 - share)) / (high - low)))
+        elif kind.counts:
+            begin["intercept"].append(float(np.log(max(mean, 0.05))))
+        else:
+            begin["intercept"].append(0.0)
+        if kind.free:
+            begin[kind.curve].append(1.0 if kind.counts else 0.0)
+    if "interaction" in begin:
+        begin["interaction"] = [0.0] * next(p.size for p in space.parameters if p.name == "interaction")
+    return {name: np.array(values) for name, values in begin.items()}

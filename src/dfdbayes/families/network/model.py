@@ -1,0 +1,433 @@
+"""Models with a parameter for every node and for every edge: Boltzmann machines, count graphs, mixed networks.
+
+log p(x) = sum_j node_j(x_j) + s sum over edges of w_ij s_i(x_i) s_j(x_j)   (up to a constant)
+
+Each column is of its own kind (`kinds`), which says what node_j and s_j are. The sign s is -1 for the paper's counts,
+whose interactions w >= 0 weaken each other, and +1 otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from jax.scipy.special import gammaln
+from jaxtyping import Array, Float, Int
+
+from ...core.dataset import Dataset
+from ...core.domain import Domain
+from ...core.graphs import Graph, complete, edge_labels, of
+from ...core.model import AbstractModel, Interactions, Row
+from ...core.parameters import Parameter, Space
+from ...core.sites import Sites
+from ...core.starts import logistic
+from ...core.terms import Prepared
+from ...errors import ModelError
+from ..counts.models import _regression_of_log_ratios
+from ..counts.normaliser import log_normaliser
+from ..lattice.model import _two_states
+from . import descriptions as remarks
+from .kinds import FACTORIAL, QUADRATIC, Kind, binary, domain_of, evenly_seen, of_the_paper
+from .ordinal_terms import OrdinalConditionals
+from .terms import BinaryConditionals, CountConditionals, LevelConditionals, PairwiseTable
+
+Place = Callable[[str, int], int]
+
+
+@dataclass(frozen=True)
+class Pairwise(AbstractModel):
+    """A pairwise model; see the module's formula. Made by `Network`, `IsingNetwork` and the graphical count models.
+
+    Its parameters are ``intercept`` (of nodes whose kind has one), ``threshold`` (one for each level but the lowest of
+    ordinal nodes), ``quadratic`` (of Blume-Capel nodes), ``interaction`` (one for each edge, where there are any), and
+    ``nu`` (the powers of x!, where these are free).
+    """
+
+    on: Graph
+    kinds: tuple[Kind, ...]
+    space: Space
+    name: str
+    lowers: bool
+    """Whether interactions are not negative and lower what they join, as the paper's counts have it."""
+    start: Callable[[Dataset], dict[str, Any]] | None = field(compare=False)
+    options: Mapping[str, Any] = field(compare=False)
+    title: str = field(compare=False)
+    formula: str = field(compare=False)
+    origin: tuple[str, ...] = field(default=(), compare=False)
+    """What of each column was read off the data (see `remarks`); nothing where this is empty."""
+    derived: None = None
+    answers: str = field(default="network", compare=False)
+
+    @property
+    def meanings(self) -> Mapping[str, str]:  # type: ignore[override]
+        return _meanings(self)
+
+    @cached_property
+    def domain(self) -> Domain:  # type: ignore[override]
+        return domain_of(self.kinds)
+
+    @property
+    def graph(self) -> Graph:
+        return self.on
+
+    def table(self, sites: Sites) -> Prepared:
+        return PairwiseTable.of(self, sites)
+
+    def conditionals(self, sites: Sites) -> Prepared:
+        if all(kind.name == "binary" for kind in self.kinds):
+            return BinaryConditionals.of(self, sites)
+        if all(kind.counts and not kind.root for kind in self.kinds):
+            return CountConditionals.of(self, sites)
+        return (OrdinalConditionals if evenly_seen(self.kinds) else LevelConditionals).of(self, sites)
+
+    @property
+    def log_normaliser(self) -> Callable[[dict[str, Array]], Array] | None:  # type: ignore[override]
+        """Known for counts that do not interact: each is Conway-Maxwell-Poisson alone."""
+        return self._independent if self.counts and not self.graph.pairs else None
+
+    def _independent(self, theta: dict[str, Array]) -> Array:
+        node, _, curve = self.parts(theta)
+        return jnp.sum(log_normaliser(node, jnp.ones_like(node) if curve is None else curve))
+
+    @property
+    def counts(self) -> bool:
+        """Whether all columns are counts."""
+        return all(kind.counts for kind in self.kinds)
+
+    @property
+    def two_values(self) -> tuple[float, float]:
+        """Of binary values, the lower one, and how far the other is from it."""
+        low, high = self.kinds[0].levels
+        return float(low), float(high - low)
+
+    @property
+    def sign(self) -> float:
+        """That of the interactions in the log mass."""
+        return -1.0 if self.lowers else 1.0
+
+    def parts(self, theta: dict[str, Any]) -> tuple[Any, Any, Any]:
+        """(intercept, interaction, nu): no interactions on a graph without edges, and None for a fixed nu."""
+        intercept = theta["intercept"]
+        return intercept, theta.get("interaction", intercept[..., :0]), theta.get("nu")
+
+    def interaction_of(self, theta: dict[str, Any]) -> Any:
+        """The interactions, none on a graph without edges."""
+        return theta.get("interaction", next(iter(theta.values()))[..., :0])
+
+    # -- what nodes have of their own ----------------------------------------------------------
+
+    @cached_property
+    def longest(self) -> int:
+        """The most thresholds that a node has."""
+        return max((len(kind.levels) - 1 for kind in self.kinds if kind.thresholds), default=0)
+
+    @cached_property
+    def bent(self) -> bool:
+        """Whether any node has a curve."""
+        return any(kind.curve for kind in self.kinds)
+
+    @cached_property
+    def folds(self) -> bool:
+        """Whether neighbours see what intercepts multiply, so that an intercept is as good as one neighbour more."""
+        return all(kind.linear and not kind.root for kind in self.kinds)
+
+    def own(self, values: Int[np.ndarray, "... d"]) -> Float[np.ndarray, "f d ..."]:
+        """What the coefficients of nodes multiply at their values: the value, the curve, and whether it is a level."""
+        found = np.zeros((1 + self.bent + self.longest, len(self.kinds), *values.shape[:-1]))
+        for j, kind in enumerate(self.kinds):
+            x = values[..., j]
+            if kind.linear:
+                found[0, j] = x - kind.origin
+            if kind.curve:
+                found[1, j] = kind.bends(x)
+            if kind.thresholds:
+                for h, level in enumerate(kind.levels[1:]):
+                    found[1 + self.bent + h, j] = x == level
+        return found
+
+    def scores(self, values: Int[np.ndarray, "... d"]) -> Float[np.ndarray, "d ..."]:
+        """What neighbours see of values."""
+        return np.stack([kind.scores(values[..., j]) for j, kind in enumerate(self.kinds)])
+
+    def own_places(self, place: Place, none: int, one: int) -> Int[np.ndarray, "f d"]:
+        """Where the coefficients of `own` are: ``place(name, i)`` of the i-th entry of a parameter."""
+        found = np.full((1 + self.bent + self.longest, len(self.kinds)), none)
+        seen = dict.fromkeys(("intercept", "threshold", FACTORIAL, QUADRATIC), 0)
+
+        def next_of(name: str) -> int:
+            seen[name] += 1
+            return place(name, seen[name] - 1)
+
+        for j, kind in enumerate(self.kinds):
+            if kind.linear:
+                found[0, j] = next_of("intercept")
+            if kind.curve:
+                found[1, j] = next_of(kind.curve) if kind.free else one
+            for h in range(len(kind.levels) - 1 if kind.thresholds else 0):
+                found[1 + self.bent + h, j] = next_of("threshold")
+        return found
+
+    @cached_property
+    def _own_places(self) -> Int[np.ndarray, "f d"]:
+        first = self.space.first
+        return self.own_places(lambda name, i: first[name] + i, self.space.size, self.space.size + 1)
+
+    def coefficients(self, theta: Float[Array, " p"]) -> Float[Array, "f d"]:
+        """What multiplies `own`, from a flat vector; 1 where it is no parameter."""
+        return jnp.concatenate([theta, jnp.array([0.0, 1.0])])[self._own_places]
+
+    def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
+        i, j = self.graph.edges.T
+        eta = self.coefficients(jnp.concatenate([jnp.ravel(theta[p.name]) for p in self.space.parameters]))
+        own, score = self._own_at(x)
+        return jnp.sum(eta * own) + self.sign * jnp.dot(self.interaction_of(theta), score[i] * score[j])
+
+    def _own_at(self, x: Row) -> tuple[Array, Array]:
+        """`own` and `scores` of one row, in compiled code."""
+        own, score = jnp.zeros((1 + self.bent + self.longest, len(self.kinds))), jnp.zeros(len(self.kinds))
+        for kind in dict.fromkeys(self.kinds):
+            nodes = np.array([j for j, other in enumerate(self.kinds) if other == kind])
+            away = x[nodes] - kind.origin
+            score = score.at[nodes].set(jnp.sqrt(away) if kind.root else away)
+            if kind.linear:
+                own = own.at[0, nodes].set(away)
+            if kind.curve:
+                bends = -gammaln(x[nodes] + 1.0) if kind.curve == FACTORIAL else (x[nodes] - kind.middle) ** 2
+                own = own.at[1, nodes].set(bends)
+            for h, level in enumerate(kind.levels[1:] if kind.thresholds else ()):
+                own = own.at[1 + self.bent + h, nodes].set(jnp.where(x[nodes] == level, 1.0, 0.0))
+        return own, score
+
+    # -- edges ---------------------------------------------------------------------------------
+
+    def matrix(self, edge: Float[Array, " e"]) -> Float[Array, "d d"]:
+        """The symmetric matrix of signed interactions."""
+        return self.sign * jnp.concatenate([edge, jnp.zeros(1)])[self.edge_of]
+
+    @cached_property
+    def edge_of(self) -> Int[np.ndarray, "d d"]:
+        """Which edge joins two nodes; one past the last if none does."""
+        found = np.full((self.graph.size, self.graph.size), len(self.graph.pairs))
+        i, j = self.graph.edges.T
+        found[i, j] = found[j, i] = np.arange(len(self.graph.pairs))
+        return found
+
+    @cached_property
+    def slots(self) -> tuple[Int[np.ndarray, "d s"], Float[np.ndarray, "d s"]]:
+        """Which parameter (one past the last for none) multiplies each feature of a node, and its sign.
+
+        The features are those of `own`, and then what is seen of the other nodes.
+        """
+        none, edges = self.space.size, len(self.graph.pairs)
+        own = np.minimum(self._own_places, none).T
+        among = np.where(self.edge_of < edges, self.space.first.get("interaction", 0) + self.edge_of, none)
+        factor = np.ones((len(self.kinds), own.shape[1] + len(self.kinds)))
+        factor[:, own.shape[1] :] = self.sign
+        return np.hstack([own, among]), factor
+
+    def interactions(self, theta: dict[str, np.ndarray]) -> Interactions | None:
+        if self.longest or any(kind.root or kind.curve == QUADRATIC for kind in self.kinds):
+            return None
+        node, edge, curve = self.parts(theta)
+        if self.counts and curve is None:
+            curve = np.ones_like(node)
+        return Interactions(self.graph, "product", np.asarray(node), self.sign * np.asarray(edge), curve)
+
+    def advise(self, data: Dataset) -> tuple[str, str]:
+        if any(kind.counts for kind in self.kinds):
+            others = not all(kind.counts for kind in self.kinds)
+            beside = "; a network without counts has 'pseudo', which may give other edges where the model is wrong"
+            return (
+                "ratio",
+                f"ratio matching is bounded, so far counts and weak edges do not decide a network{beside * others}",
+            )
+        levels = "" if self.domain.is_binary else " (of adjacent categories, where there are more than two levels)"
+        return (
+            "pseudo",
+            f"each answer given the others is a logistic regression{levels}, which serves rare answers best",
+        )
+
+    @property
+    def main_parameters(self) -> tuple[str, ...]:
+        """All that nodes own, but for nu."""
+        return tuple(p.name for p in self.space.parameters if p.name in ("intercept", "threshold", QUADRATIC))
+
+    def columns_told(self, columns: Sequence[str]) -> str:
+        return remarks.told(self.kinds, columns, self.origin) if self.name == "network" else ""
+
+    def remarks(self, data: Dataset) -> Sequence[str]:
+        levels = remarks.about_levels(self.kinds, data, self.origin)
+        return [*remarks.about_counts(self.kinds, data, self.origin), *levels]
+
+    def labelled(self, columns: Sequence[str]) -> Pairwise:
+        named = list(zip(columns, self.kinds, strict=True))
+        labels = {
+            "intercept": tuple(name for name, kind in named if kind.linear),
+            "threshold": tuple(f"{n},{k}" for n, kind in named if kind.thresholds for k in kind.coordinate.names[1:]),
+            QUADRATIC: tuple(name for name, kind in named if kind.curve == QUADRATIC),
+            FACTORIAL: tuple(name for name, kind in named if kind.curve == FACTORIAL and kind.free),
+            "interaction": edge_labels(self.graph, columns),
+        }
+        return self.with_space(self.space.labelled(labels))
+
+    def with_space(self, space: Space) -> Pairwise:
+        return replace(self, space=space)
+
+
+def _meanings(model: Pairwise) -> dict[str, str]:
+    """What the parameters of a network are."""
+    if model.lowers:
+        edge = "how much one more of a column lowers the log rate of the other"
+    elif not model.domain.is_binary:
+        edge = "a log odds ratio per step of each of the two"
+        if any(kind.root for kind in model.kinds):
+            edge += " (of a count, per step of its square root)"
+    else:
+        edge = "a log odds ratio" if model.two_values[1] == 1.0 else "a quarter of a log odds ratio"
+    lowest = "where its neighbours are at their lowest values"
+    known = {
+        "intercept": f"how common high values of a column are {lowest}",
+        "threshold": f"log odds of a level against the lowest level of a column, {lowest}",
+        QUADRATIC: "how much the ends of a scale are chosen rather than its middle",
+        FACTORIAL: "the shape of a count: below 1 it varies more than a Poisson count, at 1 alike, above 1 less",
+        "interaction": f"what two columns have to do with each other, all others held fixed: {edge}",
+    }
+    return {p.name: known[p.name] for p in model.space.parameters}
+
+
+def graph_of_nodes(graph: Any, what: str) -> Graph:
+    """A graph of at least two nodes; a number means all pairs of so many."""
+    found = complete(int(graph)) if isinstance(graph, (int, np.integer)) else of(graph)
+    if found.size < 2:
+        raise ModelError(f"{what} needs at least two nodes")
+    return found
+
+
+def IsingNetwork(graph: Any, states: str = "binary") -> Pairwise:
+    """p(x) proportional to exp(intercept . x + sum over edges of interaction_ij x_i x_j): a Boltzmann machine.
+
+    Parameters
+    ----------
+    graph : int or graph
+        A number d for all pairs of d nodes, or a graph as for `Ising`.
+    states : {"binary", "spins"}
+        Whether the values are 0/1 or -1/+1.
+
+    Normal priors: standard deviation 3 for ``intercept`` (one a node; -3 is an item that one in twenty has), and 1 for
+    ``interaction`` (one an edge; 1 means odds that are 2.7 times as large).
+    """
+    graph = graph_of_nodes(graph, "a network")
+    kind = binary(_two_states(states, 1).coordinate(0))
+    step = 2.0 if states == "spins" else 1.0
+
+    def pseudo_likelihood(data: Dataset) -> dict[str, Any]:
+        """A logistic regression for each node; an interaction is the mean of its two coefficients."""
+        intercept, interaction = np.zeros(graph.size), np.zeros((graph.size, graph.size))
+        for j in range(graph.size):
+            others = graph.adjacency[j].indices
+            design = step * np.column_stack([np.ones(len(data.rows)), data.rows[:, others]])
+            found = logistic(design, data.counts * (data.rows[:, j] == 1), data.counts, ridge=1.0)
+            intercept[j], interaction[j, others] = found[0], found[1:]
+        i, j = graph.edges.T
+        return {"intercept": intercept, "interaction": 0.5 * (interaction[i, j] + interaction[j, i])}
+
+    space = Space(
+        (
+            Parameter("intercept", dist.Normal(0.0, 3.0), shape=(graph.size,)),
+            Parameter("interaction", dist.Normal(0.0, 1.0), shape=(len(graph.pairs),)),
+        )
+    )
+    options = {"graph": graph, "states": states}
+    model = Pairwise(
+        graph, (kind,) * graph.size, space, "ising-network", False, pseudo_likelihood, options,
+        title="an Ising network (Boltzmann machine)",
+        formula="p(x) ∝ exp( Σ<sub>j</sub> intercept<sub>j</sub> x<sub>j</sub> + Σ<sub>i–j</sub> "
+        "interaction<sub>ij</sub> x<sub>i</sub> x<sub>j</sub> )",
+    )  # fmt: skip
+    return model.labelled([str(j) for j in range(graph.size)])
+
+
+def _weak(graph: Graph) -> dict[str, Any]:
+    return {"interaction": np.full(len(graph.pairs), 1e-3)} if graph.pairs else {}
+
+
+def _means(data: Dataset) -> np.ndarray:
+    return np.log(np.maximum(np.average(data.rows, axis=0, weights=data.counts), 0.05))
+
+
+def PoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
+    """Counts with p(x) proportional to exp(intercept . x - sum interaction_ij x_i x_j - sum log x_j!).
+
+    Parameters
+    ----------
+    graph : int or graph
+        A number d for all pairs of d columns, or a graph as for `Ising`; one without edges gives independent counts.
+    prior : {"weak", "squared", "half-normal"}
+        Of the interactions, which are >= 0: half-normal with scale 1 (``"weak"``, with intercepts of standard
+        deviation 5); the paper's squares of normal roots with scale 1 / (number of pairs); or half-normal with that
+        scale. Intercepts are standard normal in both.
+    """
+    graph = graph_of_nodes(graph, "a graphical model")
+
+    def independent(data: Dataset) -> dict[str, Any]:
+        return {"intercept": _means(data)} | _weak(graph)
+
+    return _count_graph(graph, prior, "poisson-graphical", independent, ())
+
+
+def ConwayMaxwellPoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
+    """Counts as in `PoissonGraphical`, each log x_j! multiplied by a ``nu`` >= 0 of its own.
+
+    The prior of ``nu`` is half-normal with scale 3 (``"weak"``), that of squares of standard normal roots, or
+    half-normal with scale 1/sqrt(2).
+    """
+    graph = graph_of_nodes(graph, "a graphical model")
+
+    def independent(data: Dataset) -> dict[str, Any]:
+        """Each column alone: the regression of log frequency ratios."""
+        alone = []
+        for j in range(data.d):
+            values, inverse = np.unique(data.rows[:, j], return_inverse=True)
+            counts = np.bincount(inverse, weights=data.counts)
+            column = Dataset(values[:, None], counts, (data.columns[j],), np.arange(len(values)))
+            alone.append(_regression_of_log_ratios(column))
+        rates, powers = (np.array([found[name] for found in alone]) for name in ("rate", "nu"))
+        return {"intercept": np.log(rates), "nu": powers} | _weak(graph)
+
+    shape = (graph.size,)
+    if prior == "squared":
+        nu = Parameter("nu", dist.Normal(0.0, 1.0), shape=shape, square=True)
+    else:
+        half = dist.HalfNormal(3.0 if prior == "weak" else 0.5**0.5)
+        nu = Parameter("nu", half, shape=shape, lower=0.0, closed=True)
+    return _count_graph(graph, prior, "cmp-graphical", independent, (nu,))
+
+
+def _count_graph(
+    graph: Graph, prior: str, name: str, start: Callable[[Dataset], dict[str, Any]], more: tuple[Parameter, ...]
+) -> Pairwise:
+    edges = len(graph.pairs)
+    scale = 1.0 / max(1, graph.size * (graph.size - 1) // 2)
+    if prior == "squared":
+        interaction = Parameter("interaction", dist.Normal(0.0, scale), shape=(edges,), square=True)
+    elif prior in ("weak", "half-normal"):
+        half = dist.HalfNormal(1.0 if prior == "weak" else scale)
+        interaction = Parameter("interaction", half, shape=(edges,), lower=0.0, closed=True, continues=True)
+    else:
+        raise ModelError(f"prior must be 'weak', 'squared' or 'half-normal', not {prior!r}")
+    intercept = Parameter("intercept", dist.Normal(0.0, 5.0 if prior == "weak" else 1.0), shape=(graph.size,))
+    space = Space((intercept, *((interaction,) if edges else ()), *more))
+    options = {"graph": graph, "prior": prior}
+    power = "ν<sub>j</sub> " if more else ""
+    model = Pairwise(
+        graph, (of_the_paper(bool(more)),) * graph.size, space, name, True, start, options,
+        title=f"a {'Conway-Maxwell-' if more else ''}Poisson graphical model",
+        formula="p(x) ∝ exp( Σ<sub>j</sub> intercept<sub>j</sub> x<sub>j</sub> − Σ<sub>i–j</sub> "
+        f"interaction<sub>ij</sub> x<sub>i</sub> x<sub>j</sub> − Σ<sub>j</sub> {power}log x<sub>j</sub>! )",
+    )  # fmt: skip
+    return model.labelled([str(j) for j in range(graph.size)])

@@ -1,0 +1,76 @@
+"""Networks with a parameter for each edge: which edges are there, and the strongest of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ...results.words import Estimate, counted, listed, named
+from ..own.narrative import own
+from . import evidence, groups
+from .model import Pairwise
+
+if TYPE_CHECKING:
+    from ...results.fit_result import Fit
+
+STRONGEST = 3
+
+
+def network(fit: Fit) -> list[str]:
+    """How many edges are present, absent and inconclusive; the strongest that are present; how groups differ."""
+    if not evidence.is_network(fit):
+        return own(fit)
+    table = evidence.edges(fit)
+    strongest = table[table["evidence"] == evidence.PRESENT].head(STRONGEST)
+    told = [_verdicts(table, "At the average of the covariates, of" if evidence.varies(fit) else "Of")]
+    if len(strongest):
+        words = listed([_edge(row, evidence.network_of(fit)) for _, row in strongest.iterrows()], STRONGEST)
+        told.append(f"The strongest {'edges are' if len(strongest) > 1 else 'edge is'} {words}.")
+    return told + _groups(fit)
+
+
+def _verdicts(table: pd.DataFrame, where: str) -> str:
+    """How many edges are what, those that are none left out, and how many of those found are expected to be wrong."""
+    count = table["evidence"].value_counts()
+    there, gone, open_ = (
+        int(count.get(kind, 0)) for kind in (evidence.PRESENT, evidence.ABSENT, evidence.INCONCLUSIVE)
+    )
+    false = evidence.expected(there, table.attrs["expected_false_edges"])
+    told = [f"{there or 'none'} {_are(there or 1)} joined by an edge (present{false})"]
+    told += [f"{gone} {_are(gone)} not (absent)"] * bool(gone)
+    told += [f"for {open_} the data cannot tell (inconclusive)"] * bool(open_)
+    return f"{where} {counted(len(table), 'pair')} of variables, {listed(told)}."
+
+
+def _groups(fit: Fit) -> list[str]:
+    """Where edges depend on a factor, what differs between its levels."""
+    told = []
+    for factor in groups.factors(fit):
+        found = groups.group_differences(fit, factor)
+        apart = found.table[found.table["verdict"] == groups.DIFFERENT].head(STRONGEST)
+        told.append(f"Edges by {named(factor)}: {str(found)[0].lower()}{str(found)[1:]}")
+        if len(apart):
+            told.append(f"The largest differences are {listed([_difference(row) for _, row in apart.iterrows()])}.")
+    return told
+
+
+def _difference(row: pd.Series) -> str:
+    found = Estimate(row["difference"], row["low"], row["high"])
+    return f"{named(row['from'])} – {named(row['to'])} ({row['group']} − {row['reference']}: {found.inside})"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _edge(row: pd.Series, model: Pairwise) -> str:
+    """An edge, and what it means where that is short to say."""
+    ends, found = f"{named(row['from'])} – {named(row['to'])}", Estimate(row["mean"], row["low"], row["high"])
+    if model.lowers:
+        return f"{ends} ({found.inside}: much of one goes with little of the other)"
+    if not model.domain.is_binary:
+        return f"{ends} ({found.inside})"
+    odds = np.exp(model.two_values[1] ** 2 * np.clip(found, -100.0, 100.0))
+    return f"{ends} (odds ratio {Estimate(*map(float, odds)).inside})"

@@ -1,0 +1,88 @@
+"""Networks with a parameter for every edge, and how small an interaction must be to count as none.
+
+For binary variables an interaction is (a multiple of) a log odds ratio, and the region is a log odds ratio within
++-0.18: odds that differ by less than a fifth, which is Cohen's d of 0.1 (Kruschke, 2018). For ordinal columns and
+counts the same holds of the odds between values two standard deviations apart, which is what the two values of an even
+binary column are. The paper's counts have interactions that are not negative, and one is too small to matter if a
+standard deviation more of either column lowers the other's rate by less than 5 %.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from ...core.model import AbstractModel
+from ...core.parameters import Parameter
+from ...data.read import column_summary as glance
+from ...errors import ModelError
+from ..regression import Regression
+from .model import Pairwise
+
+if TYPE_CHECKING:
+    from ...results.fit_result import Fit
+
+ODDS = 0.18  # log odds ratio
+LOWERED = 0.05  # share by which a rate falls
+
+
+def is_network(fit: Fit) -> bool:
+    """Whether the fit's model has a parameter for every edge of a graph."""
+    base = _base(fit)
+    return base is not None and bool(base.graph.pairs)
+
+
+def varies(fit: Fit) -> bool:
+    """Whether the edges of a network depend on covariates."""
+    return is_network(fit) and isinstance(fit.model, Regression) and "interaction" in fit.model.varying
+
+
+def _base(fit: Fit) -> Pairwise | None:
+    found = fit.model.base if isinstance(fit.model, Regression) else fit.model
+    return found if isinstance(found, Pairwise) else None
+
+
+def network_of(fit: Fit) -> Pairwise:
+    """The fit's model, or the one whose parameters depend on covariates, if it has a parameter for every edge."""
+    base = _base(fit)
+    if base is None or not base.graph.pairs:
+        raise ModelError(
+            f"'{fit.settings['model']}' has no parameter for each edge; networks are Network, IsingNetwork, "
+            "PoissonGraphical and ConwayMaxwellPoissonGraphical"
+        )
+    return base
+
+
+def interaction_of(model: AbstractModel) -> Parameter:
+    """The parameter that holds the edges, or what they depend on."""
+    return next(p for p in model.space.parameters if p.name == "interaction")
+
+
+def of_edges(fit: Fit, drawn: Float[np.ndarray, "s k"]) -> Float[np.ndarray, "s e"]:
+    """Interactions from draws of the parameter; where they depend on covariates, at the average of the terms."""
+    if not isinstance(fit.model, Regression):
+        return drawn
+    return fit.model.at("interaction", drawn, *fit.model.average("interaction", fit.data))
+
+
+def regions(fit: Fit) -> Float[np.ndarray, " e"]:
+    """For every edge, how large an interaction may be and still count as none."""
+    model = network_of(fit)
+    if not model.lowers:
+        reach = reaches(fit, model)
+        i, j = model.graph.edges.T
+        return ODDS / (reach[i] * reach[j])
+    spread = np.sqrt(glance.columns(fit.data)["variance"].to_numpy())
+    i, j = model.graph.edges.T
+    return -np.log1p(-LOWERED) / np.maximum(np.maximum(spread[i], spread[j]), 1e-12)
+
+
+def reaches(fit: Fit, model: Pairwise) -> Float[np.ndarray, " d"]:
+    """How far a column goes: from one value of a binary one to the other, elsewhere two standard deviations."""
+    scores = model.scores(fit.data.rows)
+    mean = np.average(scores, axis=1, weights=fit.data.counts)
+    spread = np.sqrt(np.average((scores - mean[:, None]) ** 2, axis=1, weights=fit.data.counts))
+    ranges = [np.ptp(kind.levels) if kind.name == "binary" else np.nan for kind in model.kinds]
+    return np.where(np.isnan(ranges), np.maximum(2.0 * spread, 1e-6), ranges)

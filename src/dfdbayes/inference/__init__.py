@@ -1,1 +1,0 @@
-"""From a loss to a calibrated posterior."""

@@ -1,0 +1,1 @@
+"""What shows a fit: text, pages, figures."""
