@@ -8,6 +8,7 @@ import pytest
 
 import dfdbayes as dfd
 import small_fits
+from dfdbayes.core.objective import Objective
 from dfdbayes.core.replicates import minimise_many
 
 QUICK = {"check": False, "progress": False, "sampler": "laplace", "draws": 250}
@@ -47,7 +48,7 @@ def regression(seed):
 def test_influence_agrees_with_leaving_rows_out(make, seed):
     """20 data sets, every distinct row of each: correlation over 0.99, and no error over a quarter of the largest."""
     fit = make(seed)
-    objective = dfd.inference.objective.Objective(fit.model, fit.data, fit.loss)
+    objective = Objective(fit.model, fit.data, fit.loss)
     one_less = objective.units.weights[None] - np.eye(len(fit.data.rows))
     left_out = minimise_many(objective, one_less, fit.minimum)
     assert left_out.usable.all()

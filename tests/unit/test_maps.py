@@ -12,6 +12,7 @@ from scipy import optimize, stats
 import dfdbayes as dfd
 import oracles
 from dfdbayes.core.minimise import mode
+from dfdbayes.core.objective import Objective
 from dfdbayes.families.map import imputation as map_imputation
 from dfdbayes.families.map.observed import ObservedMap
 from dfdbayes.results.checks import Checks
@@ -68,7 +69,7 @@ MAPS = {2: [0, 1, 1, 1, 0, 0, 1, 0], 3: [0, 2, 1, 1, 0, 2, 1, 0]}
 )
 def test_losses_are_their_definitions(states, loss, definition):
     data, model = bound(MAPS[states], states)
-    found = dfd.inference.objective.Objective(model, data, dfd.losses.by_name(loss))
+    found = Objective(model, data, dfd.losses.by_name(loss))
     whole = dfd.Binary(8) if states == 2 else dfd.Categories(8, WORDS[3])
     for theta in (THETA[states], np.zeros_like(THETA[states]), -0.5 * THETA[states]):
         wanted = definition(log_mass(theta, states), [tuple(MAPS[states])], [1.0], whole)
@@ -262,9 +263,7 @@ def test_drawn_completions_solve_the_expected_equation(monkeypatch):
     made = made.with_priors(narrow)
     every = np.tile(MAPS[2], (4, 1))
     every[:, [1, 6]] = list(itertools.product(range(2), repeat=2))
-    losses = [
-        dfd.inference.objective.Objective(made, made.map.dataset(x[None]), dfd.losses.by_name("pseudo")) for x in every
-    ]
+    losses = [Objective(made, made.map.dataset(x[None]), dfd.losses.by_name("pseudo")) for x in every]
 
     def slope(theta):
         chance = np.exp([log_mass(theta, 2)(x) for x in every])
