@@ -33,7 +33,8 @@ from ..families.network.groups import draw_graphs
 from ..families.network.selection import selections_of
 from ..families.regression import Regression, family_of, regression
 from .checks import Checks
-from .fit_result import Chosen, Fit
+from .fit_result import Fit
+from .fitted import Chosen
 from .saving import FORMAT, POSTERIOR, UNFINISHED, structure_of
 
 if TYPE_CHECKING:
