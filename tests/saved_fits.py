@@ -11,11 +11,11 @@ import sys
 import warnings
 from pathlib import Path
 
-import golden
 import numpy as np
 import pandas as pd
 
 import dfdbayes as dfd
+import golden
 
 FOLDER = Path(__file__).parent / "fixtures" / "saved-0.2"
 NUMBERS = "numbers.json"

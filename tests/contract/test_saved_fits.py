@@ -4,9 +4,9 @@ import json
 import warnings
 
 import pytest
-import saved_fits
 
 import dfdbayes as dfd
+import saved_fits
 
 WANTED = json.loads((saved_fits.FOLDER / saved_fits.NUMBERS).read_text())
 
