@@ -22,7 +22,7 @@ from .own.narrative import own
 from .regression_narrative import regression
 
 if TYPE_CHECKING:
-    from ..results.fit_result import Fit
+    from ..results.fitted import Fitted
 
 
 class Family(NamedTuple):
@@ -31,10 +31,10 @@ class Family(NamedTuple):
     ``checked`` says that the picture is of the fit's checks, which a fit may lack. ``size`` says how much was observed.
     """
 
-    sentences: Callable[[Fit], list[str]]
+    sentences: Callable[[Fitted], list[str]]
     picture: str = "posterior"
     checked: bool = False
-    size: Callable[[Fit], str] = lambda fit: counted(fit.data.n, "observation")
+    size: Callable[[Fitted], str] = lambda fit: counted(fit.data.n, "observation")
 
 
 FAMILIES = {
@@ -50,12 +50,12 @@ FAMILIES = {
 }
 
 
-def family_of(fit: Fit) -> Family:
+def family_of(fit: Fitted) -> Family:
     """Who speaks for a fit; a loaded one without its model is told parameter by parameter."""
     return FAMILIES["own" if fit.model is None else fit.model.answers]
 
 
-def answer(fit: Fit) -> tuple[str, ...]:
+def answer(fit: Fitted) -> tuple[str, ...]:
     """What was found, what missing entries and clusters cost, and whether the model reproduces the data.
 
     Of chains that did not converge there is no answer, and nothing else is said.
@@ -63,14 +63,14 @@ def answer(fit: Fit) -> tuple[str, ...]:
     return (*findings(fit), *(costs(fit) + reproduces(fit) if fit.converged else []))
 
 
-def findings(fit: Fit) -> list[str]:
+def findings(fit: Fitted) -> list[str]:
     """What was found, by the model's family; that there is nothing, and why, where the chains did not converge."""
     if not fit.converged:
         return [f"There is no answer: the chains did not converge ({fit.not_converged}). {remedy_of(fit)}"]
     return family_of(fit).sentences(fit)
 
 
-def remedy_of(fit: Fit) -> str:
+def remedy_of(fit: Fitted) -> str:
     """What to do about chains that did not converge."""
     draws, sampler = 4 * int(fit.settings["draws"]), fit.settings["sampler"]
     longer = f"draws={draws} (--draws {draws})"
@@ -83,7 +83,7 @@ def remedy_of(fit: Fit) -> str:
     )
 
 
-def costs(fit: Fit) -> list[str]:
+def costs(fit: Fitted) -> list[str]:
     """What incomplete or dependent rows cost, where there are any."""
     told = []
     if fit.data.dropped:
@@ -104,7 +104,7 @@ def costs(fit: Fit) -> list[str]:
     return told
 
 
-def reproduces(fit: Fit) -> list[str]:
+def reproduces(fit: Fitted) -> list[str]:
     """Whether data such as these could come from the model, as far as it was checked."""
     return [] if fit.checks is None else [fit.checks.sentence]
 

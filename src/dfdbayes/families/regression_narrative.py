@@ -14,12 +14,12 @@ from .own.narrative import own
 from .regression import Regression
 
 if TYPE_CHECKING:
-    from ..results.fit_result import Fit
+    from ..results.fitted import Fitted
 
 FEW = 3  # covariates that are told one by one
 
 
-def regression(fit: Fit) -> list[str]:
+def regression(fit: Fitted) -> list[str]:
     """The clearest effects as factors, and those that the data cannot tell."""
     model = fit.model
     assert isinstance(model, Regression)
@@ -33,7 +33,7 @@ def regression(fit: Fit) -> list[str]:
     return [*_effects(fit, model, main, found), *dispersion(fit, model)]
 
 
-def _effects(fit: Fit, model: Regression, main: str, found: dict[str, np.ndarray]) -> list[str]:
+def _effects(fit: Fitted, model: Regression, main: str, found: dict[str, np.ndarray]) -> list[str]:
     response = named(fit.data.columns[0]) if fit.data.d == 1 else "all columns"
     link, design = multiplies(model), model.design(main)
     coefficients = {label: Estimate.of(fit, f"{main}[{label}]") for label in found}
@@ -68,7 +68,7 @@ def _what(model: Regression, main: str, response: str, link: str) -> str:
     return f"the {main} of {response}{apart} {'is multiplied' if link else 'changes'}"
 
 
-def _switches(fit: Fit, model: Regression) -> dict[str, str]:
+def _switches(fit: Fitted, model: Regression) -> dict[str, str]:
     """Covariates that are 0 or 1 and stand alone, in words."""
     if fit.data.given is None:
         return {}

@@ -13,13 +13,13 @@ from ..families.regression import Regression
 from ..results.ratios import heading, ratios
 
 if TYPE_CHECKING:
-    from ..results.fit_result import Fit
+    from ..results.fitted import Fitted
 
 WIDE = 100  # characters of a line of prose
 MOST = 60  # lines of the table; the whole is in the summary
 
 
-def told(fit: Fit, interval: float) -> str:
+def told(fit: Fitted, interval: float) -> str:
     """What `print(fit)` and the command line show; ``interval`` is the level of the table's intervals."""
     head = f"{fit.settings['model']} fitted to {fit.data.source}: {family_of(fit).size(fit)}"
     parts = [
@@ -34,14 +34,14 @@ def told(fit: Fit, interval: float) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _kinds(fit: Fit) -> str:
+def _kinds(fit: Fitted) -> str:
     """What columns were taken for, which is worth a look where it was guessed; how a series is ordered."""
     kinds = fit.settings.get("kinds") or fit.settings.get("series") or ""
     others = "; override with --kinds NAME=KIND,... or options={'kinds': {NAME: KIND}}" if "guessed" in kinds else ""
     return f"\n{_wrapped(kinds + others, 2)}" if kinds else ""
 
 
-def table(fit: Fit, interval: float) -> str:
+def table(fit: Fitted, interval: float) -> str:
     """The summary as text, in words, without what only diagnostics need."""
     whole = edges_first(fit, fit.summary(interval))
     low, high = (column for column in whole.columns if column.endswith(("_lb", "_ub")))
@@ -61,7 +61,7 @@ def _number(value: float) -> str:
     return "-" if np.isnan(value) else f"{value:.4f}" if abs(value) < 1e6 else f"{value:.4g}"
 
 
-def _ratios(fit: Fit, interval: float) -> list[str]:
+def _ratios(fit: Fitted, interval: float) -> list[str]:
     """The exponentials of coefficients, where these multiply something."""
     found = ratios(fit, interval)
     if found is None:
@@ -73,20 +73,20 @@ def _ratios(fit: Fit, interval: float) -> list[str]:
     return [f"{heading(fit.model)}, the exponential of a coefficient\n{shown.to_string(float_format=_number)}"]
 
 
-def _meanings(fit: Fit) -> list[str]:
+def _meanings(fit: Fitted) -> list[str]:
     """What the parameters are, a line for each."""
     known = fit.meanings
     wide = max(map(len, known), default=0)
     return ["\n".join(_wrapped(f"{name:<{wide}}  {text}", wide + 2) for name, text in known.items())] if known else []
 
 
-def _sure(fit: Fit) -> list[str]:
+def _sure(fit: Fitted) -> list[str]:
     """How sure, and why: what was missing, what clusters are worth, and every warning."""
     known = [str(about) for about in (fit.imputation, fit.clusters) if about is not None]
     return ["\n".join(map(_wrapped, [*known, *(f"warning: {text}" for text in fit.warnings)]))]
 
 
-def lines_of(fit: Fit) -> list[str]:
+def lines_of(fit: Fitted) -> list[str]:
     """How it was found: the loss and why, the weight, the draws."""
     s = fit.settings
     why = f" ({s['loss_reason']})" if s["loss_reason"] else ""

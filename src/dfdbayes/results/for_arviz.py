@@ -21,14 +21,14 @@ from .predictive import affordable, evenly
 from .tree import drawn
 
 if TYPE_CHECKING:
-    from .fit_result import Fit
+    from .fitted import Fitted
 
 AXES = ("chain", "draw", "observation")
 MOST_POINTS = 2**12  # up to which one count is simulated from its prior
 MOST_VALUES = 2**24  # of the log-likelihood: one for each draw and observation; chains are thinned to keep within it
 
 
-def more_groups(fit: Fit, replicates: int, seed: int) -> dict[str, Table]:
+def more_groups(fit: Fitted, replicates: int, seed: int) -> dict[str, Table]:
     """Replicated data of posterior and prior, draws of the prior, and the log-likelihood of every observation."""
     if replicates < 1:
         raise SettingError(f"replicates is {replicates}; it must be at least 1")
@@ -66,7 +66,7 @@ def _rows(
     return draw(model, thetas, int(part.counts.sum()), method, rng)[0]
 
 
-def _log_likelihood(fit: Fit, model: AbstractModel) -> dict[str, Table]:
+def _log_likelihood(fit: Fitted, model: AbstractModel) -> dict[str, Table]:
     """One value for each draw and observation, where the model's constant can be had and weights are frequencies."""
     if not model.supports("likelihood") or fit.data.repeats is not None:
         return {}

@@ -21,7 +21,7 @@ from .predictive import evenly
 from .regression import covariates, require_level, require_regression
 
 if TYPE_CHECKING:
-    from .fit_result import Fit
+    from .fitted import Fitted
 
 FAR = 100.0  # times the largest value observed, from which a future counts as running away
 LEAST_FAR = 1000.0
@@ -73,7 +73,7 @@ def _quantiles(shares: np.ndarray, levels: Sequence[float]) -> np.ndarray:
     return np.searchsorted(np.cumsum(shares), np.asarray(levels) - 1e-12)
 
 
-def forecast(fit: Fit, steps: int | None, newdata: Any, interval: float, draws: int, seed: int) -> Forecast:
+def forecast(fit: Fitted, steps: int | None, newdata: Any, interval: float, draws: int, seed: int) -> Forecast:
     """See `Fit.forecast`."""
     model, ends = require_regression(fit, "forecasts"), require_level(interval)
     require_seed(seed)

@@ -26,7 +26,7 @@ from .goodness_of_fit import total_variation
 from .relevance import LEVEL, PROBABILITY, SHIFT
 
 if TYPE_CHECKING:
-    from .fit_result import Fit
+    from .fitted import Fitted
 
 SAME = 1e-6  # of a standard error: two losses that differ by less in every unit are the same
 UNASKED = 0.001  # the same where nobody asked
@@ -108,7 +108,7 @@ def _of_data(apart: float) -> str:
     return "" if np.isnan(apart) else f" (their distributions: {apart:.0%} in total variation)"
 
 
-def second_opinion(fit: Fit, loss: Any) -> pd.DataFrame:
+def second_opinion(fit: Fitted, loss: Any) -> pd.DataFrame:
     """See `Fit.second_opinion`."""
     if fit.model is None or fit.loss is None:
         raise ModelError("this fit was loaded without its model or its loss; fit again")

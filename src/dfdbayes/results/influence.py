@@ -18,7 +18,7 @@ from ..families.network.descriptions import RARE
 from ..families.regression import Regression
 
 if TYPE_CHECKING:
-    from .fit_result import Fit
+    from .fitted import Fitted
 
 MOVED = 1.0  # standard errors that one row may move an estimate without a word
 SEEMS = 0.7  # of those, by one step, from which on a row is left out in fact: one step tends to say too little
@@ -28,7 +28,7 @@ KEPT, COLUMNS = 200, 8  # rows, and columns of their values, that a fit keeps
 REFITS = 10  # fits without a row, at most: each takes about as long as the estimate itself
 
 
-def objective_of(fit: Fit) -> Objective:
+def objective_of(fit: Fitted) -> Objective:
     """The loss of a fit on its data."""
     if fit.model is None or fit.loss is None:
         raise ModelError(f"this fit was loaded without its {' and its '.join(fit.missing)}; fit again")
@@ -38,7 +38,7 @@ def objective_of(fit: Fit) -> Objective:
     return found
 
 
-def influences(fit: Fit, most: int | None) -> pd.DataFrame:
+def influences(fit: Fitted, most: int | None) -> pd.DataFrame:
     """See `Fit.influence`."""
     objective = objective_of(fit)
     assert fit.model is not None

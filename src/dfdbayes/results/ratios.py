@@ -12,7 +12,7 @@ from ..families.counts.families import BinaryFamily, CountFamily
 from ..families.regression import Regression
 
 if TYPE_CHECKING:
-    from .fit_result import Fit
+    from .fitted import Fitted
 
 ODDS, VALUE = "odds", "value"
 
@@ -31,7 +31,7 @@ def heading(model: Regression) -> str:
     return "rate ratio (IRR)" if isinstance(model.family, CountFamily) else "ratio"
 
 
-def ratios(fit: Fit, interval: float = 0.95) -> pd.DataFrame | None:
+def ratios(fit: Fitted, interval: float = 0.95) -> pd.DataFrame | None:
     """A line for each term but the intercept: its name, ``ratio`` (the posterior median) and the interval.
 
     None where a fit is no regression of one column, or its coefficients add.

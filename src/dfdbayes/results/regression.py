@@ -28,7 +28,7 @@ from .predictive import evenly
 from .ratios import ODDS, VALUE, multiplies
 
 if TYPE_CHECKING:
-    from .fit_result import Fit
+    from .fitted import Fitted
 
 DRAWS = 1000  # of the posterior, for expected values
 MIXED, LEAST_MIXED, MOST_MASSES = 200, 50, 2e8  # of these, for the distribution of a new observation; masses in all
@@ -38,7 +38,7 @@ LARGEST_LOG = 700.0  # whose exponential is a number: of a unit much larger than
 LEAST_CHANCE = 1e-16  # of a tail, so that residuals are finite
 
 
-def require_regression(fit: Fit, what: str) -> Regression:
+def require_regression(fit: Fitted, what: str) -> Regression:
     """The model of a fit, if it is a regression of one column."""
     if fit.model is None:
         raise ModelError("this fit was loaded without its model; give it: dfd.load(path, model=...)")
@@ -123,7 +123,7 @@ def _in_blocks(function: Any, model: Regression, thetas: np.ndarray, given: np.n
     return np.concatenate(found, axis=1)
 
 
-def predictions(fit: Fit, newdata: Any, interval: float) -> pd.DataFrame:
+def predictions(fit: Fitted, newdata: Any, interval: float) -> pd.DataFrame:
     """See `Fit.predict`."""
     model, ends = require_regression(fit, "predictions"), require_level(interval)
     if newdata is None:
@@ -204,7 +204,7 @@ def _places(first: np.ndarray) -> pd.Index:
 # -- Residuals ---------------------------------------------------------------------------------
 
 
-def residuals(fit: Fit, seed: int) -> pd.DataFrame:
+def residuals(fit: Fitted, seed: int) -> pd.DataFrame:
     """See `Fit.residuals`."""
     model = require_regression(fit, "residuals")
     require_seed(seed)
@@ -246,7 +246,7 @@ def _quantile_residuals(found: Tails, each: np.ndarray, share: np.ndarray) -> np
 # -- Effects -----------------------------------------------------------------------------------
 
 
-def effects(fit: Fit, interval: float) -> pd.DataFrame:
+def effects(fit: Fitted, interval: float) -> pd.DataFrame:
     """See `Fit.effects`."""
     model, ends = require_regression(fit, "effects"), require_level(interval)
     design = _main_design(model)
@@ -270,7 +270,7 @@ def effects(fit: Fit, interval: float) -> pd.DataFrame:
     return pd.DataFrame(lines).set_index("term") if lines else pd.DataFrame(index=pd.Index([], name="term"))
 
 
-def odds_ratios(fit: Fit, interval: float) -> pd.DataFrame:
+def odds_ratios(fit: Fitted, interval: float) -> pd.DataFrame:
     """What each term of a random graph does to the odds of a tie, given all others; see `Fit.effects`."""
     ends, lines = require_level(interval), []
     for name, draws in fit.entries.items():

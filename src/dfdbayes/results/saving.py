@@ -19,7 +19,7 @@ from ..families.regression import Regression
 from .tree import data_table
 
 if TYPE_CHECKING:
-    from .fit_result import Fit
+    from .fitted import Fitted
 
 FORMAT = 2
 POSTERIOR, UNFINISHED = (
@@ -39,7 +39,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def written(fit: Fit) -> bytes:
+def written(fit: Fitted) -> bytes:
     """A fit as one netCDF file."""
     groups = dict(fit.groups)
     groups["calibration"] = Table.of(
@@ -76,7 +76,7 @@ def written(fit: Fit) -> bytes:
     return netcdf(groups, dfdbayes=json.dumps(_description(fit) | kept))
 
 
-def _description(fit: Fit) -> dict[str, Any]:
+def _description(fit: Fitted) -> dict[str, Any]:
     """All but the arrays, as JSON can hold it."""
     c, m = fit.calibration, fit.minimum
     return {
@@ -116,7 +116,7 @@ def _description(fit: Fit) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def plain(fit: Fit, interval: float = 0.95) -> dict[str, Any]:
+def plain(fit: Fitted, interval: float = 0.95) -> dict[str, Any]:
     """The run in plain values, for JSON: estimates, weight, minimum, settings, warnings, versions."""
     table = fit.summary(interval)
     about = _description(fit)

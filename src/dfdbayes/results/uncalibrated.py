@@ -19,7 +19,7 @@ from .intervals import intervals
 from .predictive import parameters_of
 
 if TYPE_CHECKING:
-    from .fit_result import Fit
+    from .fitted import Fitted
 
 DRAWS = 4000
 
@@ -44,13 +44,13 @@ def uncalibrated_intervals(
     return pd.DataFrame({"low": low, "high": high}, index=entries)
 
 
-def is_calibrated(fit: Fit) -> bool:
+def is_calibrated(fit: Fitted) -> bool:
     """Whether anything was done to the width of the posterior: a weight other than 1, or one for each direction."""
     shape = fit.calibration.curvature
     return fit.beta != 1.0 if shape is None else not shape.unchanged
 
 
-def outweighed(fit: Fit, interval: float = 0.95) -> tuple[str, ...]:
+def outweighed(fit: Fitted, interval: float = 0.95) -> tuple[str, ...]:
     """Parameters whose loss is smallest outside their interval: the prior outweighs the data there.
 
     Minimisers on a boundary are left out, where an interval that does not reach it is no surprise.
@@ -63,7 +63,7 @@ def outweighed(fit: Fit, interval: float = 0.95) -> tuple[str, ...]:
     return tuple(n for n, out in zip(fit.minimum.names, outside, strict=True) if out and n not in fit.minimum.edges)
 
 
-def side_by_side(fit: Fit, interval: float = 0.95) -> pd.DataFrame:
+def side_by_side(fit: Fitted, interval: float = 0.95) -> pd.DataFrame:
     """The fit's own intervals, those at beta = 1, and how many times as wide the fit's own are."""
     plain = fit.uncalibrated
     assert plain is not None

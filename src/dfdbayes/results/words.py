@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from .fit_result import Fit
+    from .fitted import Fitted
 
 LEVEL = 0.95
 LONGEST = 40  # characters of a name in a sentence
@@ -22,7 +22,7 @@ class Estimate(NamedTuple):
     high: float
 
     @classmethod
-    def of(cls, fit: Fit, entry: str) -> Estimate:
+    def of(cls, fit: Fitted, entry: str) -> Estimate:
         """An entry of the summary; its median where a few huge draws decide the mean."""
         row = fit.summary(LEVEL).loc[entry].to_dict()
         return cls(row["median"] if np.isnan(row["mean"]) else row["mean"], row["eti95_lb"], row["eti95_ub"])

@@ -13,7 +13,7 @@ from ..regression import Regression
 from .mean_form import of_mean
 
 if TYPE_CHECKING:
-    from ...results.fit_result import Fit
+    from ...results.fitted import Fitted
 
 MOST = 4  # levels of a factor that are told one by one
 NEAR = 0.9  # of the largest variance, mean + mean^2 at nu = 0, that counts as the edge
@@ -21,7 +21,7 @@ LARGEST = 1000.0  # mean whose variance is worked out
 EDGE = "as much as this model allows, or more"
 
 
-def dispersion(fit: Fit, model: Regression) -> list[str]:
+def dispersion(fit: Fitted, model: Regression) -> list[str]:
     """Where nu is one number, or one for each level of a factor."""
     x, weights = fit.data.rows[:, 0], fit.data.counts
     if "nu_value" in fit.entries:
@@ -43,7 +43,7 @@ def _beside(nu: Estimate) -> str:
     return f"{'less' if nu.low > 1 else 'more'} than Poisson counts"
 
 
-def _levels(fit: Fit, model: Regression) -> list[tuple[str, np.ndarray, np.ndarray]]:
+def _levels(fit: Fitted, model: Regression) -> list[tuple[str, np.ndarray, np.ndarray]]:
     """By level of the only factor of nu's formula: its name, which rows have it, and draws of nu."""
     if "nu" not in model.varying:
         return []

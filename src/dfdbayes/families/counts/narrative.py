@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from ...results.words import Estimate, named
 
 if TYPE_CHECKING:
-    from ...results.fit_result import Fit
+    from ...results.fitted import Fitted
 
 
-def counts(fit: Fit) -> list[str]:
+def counts(fit: Fitted) -> list[str]:
     """The mean, and how much the counts vary beside Poisson's."""
     name = named(fit.data.columns[0])
     if "dispersion_index" not in fit.entries:
@@ -23,12 +23,12 @@ def counts(fit: Fit) -> list[str]:
     return [f"{mean}, and it varies {amount}: its variance is {index.times} its mean."]
 
 
-def share(fit: Fit) -> list[str]:
+def share(fit: Fitted) -> list[str]:
     """How many are ones."""
     return [f"The share of ones in {named(fit.data.columns[0])} is {Estimate.of(fit, 'probability').percent}."]
 
 
-def mixture(fit: Fit) -> list[str]:
+def mixture(fit: Fitted) -> list[str]:
     """How many come from which of the two distributions."""
     first, second = fit.settings["options"]["rates"]
     return [

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ...errors import SettingError
 from ...present.figures.base import BLUE, GREY, INK, ORANGE, Figure, clean, panels
-from ...results.fit_result import Fit
+from ...results.fitted import Fitted
 from .goodness import GraphGoodness
 
 TITLES = {
@@ -23,7 +23,7 @@ TITLES = {
 MOST_VALUES = 24
 
 
-def graph_goodness(fit: Fit | GraphGoodness) -> Figure:
+def graph_goodness(fit: Fitted | GraphGoodness) -> Figure:
     """The observed graph's degrees, distances, shared partners and triads, over those of simulated graphs.
 
     Bands hold 95 % of the simulated graphs, the line inside is their median, and points are the observed graph, red

@@ -10,13 +10,13 @@ from ...results.words import Estimate, also, counted, listed, multiplied, named
 from .model import RandomGraph
 
 if TYPE_CHECKING:
-    from ...results.fit_result import Fit
+    from ...results.fitted import Fitted
 
 FEW = 3  # terms that are told one by one
 EDGES = "edges"  # how many ties there are at all
 
 
-def graph(fit: Fit) -> list[str]:
+def graph(fit: Fitted) -> list[str]:
     """What each term does to the odds of a tie, given all other ties."""
     entries = fit.entries
     found = {name: Estimate.of(fit, name) for name in entries if name != EDGES}
@@ -40,7 +40,7 @@ def graph(fit: Fit) -> list[str]:
     return told
 
 
-def _when(fit: Fit, entry: str) -> str:
+def _when(fit: Fitted, entry: str) -> str:
     """Where a tie has one more of a term."""
     assert isinstance(fit.model, RandomGraph)
     label, _, level = entry.partition("[")
@@ -48,13 +48,13 @@ def _when(fit: Fit, entry: str) -> str:
     return term.told + (f" ({named(level.removesuffix(']'))})" if level else "")
 
 
-def size(fit: Fit) -> str:
+def size(fit: Fitted) -> str:
     """What was observed."""
     assert isinstance(fit.model, RandomGraph)
     graph = fit.model.graph_observed
     return f"{counted(graph.n, 'node')}, {counted(graph.ties, 'tie')}"
 
 
-def _density(fit: Fit) -> str:
+def _density(fit: Fitted) -> str:
     chance = Estimate.of_draws(1.0 / (1.0 + np.exp(-np.clip(fit.entries[EDGES], -700.0, 700.0))))
     return f"Each possible tie is there with a probability of {chance.percent}."

@@ -10,7 +10,7 @@ from ...core.minimise import Outcome
 from ...results.words import Estimate
 
 if TYPE_CHECKING:
-    from ...results.fit_result import Fit
+    from ...results.fitted import Fitted
 
 CLEAR = 2.0  # standard errors: about the 95 % that all intervals have
 LEANING = 1.0  # posterior standard deviations that the prior may move a temperature whose interval is told as found
@@ -34,7 +34,7 @@ class _Likeness(NamedTuple):
         return f"{share} of neighbouring pairs are alike, and independent sites would give {chance}"
 
 
-def lattice(fit: Fit) -> list[str]:
+def lattice(fit: Fitted) -> list[str]:
     """What one neighbour does to the odds of a site, where data and not the prior tell it; else what data show."""
     assert fit.model is not None
     heat, found = Estimate.of(fit, "temperature").inside, _likeness(fit)
@@ -55,7 +55,7 @@ def lattice(fit: Fit) -> list[str]:
     return [told, *_intercept(fit)]
 
 
-def _odds(fit: Fit) -> str:
+def _odds(fit: Fitted) -> str:
     assert fit.model is not None
     spins, two = bool(fit.model.domain.coordinate(0).levels[0] < 0), fit.model.domain.is_binary
     steps = 4.0 if spins else 1.0  # what a neighbour's other value adds to the log odds, times the temperature
@@ -68,7 +68,7 @@ def _odds(fit: Fit) -> str:
     return f"a neighbour in some state makes the odds that a site is in it too {odds.times} as large"
 
 
-def _likeness(fit: Fit) -> _Likeness:
+def _likeness(fit: Fitted) -> _Likeness:
     """Pairs that are alike, among those of which both are observed, against independent sites of the same shares.
 
     Products of centred indicators of two sites are uncorrelated among such sites, also those of pairs that share one.
@@ -91,7 +91,7 @@ def _likeness(fit: Fit) -> _Likeness:
     return _Likeness(float(data.counts @ (alike & both).sum(axis=1) / max(data.counts @ pairs, 1.0)), chance, score)
 
 
-def _is_of_prior(fit: Fit) -> bool:
+def _is_of_prior(fit: Fitted) -> bool:
     """Whether the loss alone has no smallest value inside, or the prior moved the temperature far from it."""
     if fit.minimum.outcome is not Outcome.CONVERGED:
         return True
@@ -102,7 +102,7 @@ def _is_of_prior(fit: Fit) -> bool:
     return not (abs(moved) <= LEANING and from_data > 0.5)
 
 
-def _intercept(fit: Fit) -> list[str]:
+def _intercept(fit: Fitted) -> list[str]:
     if "intercept" not in fit.entries:
         return []
     own = Estimate.of(fit, "intercept")

@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 
 from ...errors import SettingError
 from ...present.figures.base import BLUE, COLOURS, GREY, INK, Figure, fitted
-from ...results.fit_result import Fit
+from ...results.fitted import Fitted
 from .model import Autologistic
 from .sites import site_probabilities
 
@@ -18,7 +18,7 @@ ABSENT = "#eceff1"  # cells that are not there
 UNSEEN = GREY
 
 
-def sites(fit: Fit) -> Figure:
+def sites(fit: Fitted) -> Figure:
     """A map as it was observed, beside what the model says of its sites.
 
     The probability of the second category given all other sites, and, where the fit was checked, without knowing them:
@@ -26,7 +26,7 @@ def sites(fit: Fit) -> Figure:
 
     Parameters
     ----------
-    fit : Fit
+    fit : Fitted
         Of an autologistic model on a grid.
     """
     model = fit.model

@@ -10,24 +10,24 @@ from ...results.words import Estimate, counted, listed, multiplied, named, untol
 from .model import INTERACTION, Autologistic
 
 if TYPE_CHECKING:
-    from ...results.fit_result import Fit
+    from ...results.fitted import Fitted
 
 FEW = 3  # covariates that are told one by one
 
 
-def sites(fit: Fit) -> str:
+def sites(fit: Fitted) -> str:
     """How much was observed."""
     assert isinstance(fit.model, Autologistic)
     return counted(fit.model.map.n, "site")
 
 
-def of_map(fit: Fit) -> list[str]:
+def of_map(fit: Fitted) -> list[str]:
     """Whether neighbours are alike beyond what covariates explain, and the clearest covariates as factors."""
     assert isinstance(fit.model, Autologistic)
     return [*_neighbours(fit), *_covariates(fit, [str(level) for level in fit.model.map.categories])]
 
 
-def _neighbours(fit: Fit) -> list[str]:
+def _neighbours(fit: Fitted) -> list[str]:
     if INTERACTION not in fit.entries:
         return []
     own, odds = Estimate.of(fit, INTERACTION), multiplied(fit.entries[INTERACTION])
@@ -40,7 +40,7 @@ def _neighbours(fit: Fit) -> list[str]:
     ]
 
 
-def _covariates(fit: Fit, levels: list[str]) -> list[str]:
+def _covariates(fit: Fitted, levels: list[str]) -> list[str]:
     found = {name: Estimate.of(fit, name) for name in fit.entries if not name.startswith(("intercept", INTERACTION))}
     clear = [name for name, one in found.items() if one.excludes(0.0)]
     clear.sort(key=lambda name: -abs(found[name].value) / np.std(fit.entries[name]))

@@ -15,7 +15,7 @@ from .model import Autologistic
 from .simulate import Maps, by_colours, simulate_maps
 
 if TYPE_CHECKING:
-    from ...results.fit_result import Fit
+    from ...results.fitted import Fitted
 
 DRAWS, SWEEPS = 200, 50
 LIKE = "neighbours alike"
@@ -52,7 +52,7 @@ def shares(maps: Maps) -> pd.DataFrame:
     return pd.DataFrame({names[c]: np.mean(maps.values == c, axis=0) for c in range(1, len(names))})
 
 
-def site_probabilities(fit: Fit, interval: float, seed: int = 0) -> pd.DataFrame:
+def site_probabilities(fit: Fitted, interval: float, seed: int = 0) -> pd.DataFrame:
     """See `Fit.predict`."""
     model = fit.model
     assert isinstance(model, Autologistic)

@@ -44,7 +44,7 @@ from .rope import LOWERED, ODDS, interaction_of, is_network, network_of, of_edge
 from .selection import MOST_EDGES, chooses, select
 
 if TYPE_CHECKING:
-    from ...results.fit_result import Fit
+    from ...results.fitted import Fitted
 
 __all__ = ["Evidence", "chooses", "edges", "is_network", "network_of", "regions", "rule", "varies"]
 
@@ -58,10 +58,10 @@ NO_VERDICT = "not converged"  # of chains that did not converge
 class Evidence(pd.DataFrame):
     """A table of edges that a notebook shows with its network; what is taken out of it is a plain table."""
 
-    of: Fit
+    of: Fitted
 
     @classmethod
-    def made(cls, table: pd.DataFrame, fit: Fit) -> Evidence:
+    def made(cls, table: pd.DataFrame, fit: Fitted) -> Evidence:
         found = cls(table)
         found.attrs = dict(table.attrs)
         object.__setattr__(found, "of", fit)
@@ -84,7 +84,7 @@ def by_region(there: np.ndarray, inside: np.ndarray, raised: np.ndarray) -> np.n
     return np.where(gone, ABSENT, np.where(there & (inside < LEVEL), PRESENT, INCONCLUSIVE))
 
 
-def edges(fit: Fit, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
+def edges(fit: Fitted, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
     """A row for every edge of a network: estimate, interval, evidence, and what it rests on.
 
     Columns: ``from`` and ``to`` (names of columns), ``mean``, ``low`` and ``high`` (95 % interval) of the interaction,
@@ -144,7 +144,7 @@ def as_text(factor: float) -> str:
     return "> 1000" if factor > 1000.0 else "< 0.001" if factor < 0.001 else f"{factor:.3g}"
 
 
-def edges_first(fit: Fit, summary: pd.DataFrame) -> pd.DataFrame:
+def edges_first(fit: Fitted, summary: pd.DataFrame) -> pd.DataFrame:
     """A summary for people: of a network the edges come first, the strongest on top, with what is said of them."""
     if not is_network(fit):
         return summary
@@ -170,7 +170,7 @@ def expected(number: int, false: float) -> str:
     return f"; {how} of these {'are' if number > 1 else 'is'} expected to be wrong"
 
 
-def _beyond(fit: Fit, model: Pairwise) -> np.ndarray:
+def _beyond(fit: Fitted, model: Pairwise) -> np.ndarray:
     """Edges of a count network whose columns rise together, which the model cannot express: it only lowers rates."""
     i, j = model.graph.edges.T
     if not model.lowers:
@@ -182,7 +182,7 @@ def _beyond(fit: Fit, model: Pairwise) -> np.ndarray:
     return together / np.maximum(spread[i] * spread[j], 1e-12) > 3.0 / np.sqrt(max(fit.data.n, 1))
 
 
-def _prior_inside(fit: Fit, region: np.ndarray) -> Float[np.ndarray, " e"]:
+def _prior_inside(fit: Fitted, region: np.ndarray) -> Float[np.ndarray, " e"]:
     assert fit.model is not None
     draws = of_edges(fit, Space((interaction_of(fit.model),)).draw_priors(4001, 0))
     return (np.abs(draws) <= region).mean(axis=0)
@@ -194,7 +194,7 @@ def raised(inside: np.ndarray, before: np.ndarray) -> np.ndarray:
         return (before < 1) & (inside / (1 - inside) >= RAISED * before / (1 - before))
 
 
-def rule(fit: Fit) -> str:
+def rule(fit: Fitted) -> str:
     """The definition of the verdicts for this network, in plain English."""
     where = ""
     if varies(fit):
@@ -202,7 +202,7 @@ def rule(fit: Fit) -> str:
     return where + (_by_factor(fit) if chooses(fit) else _by_region(fit))
 
 
-def _by_factor(fit: Fit) -> str:
+def _by_factor(fit: Fitted) -> str:
     many = len(network_of(fit).graph.pairs) > MOST_EDGES
     among = "each edge taken alone, all others being there" if many else "all graphs considered together"
     return (
@@ -213,13 +213,13 @@ def _by_factor(fit: Fit) -> str:
     )
 
 
-def slab(fit: Fit, where: str) -> str:
+def slab(fit: Fitted, where: str) -> str:
     """What is assumed beforehand of an interaction, or of a difference, where there is one."""
     far = "" if network_of(fit).domain.is_binary else " between values two standard deviations apart in both columns"
     return f"Where {where} log odds ratio{far} is standard normal beforehand."
 
 
-def _by_region(fit: Fit) -> str:
+def _by_region(fit: Fitted) -> str:
     model, region = network_of(fit), regions(fit)
     size = f"{region.min():.3g}" if np.ptp(region) < 1e-12 else f"{region.min():.3g} to {region.max():.3g}"
     if model.lowers:

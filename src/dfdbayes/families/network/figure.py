@@ -12,9 +12,10 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 
 from ...present.figures.base import BLUE, GREY, INK, ORANGE, Figure, clean, fitted
-from ...results.fit_result import Fit
+from ...results.fitted import Fitted
 from . import evidence, groups
 from .groups import GroupDifferences
+from .nodes import node_table
 from .temporal import effects_over_time
 
 MOST_EDGES = 300
@@ -32,7 +33,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 GONE = (evidence.ABSENT, groups.ALIKE)
 
 
-def network(fit: Fit, table: pd.DataFrame | None = None) -> Figure:
+def network(fit: Fitted, table: pd.DataFrame | None = None) -> Figure:
     """The columns on a circle, joined by their interactions.
 
     Width shows strength (posterior mean) and colour the sign; a full line is an edge that is present, a dashed one is
@@ -40,7 +41,7 @@ def network(fit: Fit, table: pd.DataFrame | None = None) -> Figure:
 
     Parameters
     ----------
-    fit : Fit
+    fit : Fitted
         Of `Network`, `IsingNetwork`, `PoissonGraphical` or `ConwayMaxwellPoissonGraphical`.
     table : DataFrame, optional
         What ``evidence.edges(fit)`` gave, if it was computed before.
@@ -57,7 +58,7 @@ def network(fit: Fit, table: pd.DataFrame | None = None) -> Figure:
     return figure
 
 
-def group_networks(fit: Fit, factor: str, found: GroupDifferences | None = None) -> Figure:
+def group_networks(fit: Fitted, factor: str, found: GroupDifferences | None = None) -> Figure:
     """The networks of groups side by side, and how each differs from the reference.
 
     All pictures have the same places and scale: width shows strength (posterior mean) and colour the sign. In pictures
@@ -66,7 +67,7 @@ def group_networks(fit: Fit, factor: str, found: GroupDifferences | None = None)
 
     Parameters
     ----------
-    fit : Fit
+    fit : Fitted
         Of a network whose edges depend on the factor.
     factor : str
     found : GroupDifferences, optional
@@ -111,7 +112,7 @@ def group_networks(fit: Fit, factor: str, found: GroupDifferences | None = None)
     return figure
 
 
-def temporal(fit: Fit) -> Figure:
+def temporal(fit: Fitted) -> Figure:
     """What earlier values do to later ones, and what goes together at one time, side by side.
 
     Arrows point from the earlier value; one to itself is a ring. Width shows strength and colour the sign; a full line
@@ -119,7 +120,7 @@ def temporal(fit: Fit) -> Figure:
 
     Parameters
     ----------
-    fit : Fit
+    fit : Fitted
         Of a network whose intercepts depend on earlier values, made by `dfdbayes.lagged`.
     """
     effects, edges = effects_over_time(fit), evidence.edges(fit)
@@ -141,7 +142,7 @@ def temporal(fit: Fit) -> Figure:
     return figure
 
 
-def centrality(fit: Fit, table: pd.DataFrame | None = None) -> Figure:
+def centrality(fit: Fitted, table: pd.DataFrame | None = None) -> Figure:
     """Strength, expected influence and predictability of the nodes of a network, the strongest on top.
 
     Points are posterior means and lines calibrated 95 % intervals. A grey stroke is what a node without any edge would
@@ -149,12 +150,12 @@ def centrality(fit: Fit, table: pd.DataFrame | None = None) -> Figure:
 
     Parameters
     ----------
-    fit : Fit
+    fit : Fitted
         Of `Network`, `IsingNetwork`, `PoissonGraphical` or `ConwayMaxwellPoissonGraphical`.
     table : DataFrame, optional
         What ``fit.nodes()`` gave, if it was computed before.
     """
-    shown = (fit.nodes() if table is None else table).iloc[:MOST_NODES]
+    shown = (node_table(fit) if table is None else table).iloc[:MOST_NODES]
     figure = Figure(figsize=(8.2, max(2.2, 1.1 + 0.24 * len(shown))), layout="constrained")
     place = np.arange(len(shown))[::-1]
     every = figure.subplots(1, 3, sharey=True)

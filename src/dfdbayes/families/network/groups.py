@@ -37,7 +37,7 @@ from . import evidence
 from .selection import select
 
 if TYPE_CHECKING:
-    from ...results.fit_result import Fit
+    from ...results.fitted import Fitted
 
 DIFFERENT, ALIKE, INCONCLUSIVE = "different", "alike", evidence.INCONCLUSIVE
 
@@ -98,14 +98,14 @@ class GroupDifferences:
         return f"Of {len(self.table)} comparisons of edges, {first}{'; ' * bool(told)}{told}. {self.test}."
 
 
-def factors(fit: Fit) -> tuple[str, ...]:
+def factors(fit: Fitted) -> tuple[str, ...]:
     """The factors whose levels `group_differences` can compare."""
     if not evidence.varies(fit) or not isinstance(fit.model, Regression):
         return ()
     return fit.model.design("interaction").factors
 
 
-def draw_graphs(fit: Fit) -> None:
+def draw_graphs(fit: Fitted) -> None:
     """Draw the graphs that the answer of a network rests on, so that printing it has nothing to compute."""
     if not evidence.is_network(fit) or not evidence.chooses(fit):
         return
@@ -116,12 +116,12 @@ def draw_graphs(fit: Fit) -> None:
             select(fit, terms=compared.terms[b] - compared.terms[a])
 
 
-def group_differences(fit: Fit, factor: str) -> GroupDifferences:
+def group_differences(fit: Fitted, factor: str) -> GroupDifferences:
     """Compare the edges of a network between the levels of a factor, edge by edge and all together.
 
     Parameters
     ----------
-    fit : Fit
+    fit : Fitted
         Of a network whose edges depend on the factor: ``dfd.fit("ising-network", frame, formula="~ group",
         interaction="~ group")``.
     factor : str
@@ -166,7 +166,7 @@ def group_differences(fit: Fit, factor: str) -> GroupDifferences:
 class _Compared:
     """What all comparisons need: the factor's terms at each level, and draws of the edges there, before and after."""
 
-    fit: Fit
+    fit: Fitted
     levels: tuple[str, ...]
     smallest: float
     """How many observations the smallest group has."""
@@ -179,7 +179,7 @@ class _Compared:
     covariance: Float[np.ndarray, "k k"]
 
     @classmethod
-    def of(cls, fit: Fit, factor: str) -> _Compared:
+    def of(cls, fit: Fitted, factor: str) -> _Compared:
         model = fit.model
         if not isinstance(model, Regression) or not evidence.varies(fit):
             raise ModelError(
@@ -279,19 +279,19 @@ class _Compared:
         return statistic, len(away), float(special.chdtrc(len(away), statistic)) if statistic > 0 else np.nan
 
 
-def _parameter(fit: Fit) -> Parameter:
+def _parameter(fit: Fitted) -> Parameter:
     assert fit.model is not None
     return next(p for p in fit.model.space.parameters if p.name == "interaction")
 
 
-def _places(fit: Fit) -> np.ndarray:
+def _places(fit: Fitted) -> np.ndarray:
     """Where the coefficients of the edges stand among all parameters."""
     assert fit.model is not None
     named = fit.model.space.unflatten(np.arange(fit.model.space.size))
     return named["interaction"]
 
 
-def _normal(fit: Fit, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _normal(fit: Fitted, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance of the coefficients of the edges: the calibration's own, or those of the draws."""
     shape, place = fit.calibration.curvature, _places(fit)
     if shape is None:
@@ -300,7 +300,7 @@ def _normal(fit: Fit, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return mean[place], shape.covariance[np.ix_(place, place)]
 
 
-def rule(fit: Fit) -> str:
+def rule(fit: Fitted) -> str:
     """The definition of the verdicts in plain English."""
     if evidence.chooses(fit):
         told = (

@@ -13,12 +13,12 @@ from . import evidence, groups
 from .model import Pairwise
 
 if TYPE_CHECKING:
-    from ...results.fit_result import Fit
+    from ...results.fitted import Fitted
 
 STRONGEST = 3
 
 
-def network(fit: Fit) -> list[str]:
+def network(fit: Fitted) -> list[str]:
     """How many edges are present, absent and inconclusive; the strongest that are present; how groups differ."""
     if not evidence.is_network(fit):
         return own(fit)
@@ -44,7 +44,7 @@ def _verdicts(table: pd.DataFrame, where: str) -> str:
     return f"{where} {counted(len(table), 'pair')} of variables, {listed(told)}."
 
 
-def _groups(fit: Fit) -> list[str]:
+def _groups(fit: Fitted) -> list[str]:
     """Where edges depend on a factor, what differs between its levels."""
     told = []
     for factor in groups.factors(fit):

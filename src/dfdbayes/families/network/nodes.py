@@ -39,7 +39,7 @@ from .model import Pairwise
 from .rope import interaction_of, network_of, of_edges
 
 if TYPE_CHECKING:
-    from ...results.fit_result import Fit
+    from ...results.fitted import Fitted
 
 DRAWS = 200  # that predictability is computed at
 CELLS = 2e8  # draws times rows times listed values, beyond which every so-many-th row is used
@@ -49,7 +49,7 @@ TAIL = 1e-5  # share of a count's variance that the last listed value may have
 FARTHEST = 2**20  # counts listed at most
 
 
-def node_table(fit: Fit) -> pd.DataFrame:
+def node_table(fit: Fitted) -> pd.DataFrame:
     """What `Fit.nodes` gives."""
     model, drawn = network_of(fit), fit.joint_draws
     assert fit.model is not None
@@ -77,7 +77,7 @@ def _summarised(name: str, draws: Float[np.ndarray, "s d"]) -> dict[str, np.ndar
 
 
 def by_chance(
-    fit: Fit, edges: Float[np.ndarray, "s e"], ends: Float[np.ndarray, "e d"], explained: Float[np.ndarray, " d"]
+    fit: Fitted, edges: Float[np.ndarray, "s e"], ends: Float[np.ndarray, "e d"], explained: Float[np.ndarray, " d"]
 ) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
     """Average strength and predictability of each node if it had no edge.
 

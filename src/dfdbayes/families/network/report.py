@@ -8,18 +8,19 @@ from markupsafe import Markup
 
 from ...present import figures as plots
 from ...present.report import html, interactive
-from ...results.fit_result import Fit
+from ...results.fitted import Fitted
 from . import evidence
+from .nodes import node_table
 
 CHOSEN = "Probability that the edge is there (inclusion, all graphs considered)"
 LIKELY = evidence.STRONG / (1.0 + evidence.STRONG)  # where the Bayes factor is strong, at even prior odds
 OUTSIDE = "Posterior probability that the interaction does not count as none"
 
 
-def network(fit: Fit) -> Markup:
+def network(fit: Fitted) -> Markup:
     """The network with its edges judged, and what its nodes amount to."""
     chosen, table = evidence.chooses(fit), evidence.edges(fit)
-    nodes = fit.nodes()
+    nodes = node_table(fit)
     weakens = bool((table["sign"] < 0).all())
     way = "In this model all interactions are negative: much of one goes with little of the other. " if weakens else ""
     few = f" Only the {plots.MOST_EDGES} strongest edges are drawn." if len(table) > plots.MOST_EDGES else ""
@@ -80,7 +81,7 @@ def _facts(nodes: pd.DataFrame) -> dict[str, dict[str, str]]:
     return found
 
 
-def _nodes(fit: Fit, nodes: pd.DataFrame) -> Markup:
+def _nodes(fit: Fitted, nodes: pd.DataFrame) -> Markup:
     few = f" Only the {plots.MOST_NODES} strongest are shown." if len(nodes) > plots.MOST_NODES else ""
     chance = not nodes["strength_by_chance"].isna().all()
     grey = " Grey strokes: what a node without any edge would show on average, by chance alone." if chance else ""

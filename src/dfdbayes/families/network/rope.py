@@ -22,29 +22,29 @@ from ..regression import Regression
 from .model import Pairwise
 
 if TYPE_CHECKING:
-    from ...results.fit_result import Fit
+    from ...results.fitted import Fitted
 
 ODDS = 0.18  # log odds ratio
 LOWERED = 0.05  # share by which a rate falls
 
 
-def is_network(fit: Fit) -> bool:
+def is_network(fit: Fitted) -> bool:
     """Whether the fit's model has a parameter for every edge of a graph."""
     base = _base(fit)
     return base is not None and bool(base.graph.pairs)
 
 
-def varies(fit: Fit) -> bool:
+def varies(fit: Fitted) -> bool:
     """Whether the edges of a network depend on covariates."""
     return is_network(fit) and isinstance(fit.model, Regression) and "interaction" in fit.model.varying
 
 
-def _base(fit: Fit) -> Pairwise | None:
+def _base(fit: Fitted) -> Pairwise | None:
     found = fit.model.base if isinstance(fit.model, Regression) else fit.model
     return found if isinstance(found, Pairwise) else None
 
 
-def network_of(fit: Fit) -> Pairwise:
+def network_of(fit: Fitted) -> Pairwise:
     """The fit's model, or the one whose parameters depend on covariates, if it has a parameter for every edge."""
     base = _base(fit)
     if base is None or not base.graph.pairs:
@@ -60,14 +60,14 @@ def interaction_of(model: AbstractModel) -> Parameter:
     return next(p for p in model.space.parameters if p.name == "interaction")
 
 
-def of_edges(fit: Fit, drawn: Float[np.ndarray, "s k"]) -> Float[np.ndarray, "s e"]:
+def of_edges(fit: Fitted, drawn: Float[np.ndarray, "s k"]) -> Float[np.ndarray, "s e"]:
     """Interactions from draws of the parameter; where they depend on covariates, at the average of the terms."""
     if not isinstance(fit.model, Regression):
         return drawn
     return fit.model.at("interaction", drawn, *fit.model.average("interaction", fit.data))
 
 
-def regions(fit: Fit) -> Float[np.ndarray, " e"]:
+def regions(fit: Fitted) -> Float[np.ndarray, " e"]:
     """For every edge, how large an interaction may be and still count as none."""
     model = network_of(fit)
     if not model.lowers:
@@ -79,7 +79,7 @@ def regions(fit: Fit) -> Float[np.ndarray, " e"]:
     return -np.log1p(-LOWERED) / np.maximum(np.maximum(spread[i], spread[j]), 1e-12)
 
 
-def reaches(fit: Fit, model: Pairwise) -> Float[np.ndarray, " d"]:
+def reaches(fit: Fitted, model: Pairwise) -> Float[np.ndarray, " d"]:
     """How far a column goes: from one value of a binary one to the other, elsewhere two standard deviations."""
     scores = model.scores(fit.data.rows)
     mean = np.average(scores, axis=1, weights=fit.data.counts)

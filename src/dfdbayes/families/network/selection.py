@@ -29,7 +29,7 @@ from .rope import ODDS, network_of, regions
 if TYPE_CHECKING:
     import xarray as xr
 
-    from ...results.fit_result import Fit
+    from ...results.fitted import Fitted
 
 CHAINS, SWEEPS, SETTLING = 64, 400, 100
 MOST_STEPS, LEAST_SWEEPS = 60_000, 60  # of edges, and over all of them: fewer sweeps over many edges
@@ -56,19 +56,19 @@ class Selection:
     present: Bool[np.ndarray, "s e"]
 
 
-def chooses(fit: Fit) -> bool:
+def chooses(fit: Fitted) -> bool:
     """Whether graphs can be drawn for this fit: edges may have either sign, and the calibration is by curvature."""
     return not network_of(fit).lowers and fit.calibration.curvature is not None
 
 
 def information_of_edges(
-    fit: Fit, terms: Float[np.ndarray, " q"] | None = None, offset: float = 0.0
+    fit: Fitted, terms: Float[np.ndarray, " q"] | None = None, offset: float = 0.0
 ) -> tuple[Float[np.ndarray, " e"], Float[np.ndarray, "e e"]]:
     """(b, Q): what the calibrated loss says of the interactions, all else integrated out under its prior.
 
     Parameters
     ----------
-    fit : Fit
+    fit : Fitted
     terms : array, optional
         Where interactions depend on covariates: which combination of their coefficients is meant, by default the edges
         at the average of the formula's terms.
@@ -114,7 +114,7 @@ def _marginal(
 
 
 def select_coefficients(
-    fit: Fit, places: Int[np.ndarray, " k"], scale: Float[np.ndarray, " k"], odds: float = 1.0, seed: int = 0
+    fit: Fitted, places: Int[np.ndarray, " k"], scale: Float[np.ndarray, " k"], odds: float = 1.0, seed: int = 0
 ) -> Selection:
     """Which of some coefficients are there, by the rule for edges; ``scale`` is the slab's standard deviation of each.
 
@@ -127,12 +127,12 @@ def select_coefficients(
     return _selected(*_marginal(shape, inside, np.eye(len(inside)), np.array(shape.centre)), scale, odds, seed)
 
 
-def slabs(fit: Fit) -> Float[np.ndarray, " e"]:
+def slabs(fit: Fitted) -> Float[np.ndarray, " e"]:
     """The standard deviation that each interaction has where the edge is there."""
     return regions(fit) / ODDS
 
 
-def select(fit: Fit, odds: float = 1.0, seed: int = 0, terms: Float[np.ndarray, " q"] | None = None) -> Selection:
+def select(fit: Fitted, odds: float = 1.0, seed: int = 0, terms: Float[np.ndarray, " q"] | None = None) -> Selection:
     """Draw graphs from their posterior; ``odds`` are the prior's, of an edge being there.
 
     ``terms`` are those of `information_of_edges`. More than a thousand edges are judged one at a time, all others being

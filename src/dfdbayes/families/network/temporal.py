@@ -20,12 +20,12 @@ from .rope import ODDS, network_of, reaches
 from .selection import select_coefficients
 
 if TYPE_CHECKING:
-    from ...results.fit_result import Fit
+    from ...results.fitted import Fitted
 
 INTERCEPT = "intercept["
 
 
-def effects_over_time(fit: Fit) -> pd.DataFrame:
+def effects_over_time(fit: Fitted) -> pd.DataFrame:
     """A row for every effect of an earlier value on a later one.
 
     Columns: ``from`` and ``to`` (columns of the data), ``lag``, ``mean``, ``low`` and ``high`` (95 % interval) of the
@@ -56,7 +56,7 @@ def _parts(entry: str) -> tuple[str, str, int] | None:
 
 
 def _judged(
-    fit: Fit, entries: list[str], table: pd.DataFrame, draws: np.ndarray
+    fit: Fitted, entries: list[str], table: pd.DataFrame, draws: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Bayes factors, probabilities of inclusion (NaN where graphs cannot be drawn) and verdicts of the coefficients."""
     assert isinstance(fit.model, Regression)
@@ -81,7 +81,7 @@ def _judged(
     return unknown, unknown, by_region(there, inside, raised(inside, before))
 
 
-def _scales(fit: Fit, entries: list[str], table: pd.DataFrame) -> np.ndarray:
+def _scales(fit: Fitted, entries: list[str], table: pd.DataFrame) -> np.ndarray:
     """By coefficient, what makes its log odds between far values of both columns one."""
     assert isinstance(fit.model, Regression)
     assert fit.data.given is not None
@@ -91,7 +91,7 @@ def _scales(fit: Fit, entries: list[str], table: pd.DataFrame) -> np.ndarray:
     return np.array([1.0 / (reach[to] * spreads[term]) for to, term in zip(table["to"], terms, strict=True)])
 
 
-def _reach(values: np.ndarray, fit: Fit) -> float:
+def _reach(values: np.ndarray, fit: Fitted) -> float:
     """How far a covariate goes: from 0 to 1 of a binary one, elsewhere two standard deviations."""
     if np.isin(values, (0.0, 1.0)).all():
         return 1.0

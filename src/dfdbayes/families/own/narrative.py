@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from ...results.words import Estimate, counted, listed, named
 
 if TYPE_CHECKING:
-    from ...results.fit_result import Fit
+    from ...results.fitted import Fitted
 
 FEW = 4  # parameters that are told one by one
 
 
-def own(fit: Fit) -> list[str]:
+def own(fit: Fitted) -> list[str]:
     """Each parameter with its interval; of many that may be zero, how many clearly are not, and which most."""
     names = list(fit.entries)
     if len(names) <= FEW:
@@ -41,7 +41,7 @@ def own(fit: Fit) -> list[str]:
     ]
 
 
-def _may_be_zero(fit: Fit) -> list[str]:
+def _may_be_zero(fit: Fitted) -> list[str]:
     """Parameters of which one may ask whether they are zero; a loaded fit without its model knows them by name."""
     if fit.model is None:
         return list(fit.settings.get("may_be_zero", []))

@@ -6,14 +6,14 @@ from ...families.graph import figure as random_graphs
 from ...families.map import figure as maps
 from ...families.narratives import family_of
 from ...families.network import figure as structure
-from ...results.fit_result import Fit
+from ...results.fitted import Fitted
 from . import draws, observed, regression
 from .base import Figure
 
 MODULES = (draws, observed, random_graphs, regression, structure, maps)
 
 
-def answer(fit: Fit) -> Figure:
+def answer(fit: Fitted) -> Figure:
     """The picture that the model's family names in `results.answers`; posterior densities where it needs checks.
 
     Of chains that did not converge it is the chains.

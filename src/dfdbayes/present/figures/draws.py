@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.calibration import Calibration
 from ...errors import SettingError
-from ...results.fit_result import Fit
+from ...results.fitted import Fitted
 from ...results.predictive import parameters_of
 from ...results.uncalibrated import is_calibrated, side_by_side
 from .base import BLUE, GREY, INK, MOST, ORANGE, Figure, bare, clean, density, fitted, panels, region, thinned
@@ -17,7 +17,7 @@ from .base import BLUE, GREY, INK, MOST, ORANGE, Figure, bare, clean, density, f
 MOST_PAIRS = 6
 
 
-def posterior(fit: Fit) -> Figure:
+def posterior(fit: Fitted) -> Figure:
     """Posterior densities with mean and 95 % interval; more than `MOST` parameters as intervals in one panel."""
     entries = fit.entries
     if len(entries) > MOST:
@@ -33,7 +33,7 @@ def posterior(fit: Fit) -> Figure:
     return figure
 
 
-def intervals(fit: Fit, most: int = 120) -> Figure:
+def intervals(fit: Fitted, most: int = 120) -> Figure:
     """Mean and 95 % interval of every entry, one line each (of at most the first ``most``)."""
     entries = dict(list(fit.entries.items())[:most])
     figure = Figure(figsize=(7.0, 0.9 + 0.19 * len(entries)), layout="constrained")
@@ -51,7 +51,7 @@ def intervals(fit: Fit, most: int = 120) -> Figure:
     return figure
 
 
-def pairs(fit: Fit, names: Sequence[str] | None = None) -> Figure:
+def pairs(fit: Fitted, names: Sequence[str] | None = None) -> Figure:
     """Draws of every pair of at most `MOST_PAIRS` entries: scatter below the diagonal, densities on it.
 
     ``names`` chooses them, as the summary names them; by default the first ones are shown.
@@ -90,7 +90,7 @@ def pairs(fit: Fit, names: Sequence[str] | None = None) -> Figure:
     return figure
 
 
-def calibration(fit: Fit) -> Figure | None:
+def calibration(fit: Fitted) -> Figure | None:
     """What calibration did: how many times as wide each interval became, or bootstrap minimisers over the draws.
 
     Of a loss with one weight from a bootstrap, the first two parameters (or the only one): in a calibrated posterior
@@ -156,7 +156,7 @@ def weights(known: Calibration) -> Figure | None:
     return figure
 
 
-def _width_ratios(fit: Fit) -> Figure:
+def _width_ratios(fit: Fitted) -> Figure:
     """A dot for every entry, at most the first 30: the width of its interval over that at beta = 1."""
     whole = side_by_side(fit)
     table = whole.head(30)
@@ -175,7 +175,7 @@ def _width_ratios(fit: Fit) -> Figure:
     return figure
 
 
-def trace(fit: Fit) -> Figure:
+def trace(fit: Fitted) -> Figure:
     """Draws in order, one colour a chain, of at most the first `MOST` entries."""
     entries = dict(list(fit.entries.items())[:MOST])
     high = 0.9 * len(entries) + 0.6

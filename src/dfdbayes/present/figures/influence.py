@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...results.fit_result import Fit
-from ...results.influence import MOVED
+from ...results.fitted import Fitted
+from ...results.influence import MOVED, influences
 from .base import BLUE, GREY, INK, ORANGE, Figure, clean, fitted
 
 NAMED = 5  # rows that are named, at most, if they move an estimate by half a standard error
 
 
-def influence(fit: Fit) -> Figure:
+def influence(fit: Fitted) -> Figure:
     """The rows that matter most: every one's largest shift of a parameter, in standard errors, the first ones named.
 
     Parameters
     ----------
-    fit : Fit
+    fit : Fitted
         It keeps the 200 distinct rows that matter most, or they are computed.
 
     Examples
@@ -25,7 +25,7 @@ def influence(fit: Fit) -> Figure:
     >>> fit = dfd.fit("poisson", [2, 3, 1, 4, 2, 0, 3, 5, 2, 25] * 5, progress=False, check=False)
     >>> figure = dfd.plots.influence(fit)
     """
-    table = fit.influence(200) if fit.influential is None else fit.influential
+    table = influences(fit, 200) if fit.influential is None else fit.influential
     figure = Figure(figsize=(7.4, 3.2), layout="constrained")
     axes = figure.subplots()
     at, size = table.index.to_numpy() + 1, table["shift"].to_numpy()

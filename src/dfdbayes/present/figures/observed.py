@@ -11,12 +11,12 @@ from ...core.dataset import Dataset
 from ...data.read import column_summary as glance
 from ...errors import SettingError
 from ...results.checks import Checks
-from ...results.fit_result import Fit
+from ...results.fitted import Fitted
 from ...results.predictive import Predictive
 from .base import BLUE, GREY, INK, MOST, ORANGE, Figure, clean, fitted, panels, tilted
 
 
-def grid_of(fit: Fit) -> tuple[int, int] | None:
+def grid_of(fit: Fitted) -> tuple[int, int] | None:
     """Rows and columns of the lattice that a fit is on, if it is on one."""
     graph = None if fit.model is None else fit.model.graph
     return None if graph is None else graph.shape
@@ -61,12 +61,12 @@ def _sites(figure: Figure, axes: Any, values: np.ndarray, title: str, limits: tu
     return picture
 
 
-def lattice(fit: Fit, checked: Predictive | Checks | None = None) -> Figure:
+def lattice(fit: Fitted, checked: Predictive | Checks | None = None) -> Figure:
     """Observed mean of every site of a lattice, beside the predicted one if there are predictions.
 
     Parameters
     ----------
-    fit : Fit
+    fit : Fitted
         Of a model on `dfdbayes.graphs.grid`.
     checked : Predictive, optional
         What ``fit.replicate()`` gave; by default the fit's own checks.
@@ -88,12 +88,12 @@ def lattice(fit: Fit, checked: Predictive | Checks | None = None) -> Figure:
     return figure
 
 
-def predictive(checked: Fit | Predictive | Checks, most: int = MOST) -> Figure:
+def predictive(checked: Fitted | Predictive | Checks, most: int = MOST) -> Figure:
     """Observed shares of each value as bars, predicted ones as points with one standard deviation, by column.
 
     Parameters
     ----------
-    checked : Fit, Predictive or Checks
+    checked : Fitted, Predictive or Checks
         A fit with its checks, or what ``fit.replicate()`` gave.
     most : int
         Columns that are shown.
@@ -116,15 +116,15 @@ def predictive(checked: Fit | Predictive | Checks, most: int = MOST) -> Figure:
     return figure
 
 
-def _checks_of(checked: Fit | Predictive | Checks) -> Predictive | Checks:
-    if not isinstance(checked, Fit):
+def _checks_of(checked: Fitted | Predictive | Checks) -> Predictive | Checks:
+    if not isinstance(checked, Fitted):
         return checked
     if checked.checks is None or checked.checks.goodness is None:
         raise SettingError("this fit has no predictive checks; fit with check=True, or give fit.replicate()")
     return checked.checks
 
 
-def correlations(checked: Fit | Predictive | Checks) -> Figure:
+def correlations(checked: Fitted | Predictive | Checks) -> Figure:
     """Correlations of every two columns: predicted, with one standard deviation, against observed."""
     checked = _checks_of(checked)
     found = checked.correlations() if len(checked.columns) > 1 else None

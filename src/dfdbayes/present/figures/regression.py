@@ -10,19 +10,20 @@ from ...data.formulas import INTERCEPT
 from ...errors import SettingError
 from ...families.regression import Regression
 from ...results import ratios as results
-from ...results.fit_result import Fit
+from ...results import regression as after_regression
+from ...results.fitted import Fitted
 from ...results.intervals import intervals
 from .base import BLUE, GREY, INK, ORANGE, Figure, clean, fitted, thinned
 
 BAND = 2.0  # binomial standard errors about the line of a quantile-quantile plot
 
 
-def coefficients(fit: Fit, most: int = 60) -> Figure:
+def coefficients(fit: Fitted, most: int = 60) -> Figure:
     """A forest plot of a regression: every coefficient with its calibrated 95 % interval, and the one at beta = 1.
 
     Parameters
     ----------
-    fit : Fit
+    fit : Fitted
         Of a regression.
     most : int
         Coefficients that are drawn, the first ones.
@@ -58,14 +59,14 @@ def coefficients(fit: Fit, most: int = 60) -> Figure:
     return figure
 
 
-def ratios(fit: Fit, most: int = 60) -> Figure:
+def ratios(fit: Fitted, most: int = 60) -> Figure:
     """What covariates multiply the mean or the odds by, with 95 % intervals; of a number, one standard deviation of it.
 
     Coefficients as they are where these add.
 
     Parameters
     ----------
-    fit : Fit
+    fit : Fitted
         Of a regression.
     most : int
         Terms that are drawn, the first ones.
@@ -104,7 +105,7 @@ def ratios(fit: Fit, most: int = 60) -> Figure:
     return figure
 
 
-def _steps(fit: Fit, model: Regression) -> np.ndarray:
+def _steps(fit: Fitted, model: Regression) -> np.ndarray:
     """The standard deviation of each term of the main parameter but the intercept; 1 for terms that are 0 or 1."""
     main = model.family.main
     term, labels = next(one for one in model.terms if one.parameter == main), model.design(main).labels
@@ -117,7 +118,7 @@ def _steps(fit: Fit, model: Regression) -> np.ndarray:
     return np.where(np.isin(columns, (0.0, 1.0)).all(axis=0), 1.0, sd * scale)
 
 
-def residuals(fit: Fit, seed: int = 0) -> Figure:
+def residuals(fit: Fitted, seed: int = 0) -> Figure:
     """Randomised quantile residuals: against normal quantiles, and against fitted values.
 
     Where the model is right they are standard normal at every fitted value: points along the line on the left, and on
@@ -126,7 +127,7 @@ def residuals(fit: Fit, seed: int = 0) -> Figure:
 
     Parameters
     ----------
-    fit : Fit
+    fit : Fitted
         Of a regression of one column.
     seed : int
         Of residuals that are computed.
@@ -139,7 +140,7 @@ def residuals(fit: Fit, seed: int = 0) -> Figure:
     >>> figure = dfd.plots.residuals(fit)
     """
     known = None if fit.checks is None else fit.checks.residuals
-    table = fit.residuals(seed).dropna() if known is None else known
+    table = after_regression.residuals(fit, seed).dropna() if known is None else known
     ordered, n = np.sort(table["residual"].to_numpy()), len(table)
     chance = (np.arange(n) + 0.5) / n
     normal = special.ndtri(chance)

@@ -8,21 +8,22 @@ from pathlib import Path
 from ..._util.files import write_atomically
 from ...families.narratives import family_of
 from ...families.network import evidence
-from ...results.fit_result import Fit
+from ...results.fitted import Fitted
 from ...results.forecasts import Forecast
+from ...results.saving import plain
 
 __all__ = ["render", "write_report"]
 
 
-def write_report(fit: Fit, path: str | Path, forecast: Forecast | None = None) -> Path:
+def write_report(fit: Fitted, path: str | Path, forecast: Forecast | None = None) -> Path:
     """Write the page, completely or not at all, and beside it a JSON file of the same name (page.html, page.json)."""
     beside = Path(path).with_suffix(".json")
-    page, numbers = render(fit, beside.name, forecast), json.dumps(fit.describe(), indent=2, allow_nan=False)
+    page, numbers = render(fit, beside.name, forecast), json.dumps(plain(fit), indent=2, allow_nan=False)
     write_atomically(beside, lambda scratch: scratch.write_text(numbers, encoding="utf-8"))
     return write_atomically(path, lambda scratch: scratch.write_text(page, encoding="utf-8"))
 
 
-def render(fit: Fit, beside: str = "", forecast: Forecast | None = None) -> str:
+def render(fit: Fitted, beside: str = "", forecast: Forecast | None = None) -> str:
     """The page as text; ``beside`` names a file with the same numbers that stands beside it."""
     from ...families.network import report as networks
     from . import html, sections, wording

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ...families.regression import Regression
-from ...results.fit_result import Fit
+from ...results.fitted import Fitted
 from ...results.ratios import heading, ratios
 from ..figures.base import png
 
@@ -106,7 +106,7 @@ def between(low: Any, high: Any) -> list[str]:
     return [f"[{a:.4g}, {b:.4g}]" for a, b in zip(low, high, strict=True)]
 
 
-def with_ratios(table: pd.DataFrame, fit: Fit) -> pd.DataFrame:
+def with_ratios(table: pd.DataFrame, fit: Fitted) -> pd.DataFrame:
     """A table of estimates, and beside coefficients what their exponentials multiply, where they multiply something."""
     found = ratios(fit)
     if found is None or not isinstance(fit.model, Regression):

@@ -14,7 +14,7 @@ from ...families.narratives import family_of, findings
 from ...families.network.evidence import Evidence, edges_first
 from ...fitting.comparison import Comparison
 from ...fitting.coverage import Coverage
-from ...results.fit_result import Fit
+from ...results.fitted import Fitted
 from .. import figures as plots
 from ..figures.base import png, wide
 from ..text_report import lines_of
@@ -49,7 +49,7 @@ def _cells(table: pd.DataFrame) -> dict[str, Any]:
     return {"columns": list(table.columns), "rows": list(zip(names, rows, strict=True))}
 
 
-def of_fit(fit: Fit) -> str:
+def of_fit(fit: Fitted) -> str:
     """The answer, the estimates, and the picture that shows them."""
     summary = edges_first(fit, fit.summary())
     judged = [name for name in ("converged", "Bayes factor", "evidence") if name in summary]

@@ -14,7 +14,7 @@ from ...families.network import evidence
 from ...families.network import groups as group_differences
 from ...families.regression import Regression
 from ...results.checks import Checks
-from ...results.fit_result import Fit
+from ...results.fitted import Fitted
 from ...results.forecasts import Forecast
 from ...results.predictive import HOW, MOST_CORRELATIONS
 from ...results.uncalibrated import is_calibrated, outweighed, side_by_side
@@ -26,12 +26,12 @@ MOST_COLUMNS = 40
 MOST_CHAINS = 12  # entries whose chains are told of
 
 
-def warnings(fit: Fit) -> Markup:
+def warnings(fit: Fitted) -> Markup:
     """Every warning of the run, with its remedy apart; nothing where there is none."""
     return html.joined(map(html.warning, fit.warnings))
 
 
-def data(fit: Fit) -> Markup:
+def data(fit: Fitted) -> Markup:
     """The data at a glance."""
     if isinstance(fit.model, RandomGraph):
         return _graph(fit.model, fit)
@@ -63,7 +63,7 @@ def data(fit: Fit) -> Markup:
     return html.facts(about) + html.table(named) + html.figure(plots.data(observed, shape), caption)
 
 
-def _graph(model: RandomGraph, fit: Fit) -> Markup:
+def _graph(model: RandomGraph, fit: Fitted) -> Markup:
     """One observed graph at a glance."""
     graph = model.graph_observed
     own = model.statistics.of(graph.tie_of_dyad[None])[0]
@@ -103,7 +103,7 @@ def _listed(names: tuple[str, ...], most: int = 30) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def model(fit: Fit) -> Markup:
+def model(fit: Fitted) -> Markup:
     """What was fitted, and how."""
     s, m = fit.settings, fit.minimum
     graph = None if fit.model is None else fit.model.graph
@@ -135,7 +135,7 @@ def _first(names: object, texts: list[str], between: str, most: int = 12) -> str
     return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")
 
 
-def estimates(fit: Fit, summary: pd.DataFrame) -> Markup:
+def estimates(fit: Fitted, summary: pd.DataFrame) -> Markup:
     """Calibrated and uncalibrated intervals side by side; the edges of a network have a table of their own."""
     apart = evidence.is_network(fit) and not evidence.varies(fit) and fit.converged
     kept = [not (apart and str(name).startswith("interaction[")) for name in summary.index]
@@ -169,7 +169,7 @@ def estimates(fit: Fit, summary: pd.DataFrame) -> Markup:
     return table + html.meanings(known) + html.paragraph(" ".join(notes), "quiet")
 
 
-def posterior(fit: Fit) -> Markup:
+def posterior(fit: Fitted) -> Markup:
     """Densities or intervals, and pairs; nothing for a large network, whose intervals are in the table of its edges."""
     if evidence.is_network(fit) and len(fit.entries) > plots.MOST:
         return Markup("")
@@ -183,7 +183,7 @@ def posterior(fit: Fit) -> Markup:
     return html.joined(parts)
 
 
-def regression(fit: Fit) -> Markup:
+def regression(fit: Fitted) -> Markup:
     """Coefficients and residuals of a regression, as far as they were computed."""
     known = None if fit.checks is None else fit.checks.residuals
     if known is None and not isinstance(fit.model, Regression):
@@ -212,12 +212,12 @@ def forecast(found: Forecast) -> Markup:
     return html.joined([html.figure(plots.forecast(found), caption, large=True), html.table(shown)])
 
 
-def groups(fit: Fit) -> Markup:
+def groups(fit: Fitted) -> Markup:
     """How the networks of groups differ, for every factor on the edges."""
     return html.joined(_of_factor(fit, factor) for factor in group_differences.factors(fit))
 
 
-def _of_factor(fit: Fit, factor: str) -> Markup:
+def _of_factor(fit: Fitted, factor: str) -> Markup:
     found = group_differences.group_differences(fit, factor)
     table = found.table
     shown = pd.DataFrame(
@@ -243,7 +243,7 @@ def _of_factor(fit: Fit, factor: str) -> Markup:
     )
 
 
-def calibration(fit: Fit) -> Markup:
+def calibration(fit: Fitted) -> Markup:
     """How the weight came about."""
     parts = [html.paragraph(f"{fit.calibration.message}.")]
     names = outweighed(fit)
@@ -278,7 +278,7 @@ def calibration(fit: Fit) -> Markup:
     return html.joined(parts)
 
 
-def influence(fit: Fit) -> Markup:
+def influence(fit: Fitted) -> Markup:
     """The rows that matter most, where they are known."""
     if fit.influential is None:
         return html.joined([])
@@ -294,7 +294,7 @@ def influence(fit: Fit) -> Markup:
     return html.joined([html.paragraph(told), html.table(shown), picture])
 
 
-def diagnostics(fit: Fit, summary: pd.DataFrame) -> str:
+def diagnostics(fit: Fitted, summary: pd.DataFrame) -> str:
     """The chains in one clause; nothing where draws are independent."""
     if fit.settings["sampler"] == "laplace":
         return ""
@@ -302,7 +302,7 @@ def diagnostics(fit: Fit, summary: pd.DataFrame) -> str:
     return f"{worst}smallest bulk effective sample size {summary['ess_bulk'].min():.0f}"
 
 
-def chains(fit: Fit, summary: pd.DataFrame) -> Markup:
+def chains(fit: Fitted, summary: pd.DataFrame) -> Markup:
     """Chain diagnostics and traces."""
     if fit.settings["sampler"] == "laplace":
         return html.paragraph("The draws are independent, from the normal approximation: there are no chains to check.")
@@ -328,7 +328,7 @@ def chains(fit: Fit, summary: pd.DataFrame) -> Markup:
     )
 
 
-def predictive(fit: Fit) -> Markup:
+def predictive(fit: Fitted) -> Markup:
     """Whether the model reproduces the data."""
     checked = fit.checks
     if checked is not None and checked.graph is not None:
@@ -383,7 +383,7 @@ def _graph_goodness(found: GraphGoodness) -> Markup:
     return html.paragraph(told) + html.figure(plots.graph_goodness(found), caption, large=True) + html.table(table)
 
 
-def _like_the_map(fit: Fit, checked: Checks) -> Markup:
+def _like_the_map(fit: Fitted, checked: Checks) -> Markup:
     """The observed map beside simulated ones."""
     told = f"{checked.sets} maps were simulated from the posterior ({checked.method})."
     if not checked.mixed:
@@ -400,7 +400,7 @@ def _like_the_map(fit: Fit, checked: Checks) -> Markup:
     return html.joined([*parts, html.table(table), html.paragraph(tails, "quiet")])
 
 
-def _predicted_pictures(fit: Fit, checked: Checks) -> list[Markup]:
+def _predicted_pictures(fit: Fitted, checked: Checks) -> list[Markup]:
     d, parts = fit.data.d, []
     if grid_of(fit) is not None:
         parts.append(html.figure(plots.lattice(fit), "Mean of every site, observed and predicted."))
@@ -419,7 +419,7 @@ def _predicted_pictures(fit: Fit, checked: Checks) -> list[Markup]:
     return parts
 
 
-def _checks(fit: Fit, checked: Checks) -> pd.DataFrame | None:
+def _checks(fit: Fitted, checked: Checks) -> pd.DataFrame | None:
     """Statistics of every column, or of a lattice's edges; none where there are too many columns to read."""
     if checked.equal is not None or checked.table is None:
         return checked.equal
@@ -429,7 +429,7 @@ def _checks(fit: Fit, checked: Checks) -> pd.DataFrame | None:
     return table.rename(columns=lambda name: name.replace("_", " "))
 
 
-def reproduce(fit: Fit) -> Markup:
+def reproduce(fit: Fitted) -> Markup:
     """Seeds, versions and times."""
     rows = {
         "seed": str(fit.settings["seed"]),
@@ -442,7 +442,7 @@ def reproduce(fit: Fit) -> Markup:
     return html.facts(rows) + html.paragraph("The same data, settings, seed and versions give the same draws.", "quiet")
 
 
-def methods(fit: Fit, summary: pd.DataFrame) -> Markup:
+def methods(fit: Fitted, summary: pd.DataFrame) -> Markup:
     """What to report in a paper: the result, the method with its references, and the software."""
     written = wording.Methods(fit, diagnostics(fit, summary), None if fit.checks is None else fit.checks.goodness)
     tried = "" if fit.checks is None or not fit.checks.misfits else f" {fit.checks.misfits[0].advice}"

@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 from ...core.model import AbstractModel
 from ...families.network import evidence
 from ...families.regression import Regression
-from ...results.fit_result import Fit
+from ...results.fitted import Fitted
 from ...results.goodness_of_fit import NONE, GoodnessOfFit
 
 REFERENCES = {
@@ -62,20 +62,20 @@ REFERENCES = {
 }  # fmt: skip
 
 
-def title(fit: Fit) -> str:
+def title(fit: Fitted) -> str:
     """What the model is, in a sentence."""
     known = None if fit.model is None else fit.model.title
     return fit.settings["model"] if known in (None, AbstractModel.title) else str(known)
 
 
-def formula(fit: Fit) -> Markup:
+def formula(fit: Fitted) -> Markup:
     """The model's mass function as HTML, up to its constant."""
     known = "" if fit.model is None else fit.model.formula
     name = escape(fit.settings["model"])
     return Markup(known) or Markup(f"log p(x) = {name}(θ, x) + constant, &nbsp; a mass function of your own")
 
 
-def priors(fit: Fit) -> str:
+def priors(fit: Fitted) -> str:
     """The priors, as one writes them; of a square, the prior is its root's."""
     squares = {p.name for p in fit.model.space.parameters if p.square} if fit.model is not None else set()
     known = fit.settings["priors"].items()
@@ -84,14 +84,14 @@ def priors(fit: Fit) -> str:
     return re.sub(r"\d+\.\d{4,}", lambda number: f"{float(number.group()):.3g}", told)
 
 
-def loss(fit: Fit) -> str:
+def loss(fit: Fitted) -> str:
     """The loss in words, with its citation."""
     note = f", {fit.settings['loss_note']}" if fit.settings.get("loss_note") else ""
     known = f"the loss '{fit.settings['loss']}'" if fit.loss is None else fit.loss.phrase or fit.loss.title
     return known + note
 
 
-def citation(fit: Fit) -> str:
+def citation(fit: Fitted) -> str:
     """How to cite the software."""
     version = fit.versions.get("dfdbayes", "")
     return (
@@ -103,7 +103,7 @@ def citation(fit: Fit) -> str:
 class Methods:
     """A paragraph about how a fit was made, and the works it cites."""
 
-    def __init__(self, fit: Fit, diagnostics: str = "", goodness: GoodnessOfFit | None = None) -> None:
+    def __init__(self, fit: Fitted, diagnostics: str = "", goodness: GoodnessOfFit | None = None) -> None:
         self.cited: set[str] = set()
         self._fit, self._settings = fit, fit.settings
         sentences = [self._model(), self._posterior(), self._weight(), self._sampler(diagnostics)]
