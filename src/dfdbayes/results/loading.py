@@ -24,10 +24,11 @@ from ..core.minimise import Minimum, Outcome
 from ..core.missing import Imputation
 from ..core.mixing import entries_of
 from ..core.model import AbstractModel
+from ..core.objective import objective
 from ..core.robust_weight import weight_of
 from ..data.formulas import Design, parse
 from ..data.observed import Observed
-from ..errors import DataError, ModelError
+from ..errors import DataError, DfdbayesError, ModelError
 from ..families.counts.families import Linked
 from ..families.network.groups import draw_graphs
 from ..families.network.selection import selections_of
@@ -133,6 +134,30 @@ def _model_of(
     return regression(base, family, designs, data, observed)
 
 
+def _is_of_the_file(model: AbstractModel, about: dict[str, Any], data: Dataset) -> bool:
+    """Whether a built-in model is the one that was fitted, and no model of one's own of that name.
+
+    Hashes of a model's parts are those of one version of this package and of JAX. Where they differ, the names decide,
+    and for a model whose code is among the parts the value of its loss where the file has the minimum.
+    """
+    kept, found, minimum = about["identity"] or {}, structure_of(model), about["minimum"]
+    if found == kept:
+        return True
+    if any(found.get(part) != kept.get(part) for part in ("model", "parameters", "formulas")):
+        return False
+    if not kept["code"] and not (kept.get("base") or {}).get("code"):
+        return True
+    model = model.labelled(data.columns)
+    loss = _loss(about["settings"]["loss_arguments"], model)
+    if loss is None:
+        return False
+    try:
+        value = objective(model, data, loss)(minimum["theta"])
+    except DfdbayesError:
+        return False
+    return bool(np.isclose(value, minimum["value"], rtol=1e-8, atol=1e-8))
+
+
 def _loss(described: dict[str, Any] | None, model: AbstractModel | None) -> AbstractLoss | None:
     """A loss by what was written of it; None where that needs a model or a function that is not there."""
     if described is None:
@@ -200,7 +225,7 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
             lost = ["model"]
         else:
             kept = {name: plain for name, plain in settings["prior_arguments"].items() if plain is not None}
-            if structure_of(model) == about["identity"]:
+            if _is_of_the_file(model, about, data):
                 model = AbstractModel.with_priors(model, {name: priors.made(plain) for name, plain in kept.items()})
             else:  # a model of one's own that has the name of a built-in one
                 model, lost = None, ["model"]
