@@ -21,7 +21,7 @@ from .domain import Domain
 from .graphs import Graph
 from .log_mass_checks import MOST_COLUMNS, endless, require_possible, require_sound
 from .log_mass_errors import in_words, no_real_number, require_entries, require_order, returned, told
-from .parameters import Parameter, Space
+from .parameters import Parameter, Rows, Space, over_rows
 from .sites import Sites
 from .terms import (
     MOST_POINTS,
@@ -70,16 +70,89 @@ class AbstractModel(ABC):
     family: AbstractFamily | None = None
     """What a regression with this model uses, where that is not the model's own parameters by their links."""
 
+    # -- rows with their contexts ----------------------------------------------------------------
+
     @abstractmethod
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
-        """Log of the unnormalised mass of one row."""
+        """Log of the unnormalised mass of one row, at what `at_rows` gives for it."""
+
+    def at_rows(self, theta: Rows, context: Float[Array, "u q"] | None) -> Rows:
+        """What `log_mass_at` takes for every row, from parameters by name and the context (covariates) of rows.
+
+        Entries that rows share have no leading axis.
+        """
+        return theta
+
+    @property
+    def ranks(self) -> dict[str, int]:
+        """How many axes the entries of `at_rows` have for one row, by name; none where it is not said."""
+        return {p.name: len(p.shape) for p in self.row_space.parameters}
 
     def log_masses(
-        self, theta: Float[Array, " p"], rows: Float[Array, "u d"], given: Float[Array, "u q"] | None = None
+        self, theta: Float[Array, " p"], rows: Float[Array, "u d"], context: Float[Array, "u q"] | None = None
     ) -> Float[Array, " u"]:
         """`log_mass_at` of many rows, at a flat vector of parameters; with covariates where the model has some."""
-        named = self.space.unflatten(theta)
-        return jax.vmap(lambda x: self.log_mass_at(named, x))(rows)
+        at = self.at_rows(self.space.unflatten(theta), context)
+        return over_rows(self.log_mass_at, at, len(rows), self.ranks, rows)
+
+    def fixed(self, x: np.ndarray) -> Float[np.ndarray, " u"]:
+        """What of the log masses of rows no parameter changes, to be computed once; see `log_masses_at`."""
+        return np.zeros(len(x))
+
+    def log_masses_at(self, at: Rows, x: Float[Array, "u d"], fixed: Float[Array, " u"]) -> Float[Array, " u"]:
+        """`log_mass_at` of all rows."""
+        return over_rows(self.log_mass_at, at, len(x), self.ranks, x)
+
+    def log_constants(self, at: Rows, size: int) -> Float[Array, " u"] | None:
+        """Log of the sum of all masses for every one of ``size`` rows; None where it cannot be had."""
+        known = self.log_normaliser
+        if known is None and self.domain.size > MOST_POINTS:
+            return None
+        points = None if known is not None else jnp.asarray(self.domain.points(), float)
+
+        def of(row: Rows) -> Array:
+            if known is not None:
+                return known(row)
+            return jax.nn.logsumexp(jax.vmap(lambda x: self.log_mass_at(row, x))(points))
+
+        return over_rows(of, at, size, self.ranks)
+
+    def means_at(self, at: Rows, size: int) -> Float[Array, " u"] | None:
+        """The expected value of every row of one column, where there is a formula."""
+        return None
+
+    @property
+    def mean_parameters(self) -> tuple[str, ...]:
+        """The parameters that the expected value of one column depends on."""
+        return tuple(p.name for p in self.row_space.parameters)
+
+    # -- covariates ------------------------------------------------------------------------------
+
+    @property
+    def row_space(self) -> Space:
+        """The parameters of the distribution of one row: the model's own, where none depends on covariates."""
+        return self.space
+
+    designs: tuple[Any, ...] = ()
+    """The formulas of parameters that have one, in the order of the parameters, for new data."""
+    observed: Any = None
+    """The rows that the formulas' matrices were made of."""
+    series_told: str | None = None
+    """The order of rows in time in a sentence, where they have one."""
+
+    @property
+    def formulas(self) -> Mapping[str, str]:
+        """By parameter, as `fit` takes them."""
+        return {design.parameter: f"~ {design.right}" for design in self.designs}
+
+    @property
+    def varying(self) -> frozenset[str]:
+        """Parameters that have a formula."""
+        return frozenset(design.parameter for design in self.designs)
+
+    def design(self, name: str) -> Any:
+        """The formula of a parameter that has one."""
+        return next(design for design in self.designs if design.parameter == name)
 
     @abstractmethod
     def with_space(self, space: Space) -> Self:
@@ -399,7 +472,8 @@ def with_space(model: M, space: Space) -> M:
 
 def is_own(function: Callable[..., Any]) -> bool:
     """Whether a function is this package's, which refers to nothing that may change."""
-    return (getattr(function, "__module__", None) or "").startswith(__package__)
+    package = __package__.rpartition(".")[0]
+    return (getattr(function, "__module__", None) or "").startswith((f"{package}.core.", f"{package}.families."))
 
 
 def arguments_of(model: AbstractModel) -> tuple[dict[str, Any], Any]:

@@ -35,6 +35,12 @@ from .priors import Mirrored, Ordered, quantiles
 
 Theta = Float[Array, " p"]
 Named = dict[str, Any]
+Rows = dict[str, Array]
+"""By name, one entry for each row, or one without a leading axis that all rows share."""
+
+LOCATION, SHAPE, ZEROS, NODE, EDGE, OTHER = "location", "shape", "zeros", "node", "edge", ""
+"""What a parameter does: says where values lie, how they vary, or how many zeros there are; of a network, what a node
+has of its own (intercepts, thresholds), and what two nodes have to do with each other."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,11 @@ class Parameter:
         Whether the parameter may lie on an end of its support, though it is not ``closed`` here: see `continued`.
     labels : tuple of str
         Names of the entries of an array parameter, in row-major order.
+    role : str
+        What it does: ``LOCATION``, ``SHAPE``, ``ZEROS``, ``NODE``, ``EDGE`` or ``OTHER``.
+    spread : (float, float)
+        Standard deviations of weak priors of its coefficients, on the scale of its link, where it depends on
+        covariates: of a constant, and of a slope for one standard deviation of a covariate.
     """
 
     name: str
@@ -71,6 +82,8 @@ class Parameter:
     continues: bool = False
     opened: bool = False
     labels: tuple[str, ...] = field(default=(), compare=False)
+    role: str = OTHER
+    spread: tuple[float, float] = field(default=(3.0, 2.0), compare=False)
     support: tuple[float, float] = field(init=False)  # of v
 
     def __post_init__(self) -> None:
@@ -102,6 +115,19 @@ class Parameter:
     @property
     def size(self) -> int:
         return math.prod(self.shape)
+
+    @property
+    def link(self) -> str:
+        """The scale on which covariates add: "log" of a half-line, "logit" of an interval, or "identity"."""
+        return ("identity", "log", "logit")[int(np.isfinite(self.support).sum())]
+
+    def to_link(self, value: Any) -> Any:
+        """Values of the parameter on the scale of its link."""
+        return _backward(value, *map(np.asarray, self.support))
+
+    def from_link(self, predictor: Any) -> Any:
+        """Values of the parameter from linear predictors."""
+        return _forward(predictor, *map(np.asarray, self.support))
 
     @property
     def continued(self) -> Parameter:
@@ -199,6 +225,10 @@ class Space:
     def names(self) -> tuple[str, ...]:
         """One name an entry, in the order of the flat vector."""
         return tuple(entry for p in self.parameters for entry in p.entries)
+
+    def of_role(self, role: str) -> tuple[Parameter, ...]:
+        """The parameters that do one thing."""
+        return tuple(p for p in self.parameters if p.role == role)
 
     def _each(self, value: Any) -> np.ndarray:
         """One value an entry, from a function of its parameter."""
@@ -399,6 +429,20 @@ class Space:
     def edges(self) -> tuple[np.ndarray, np.ndarray]:
         """The natural bounds of ``y``: the ends of closed supports, otherwise infinite."""
         return np.where(self.closed, self.lower, -np.inf), np.where(self.closed, self.upper, np.inf)
+
+
+def own_of(rows: Rows, ranks: Mapping[str, int]) -> set[str]:
+    """Entries that every row has of its own: they have an axis more than what one row needs."""
+    return {name for name, value in rows.items() if value.ndim > ranks.get(name, 0)}
+
+
+def over_rows(function: Any, rows: Rows, size: int, ranks: Mapping[str, int], *more: Any) -> Array:
+    """A function of what belongs to one row, for all rows; entries that rows share are not copied."""
+    own = own_of(rows, ranks)
+    axes = {name: 0 if name in own else None for name in rows}
+    if all(axis is None for axis in axes.values()) and not more:
+        return jnp.broadcast_to(function(rows), (size,))
+    return jax.vmap(function, in_axes=(axes, *(0 for _ in more)))(rows, *more)
 
 
 def _drawn(parameter: Parameter, size: int, seed: int) -> Float[np.ndarray, "size k"]:

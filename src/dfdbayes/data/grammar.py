@@ -145,7 +145,6 @@ class Names(dict[str, Any]):
         raise NameError(f"'{name}' is neither a column nor a function of formulas")
 
 
-@cache
 def season(t: Any, period: float, order: int = 1) -> dict[str, Any]:
     """Waves of a period: sine and cosine, and ``order`` - 1 overtones of them (harmonic terms).
 
@@ -161,7 +160,7 @@ def season(t: Any, period: float, order: int = 1) -> dict[str, Any]:
     Examples
     --------
     >>> import numpy as np
-    >>> from dfdbayes.data.series import season
+    >>> from dfdbayes.data.grammar import season
     >>> np.round(season(np.arange(4), 4)["sin"], 9).tolist()
     [0.0, 1.0, 0.0, -1.0]
     """
@@ -177,6 +176,7 @@ def season(t: Any, period: float, order: int = 1) -> dict[str, Any]:
     return found
 
 
+@cache
 def context() -> Names:
     """What formulas see besides columns."""
     from formulaic.transforms import TRANSFORMS  # not before a formula is given: it takes a while

@@ -20,13 +20,13 @@ from ..core.dataset import Dataset
 from ..core.domain import Domain
 from ..core.graphs import Graph
 from ..core.model import AbstractModel, Row
-from ..core.parameters import Parameter, Space
+from ..core.parameters import Parameter, Rows, Space
 from ..core.sites import Sites
 from ..core.terms import FlipConditionals, LikelihoodConditionals, Prepared
 from ..data.formulas import INTERCEPT, Design
 from ..data.observed import Observed
 from ..errors import ModelError
-from .counts.families import AbstractFamily, CountFamily, Linked, Rows, off_link, on_link, over_rows
+from .counts.families import AbstractFamily, CountFamily, Linked
 from .network.covariate_terms import LevelRegressionConditionals, PairwiseRegressionTable
 from .network.model import Pairwise
 from .regression_terms import RegressionConditionals, RegressionLikelihood, RegressionTable
@@ -111,11 +111,6 @@ class Regression(AbstractModel):
         return f"; levels are against {', '.join(f'{one}={level}' for one, level in known.items())}" * bool(known)
 
     @property
-    def formulas(self) -> dict[str, str]:
-        """By parameter, as `fit` takes them."""
-        return {design.parameter: f"~ {design.right}" for design in self.designs}
-
-    @property
     def base(self) -> AbstractModel | None:
         """The model whose parameters these are, where it is one by itself."""
         return self.family.base if isinstance(self.family, Linked) else None
@@ -125,18 +120,8 @@ class Regression(AbstractModel):
         return None if self.base is None else self.base.graph
 
     @property
-    def series_told(self) -> str | None:
-        """The order of rows in time in a sentence, where they have one."""
+    def series_told(self) -> str | None:  # type: ignore[override]
         return None if self.observed.series is None else self.observed.series.told
-
-    @property
-    def varying(self) -> frozenset[str]:
-        """Parameters that have a formula."""
-        return frozenset(term.parameter for term in self.terms)
-
-    def design(self, name: str) -> Design:
-        """The formula of a parameter that has one."""
-        return next(design for design in self.designs if design.parameter == name)
 
     def covariate(self, column: int) -> tuple[str, str]:
         """The name of a column of the covariates, ``clinic=B``, and its term, ``clinic``, which offsets do not have."""
@@ -150,9 +135,41 @@ class Regression(AbstractModel):
         """Whether all that the distribution of a row depends on are numbers with a formula each."""
         return all(p.name in self.varying and not p.shape for p in self.family.parameters)
 
-    def of_rows(self, named: dict[str, Array], given: Float[Array, "u q"]) -> Rows:
-        """What the family needs of every row, from coefficients by name and covariates."""
-        return self.family.of_rows(self.predictors(named, given))
+    @property
+    def row_space(self) -> Space:
+        return Space(self.family.parameters)
+
+    @property
+    def main_parameters(self) -> tuple[str, ...]:
+        return self.family.mains
+
+    @property
+    def mean_parameters(self) -> tuple[str, ...]:
+        return self.family.of_the_mean
+
+    @property
+    def ranks(self) -> dict[str, int]:
+        return self.family.ranks
+
+    def at_rows(self, theta: Rows, context: Float[Array, "u q"] | None) -> Rows:
+        assert context is not None
+        return self.of_predictors(self.predictors(theta, context))
+
+    def of_predictors(self, predictors: Rows) -> Rows:
+        """What `at_rows` gives, from the predictors of rows."""
+        return self.family.of_rows(predictors)
+
+    def fixed(self, x: np.ndarray) -> Float[np.ndarray, " u"]:
+        return self.family.fixed(x)
+
+    def log_masses_at(self, at: Rows, x: Float[Array, "u d"], fixed: Float[Array, " u"]) -> Float[Array, " u"]:
+        return self.family.log_masses(at, x, fixed)
+
+    def log_constants(self, at: Rows, size: int) -> Float[Array, " u"] | None:
+        return self.family.log_constants(at, size)
+
+    def means_at(self, at: Rows, size: int) -> Float[Array, " u"] | None:
+        return self.family.mean(at, size)
 
     def predictors(self, named: dict[str, Array], given: Float[Array, "u q"]) -> Rows:
         """By parameter: one for each row, or one without a leading axis that all rows share."""
@@ -161,7 +178,7 @@ class Regression(AbstractModel):
         for parameter in self.family.parameters:
             name = parameter.name
             if name not in known:
-                predictors[name] = on_link(parameter, named[name])
+                predictors[name] = parameter.to_link(named[name])
             elif name in self.constant and known[name].offset is None:
                 predictors[name] = named[name].reshape(parameter.shape)
             else:
@@ -175,14 +192,7 @@ class Regression(AbstractModel):
         return [given[:, part.first : part.first + part.terms] for part in parts]
 
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
-        raise ModelError("a regression has a mass function for each row of covariates, not one for all")
-
-    def log_masses(
-        self, theta: Float[Array, " p"], rows: Float[Array, "u d"], given: Float[Array, "u q"] | None = None
-    ) -> Float[Array, " u"]:
-        assert given is not None
-        parameters = self.of_rows(self.space.unflatten(theta), given)
-        return over_rows(self.family.log_mass_at, parameters, len(rows), self.family.ranks, rows)
+        return self.family.log_mass_at(theta, x)
 
     def start(self, data: Dataset) -> dict[str, Any]:
         return dict(self.begin)
@@ -248,7 +258,7 @@ class Regression(AbstractModel):
         if name not in self.varying:
             return coefficients
         lines = coefficients.reshape(*coefficients.shape[:-1], len(terms), own.size)
-        return off_link(own, np.einsum("q,...qe->...e", terms, lines) + offset)
+        return own.from_link(np.einsum("q,...qe->...e", terms, lines) + offset)
 
     def average(self, name: str, data: Dataset) -> tuple[np.ndarray, float]:
         """The average of a parameter's terms over the data, and that of its offset."""
@@ -396,7 +406,7 @@ def _margin(family: AbstractFamily, own: Parameter, data: Dataset) -> np.ndarray
     if isinstance(family, Linked) and family.base.start is not None:
         guess = family.base.start(data.thinned()).get(own.name)
         if guess is not None:
-            return np.nan_to_num(np.asarray(on_link(own, np.broadcast_to(guess, own.shape).astype(float))).reshape(-1))
+            return np.nan_to_num(np.asarray(own.to_link(np.broadcast_to(guess, own.shape).astype(float))).reshape(-1))
     return np.zeros(own.size)
 
 
@@ -406,7 +416,7 @@ def _expected(family: AbstractFamily, own: Parameter, data: Dataset) -> np.ndarr
     The latter where a parameter that may be zero is only searched for from next to there.
     """
     if isinstance(family, Linked) and own.closed:
-        return np.asarray(on_link(own, Space((own,)).prior_quantiles([0.25])[0]))
+        return np.asarray(own.to_link(Space((own,)).prior_quantiles([0.25])[0]))
     return _margin(family, own, data)
 
 
@@ -418,7 +428,7 @@ def _coefficients(
     A slope is N(0, s / scale) for the scale of its term: a standard deviation, or 1 for terms that are 0 or 1. A
     constant is about its margin, and as much wider as slopes of terms that are far from zero make it.
     """
-    of_constant, of_slope = family.spread(own.name)
+    of_constant, of_slope = own.spread
     weights = data.counts / data.counts.sum()
     mean = weights @ matrix
     sd = np.sqrt(np.maximum(weights @ (matrix - mean) ** 2, 0.0))
@@ -431,4 +441,6 @@ def _coefficients(
         widths[place] = np.sqrt(of_constant**2 + np.sum(far**2))
         centres[place] = _expected(family, own, data) - float(weights @ shift)
     prior = dist.Normal(centres.reshape(-1), np.repeat(widths, own.size))
-    return Parameter(own.name, prior, shape=(len(design.labels) * own.size,), labels=labels_of(own, design.labels))
+    return Parameter(
+        own.name, prior, shape=(len(design.labels) * own.size,), labels=labels_of(own, design.labels), role=own.role
+    )

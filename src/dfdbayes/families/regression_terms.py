@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..core.log_mass_errors import without_constant
-from ..core.parameters import Theta
+from ..core.parameters import Rows, Theta, over_rows
 from ..core.sites import Sites
 from ..core.terms import (
     AbstractConditionals,
@@ -31,7 +31,6 @@ from ..core.terms import (
     table,
 )
 from ..errors import ModelError
-from .counts.families import Rows, over_rows
 
 if TYPE_CHECKING:
     from .regression import Regression
@@ -88,17 +87,17 @@ class RegressionTable(AbstractTable):
         return by_row(sites, RegressionTable(model, *parts), size)
 
     def log_ratios(self, theta: Theta) -> tuple[Array, Array]:
-        named, family = self.model.space.unflatten(theta), self.model.family
+        named, model = self.model.space.unflatten(theta), self.model
 
         def of_row(row: Rows, x: Array, down: Array, up: Array) -> Array:
-            here = family.log_mass_at(row, x)
-            there = jax.vmap(lambda j, value: family.log_mass_at(row, x.at[j].set(value)))
+            here = model.log_mass_at(row, x)
+            there = jax.vmap(lambda j, value: model.log_mass_at(row, x.at[j].set(value)))
             j = self.model.domain.moves[: len(down)]  # on the domain wrapped around the first of every coordinate
             return jnp.stack([there(j, down) - here, here - there(j, up)])
 
         def of_block(given: Array, rows: Array, down: Array, up: Array) -> Array:
-            parameters = self.model.of_rows(named, given)
-            return over_rows(of_row, parameters, len(given), family.ranks, rows, down, up)
+            parameters = self.model.at_rows(named, given)
+            return over_rows(of_row, parameters, len(given), self.model.ranks, rows, down, up)
 
         found = _in_blocks(of_block, (self.given, self.rows, self.down, self.up))
         return found[:, 0], found[:, 1]
@@ -121,11 +120,11 @@ class RegressionLikelihood(AbstractLikelihood):
 
     @staticmethod
     def of(model: Regression, sites: Sites) -> Prepared:
-        if not model.family.supports_likelihood:
+        if not model.supports("likelihood"):
             told = without_constant(getattr(model.family, "base", model.family))
             raise ModelError(f"the likelihood of '{model.name}' needs a sum over too many points. {told}")
         size = _size(sites)
-        fixed = filled(model.family.fixed(sites.rows), size)
+        fixed = filled(model.fixed(sites.rows), size)
         made = RegressionLikelihood(model, filled(sites.rows, size), _covariates(sites, size), fixed)
         return by_row(sites, made, size)
 
@@ -186,11 +185,10 @@ class RegressionLikelihood(AbstractLikelihood):
         return _in_blocks(of_block, self.parts)
 
     def _losses(self, predictors: Rows, rows: Array, fixed: Array) -> Float[Array, " u"]:
-        family = self.model.family
-        parameters = family.of_rows(predictors)
-        constants = family.log_constants(parameters, len(rows))
+        at = self.model.of_predictors(predictors)
+        constants = self.model.log_constants(at, len(rows))
         assert constants is not None
-        found = constants - family.log_masses(parameters, rows, fixed)
+        found = constants - self.model.log_masses_at(at, rows, fixed)
         # What is no number counts as far too much. The choice also keeps the sum that follows out of the loop over
         # rows: compiled together with it that loop falls into dozens.
         return jnp.where(jnp.isnan(found), jnp.inf, found)
@@ -236,18 +234,18 @@ class RegressionConditionals(AbstractConditionals):
         return by_row(sites, made, size)
 
     def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
-        named, family = self.model.space.unflatten(theta), self.model.family
+        named, model = self.model.space.unflatten(theta), self.model
 
         def of_row(row: Rows, x: Array) -> Array:
-            here = family.log_mass_at(row, x)
+            here = model.log_mass_at(row, x)
 
             def of_coordinate(j: Array, values: Array, allowed: Array) -> Array:
-                log = jax.vmap(lambda value: family.log_mass_at(row, x.at[j].set(value)))(values)
+                log = jax.vmap(lambda value: model.log_mass_at(row, x.at[j].set(value)))(values)
                 return jax.nn.logsumexp(jnp.where(allowed, log - here, -jnp.inf))
 
             return jnp.sum(jax.vmap(of_coordinate)(jnp.arange(x.shape[0]), self.values, self.allowed))
 
         def of_block(given: Array, rows: Array) -> Array:
-            return over_rows(of_row, self.model.of_rows(named, given), len(given), family.ranks, rows)
+            return over_rows(of_row, self.model.at_rows(named, given), len(given), self.model.ranks, rows)
 
         return jnp.dot(weights, _in_blocks(of_block, (self.given, self.rows)))

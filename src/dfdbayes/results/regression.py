@@ -16,11 +16,11 @@ from scipy import special
 
 from .._util.process import require_seed
 from ..core.dataset import PLACE, Dataset
+from ..core.parameters import over_rows
 from ..core.simulators.given import CELLS, Tails, distributions, tails, width
 from ..core.terms import coarse_size, filled
 from ..data.formulas import INTERCEPT, Design, frame_of
 from ..errors import DataWarning, ModelError, SettingError
-from ..families.counts.families import over_rows
 from ..families.graph.model import RandomGraph
 from ..families.regression import Regression
 from .predictive import evenly
@@ -77,15 +77,15 @@ def covariates(model: Regression, frame: pd.DataFrame) -> Float[np.ndarray, "u q
 
 def _expected(model: Regression, theta: Array, given: Array, points: Array) -> Array:
     """Expected values of rows: by the family's formula, or from the masses of ``points``."""
-    rows = model.of_rows(model.space.unflatten(theta), given)
-    found = model.family.mean(rows, len(given))
+    rows = model.at_rows(model.space.unflatten(theta), given)
+    found = model.means_at(rows, len(given))
     if found is not None:
         return found
 
     def of_row(row: dict[str, Array], _: Array) -> Array:
-        return jax.nn.softmax(jax.vmap(lambda x: model.family.log_mass_at(row, x))(points)) @ points[:, 0]
+        return jax.nn.softmax(jax.vmap(lambda x: model.log_mass_at(row, x))(points)) @ points[:, 0]
 
-    return over_rows(of_row, rows, len(given), model.family.ranks, jnp.arange(len(given)))
+    return over_rows(of_row, rows, len(given), model.ranks, jnp.arange(len(given)))
 
 
 @partial(jax.jit, static_argnums=0)
@@ -341,7 +341,7 @@ def _columns_of(model: Regression, design: Design, place: int) -> tuple[list[int
     columns: list[int] = []
     own: list[int] = []
     for other in model.designs:
-        if other.parameter not in model.family.of_the_mean:
+        if other.parameter not in model.mean_parameters:
             continue
         specs = (other.spec, *other.offsets)
         if not any(variables & _names_of(other, used) for spec in specs for used in spec.term_variables.values()):

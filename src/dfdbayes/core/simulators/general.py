@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Array
 
 from ...errors import ModelError
-from ...families.counts.families import Rows, over_rows
 from ...families.regression import Regression
 from ..domain import Coordinate
 from ..model import AbstractModel
+from ..parameters import Rows, over_rows
 
 MOST_LEVELS = 4096
 
@@ -62,11 +62,11 @@ def _sweeps_given(
     """The same where every chain has covariates, and with them parameters, of its own."""
 
     def of_row(row: Rows, key: Array, x: Array) -> tuple[Array, Array, Array]:
-        return _chain(lambda x: model.family.log_mass_at(row, x), count, key, x, values, allowed)
+        return _chain(lambda x: model.log_mass_at(row, x), count, key, x, values, allowed)
 
     def of_draw(keys: Array, x: Array, theta: Array) -> Any:
-        rows = model.of_rows(model.space.unflatten(theta), given)
-        return over_rows(of_row, rows, len(given), model.family.ranks, keys, x)
+        rows = model.at_rows(model.space.unflatten(theta), given)
+        return over_rows(of_row, rows, len(given), model.ranks, keys, x)
 
     return jax.vmap(of_draw)(jax.random.split(key, x.shape[:2]), x, thetas)
 

@@ -17,8 +17,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...errors import ModelError
-from ...families.counts.families import CountFamily, Rows, own_of
+from ...families.counts.families import CountFamily
 from ...families.regression import Regression
+from ..parameters import Rows, own_of
 from ..terms import filled
 
 CELLS = 2**20  # numbers worked on at once
@@ -54,8 +55,8 @@ class Listed:
 @partial(jax.jit, static_argnums=0)
 def _of_rows(model: Regression, theta: Array, given: Array) -> tuple[Rows, Array | None]:
     """What the family needs of every row, and means where it has a formula."""
-    rows = model.of_rows(model.space.unflatten(theta), given)
-    return rows, model.family.mean(rows, len(given))
+    rows = model.at_rows(model.space.unflatten(theta), given)
+    return rows, model.means_at(rows, len(given))
 
 
 @partial(jax.jit, static_argnums=0)
@@ -64,7 +65,7 @@ def _masses(model: Regression, shared: Rows, own: Rows, index: Array, points: Ar
 
     def of_row(i: Array) -> Array:
         row = shared | {name: part[i] for name, part in own.items()}
-        return jax.nn.softmax(jax.vmap(lambda x: model.family.log_mass_at(row, x))(points))
+        return jax.nn.softmax(jax.vmap(lambda x: model.log_mass_at(row, x))(points))
 
     mass = jax.vmap(of_row)(index)
     return mass, mass @ points[:, 0]
@@ -101,7 +102,7 @@ class Chunk:
         rows = filled(given, size)
         for theta in thetas:
             found, mean = _of_rows(model, theta, rows)
-            mine = own_of(found, model.family.ranks)
+            mine = own_of(found, model.ranks)
             own.append({name: part for name, part in found.items() if name in mine})
             shared.append({name: part for name, part in found.items() if name not in own[-1]})
             means += [] if mean is None else [np.asarray(mean)[: len(given)]]

@@ -9,8 +9,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from ...families.counts.families import Rows, own_of
 from ...families.regression import Regression
+from ..parameters import Rows, own_of
 from ..terms import filled
 from .given import Chunk, inverted, standard
 
@@ -38,8 +38,8 @@ def _each(model: Regression, thetas: Array, given: Array) -> tuple[Rows, Array |
     """What the family needs of every future, and means where it has a formula."""
 
     def of(theta: Array, row: Array) -> tuple[Rows, Array | None]:
-        found = model.of_rows(model.space.unflatten(theta), row[None])
-        own, mean = own_of(found, model.family.ranks), model.family.mean(found, 1)
+        found = model.at_rows(model.space.unflatten(theta), row[None])
+        own, mean = own_of(found, model.ranks), model.means_at(found, 1)
         rows = {name: part[0] if name in own else part for name, part in found.items()}
         return rows, None if mean is None else mean[0]
 

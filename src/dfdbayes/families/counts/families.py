@@ -10,7 +10,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,15 +21,15 @@ from scipy import special
 from ...core.dataset import Dataset
 from ...core.domain import Binary, Counts, Domain
 from ...core.model import AbstractModel, Row
-from ...core.parameters import Parameter, _backward, _forward
+from ...core.parameters import LOCATION, SHAPE, ZEROS, Parameter, Rows, over_rows
 from ...core.starts import logarithmic, logistic
 from ...core.terms import MOST_POINTS, softplus
 from ...errors import ModelError
 from .mean_form import held, of_mean
 
 BINARY, COUNTS = Binary(1), Counts(1)
-Rows = dict[str, Array]
-"""By name, one entry for each row, or one without a leading axis that all rows share."""
+WEAK = (3.0, 2.5)
+"""`Parameter.spread` of log odds and log means."""
 
 
 class AbstractFamily(ABC):
@@ -69,10 +68,6 @@ class AbstractFamily(ABC):
     def log_constants(self, rows: Rows, size: int) -> Float[Array, " u"] | None:
         """Log of the sum of all masses for every one of ``size`` rows; None where it cannot be had."""
         return None
-
-    def spread(self, name: str) -> tuple[float, float]:
-        """Standard deviations of weak priors: of a constant term, and of a slope per standard deviation."""
-        return 3.0, 2.5
 
     def begin(self, name: str, design: np.ndarray, offset: np.ndarray, data: Dataset) -> np.ndarray | None:
         """Coefficients (terms, entries) to start the search from; None for a constant alone."""
@@ -125,7 +120,7 @@ class Linked(AbstractFamily):
         return self.base.space.parameters
 
     def of_rows(self, predictors: Rows) -> Rows:
-        return {p.name: off_link(p, predictors[p.name]) for p in self.parameters}
+        return {p.name: p.from_link(predictors[p.name]) for p in self.parameters}
 
     def log_mass_at(self, row: Rows, x: Row) -> Float[Array, ""]:
         return self.base.log_mass_at(row, x)
@@ -143,13 +138,6 @@ class Linked(AbstractFamily):
 
         return over_rows(of, rows, size, self.ranks)
 
-    def spread(self, name: str) -> tuple[float, float]:
-        own = next(p for p in self.parameters if p.name == name)
-        if name == "interaction" and not own.closed:
-            return 1.0, 1.0
-        # Thresholds are many steps away from zero where levels are many, and from the margin where edges are strong.
-        return {"threshold": (10.0, 5.0), "quadratic": (5.0, 2.5)}.get(name, (3.0, 2.0))
-
     @property
     def meanings(self) -> Mapping[str, str]:
         return self.base.meanings
@@ -163,36 +151,6 @@ class Linked(AbstractFamily):
         return {p.name: len(p.shape) for p in self.parameters}
 
 
-def _ends(parameter: Parameter) -> tuple[np.ndarray, np.ndarray]:
-    """The support that a link maps to."""
-    low, high = parameter.support
-    return np.asarray(low), np.asarray(high)
-
-
-def on_link(parameter: Parameter, value: Any) -> Any:
-    """A parameter's value on the scale of its predictor."""
-    return _backward(value, *_ends(parameter))
-
-
-def off_link(parameter: Parameter, predictor: Any) -> Any:
-    """A parameter's value from its predictor."""
-    return _forward(predictor, *_ends(parameter))
-
-
-def own_of(rows: Rows, ranks: Mapping[str, int]) -> set[str]:
-    """Entries that every row has of its own: they have an axis more than what one row needs."""
-    return {name for name, value in rows.items() if value.ndim > ranks.get(name, 0)}
-
-
-def over_rows(function: Any, rows: Rows, size: int, ranks: Mapping[str, int], *more: Any) -> Array:
-    """A function of what belongs to one row, for all rows; entries that rows share are not copied."""
-    own = own_of(rows, ranks)
-    axes = {name: 0 if name in own else None for name in rows}
-    if all(axis is None for axis in axes.values()) and not more:
-        return jnp.broadcast_to(function(rows), (size,))
-    return jax.vmap(function, in_axes=(axes, *(0 for _ in more)))(rows, *more)
-
-
 @dataclass(frozen=True)
 class BinaryFamily(AbstractFamily):
     """One binary column: log odds."""
@@ -204,7 +162,7 @@ class BinaryFamily(AbstractFamily):
     def parameters(self) -> tuple[Parameter, ...]:
         import numpyro.distributions as dist
 
-        return (Parameter("probability", dist.Beta(1.0, 1.0), lower=0.0, upper=1.0),)
+        return (Parameter("probability", dist.Beta(1.0, 1.0), lower=0.0, upper=1.0, role=LOCATION, spread=WEAK),)
 
     def of_rows(self, predictors: Rows) -> Rows:
         return {"odds": predictors["probability"]}
@@ -256,11 +214,11 @@ class CountFamily(AbstractFamily):
     def parameters(self) -> tuple[Parameter, ...]:
         import numpyro.distributions as dist
 
-        found = [Parameter(self.form, dist.LogNormal(0.0, 3.0), lower=0.0)]
+        found = [Parameter(self.form, dist.LogNormal(0.0, 3.0), lower=0.0, role=LOCATION, spread=WEAK)]
         if self.dispersed:
-            found.append(Parameter("nu", dist.LogNormal(0.0, 1.5), lower=0.0))
+            found.append(Parameter("nu", dist.LogNormal(0.0, 1.5), lower=0.0, role=SHAPE, spread=(1.5, 1.0)))
         if self.hurdle:
-            found.append(Parameter("zeros", dist.Normal(0.0, 3.0)))
+            found.append(Parameter("zeros", dist.Normal(0.0, 3.0), role=ZEROS, spread=WEAK))
         return tuple(found)
 
     def of_rows(self, predictors: Rows) -> Rows:
@@ -318,9 +276,6 @@ class CountFamily(AbstractFamily):
     @property
     def of_the_mean(self) -> tuple[str, ...]:
         return super().of_the_mean if self.hurdle or self.form != "mean" else (self.main,)
-
-    def spread(self, name: str) -> tuple[float, float]:
-        return (1.5, 1.0) if name == "nu" else (3.0, 2.5)
 
     def begin(self, name: str, design: np.ndarray, offset: np.ndarray, data: Dataset) -> np.ndarray | None:
         if name != self.form:

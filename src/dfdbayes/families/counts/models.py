@@ -15,7 +15,7 @@ from ...core.dataset import Dataset
 from ...core.domain import Binary, Counts
 from ...core.exponential import ExponentialFamily
 from ...core.model import Row
-from ...core.parameters import Parameter
+from ...core.parameters import LOCATION, SHAPE, Parameter
 from .families import BinaryFamily, CountFamily
 from .normaliser import log_normaliser
 
@@ -47,7 +47,7 @@ def Bernoulli() -> ExponentialFamily:
         b=None,
         eta=_logit,
         domain=Binary(1),
-        parameters=[Parameter("probability", dist.Beta(1.0, 1.0), lower=0.0, upper=1.0)],
+        parameters=[Parameter("probability", dist.Beta(1.0, 1.0), lower=0.0, upper=1.0, role=LOCATION)],
         name="bernoulli",
         title="a Bernoulli model",
         formula="p(1) = probability, &nbsp; p(0) = 1 − probability",
@@ -92,7 +92,7 @@ def Poisson() -> ExponentialFamily:
         b=_log_factorial,
         eta=_log_rate,
         domain=Counts(1),
-        parameters=[Parameter("rate", dist.LogNormal(0.0, 3.0), lower=0.0)],
+        parameters=[Parameter("rate", dist.LogNormal(0.0, 3.0), lower=0.0, role=LOCATION)],
         name="poisson",
         title="a Poisson model",
         formula="p(x) ∝ λ<sup>x</sup> / x!, &nbsp; λ = rate",
@@ -210,8 +210,8 @@ def ConwayMaxwellPoisson() -> ExponentialFamily:
         eta=_log_rate_and_nu,
         domain=Counts(1),
         parameters=[
-            Parameter("rate", dist.LogNormal(0.0, 5.0), lower=0.0),
-            Parameter("nu", dist.Chi2(3.0), lower=0.0, closed=True),
+            Parameter("rate", dist.LogNormal(0.0, 5.0), lower=0.0, role=LOCATION),
+            Parameter("nu", dist.Chi2(3.0), lower=0.0, closed=True, role=SHAPE),
         ],
         name="cmp",
         title="a Conway-Maxwell-Poisson model",

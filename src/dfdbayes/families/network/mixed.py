@@ -13,12 +13,12 @@ import numpyro.distributions as dist
 from ...core.dataset import Dataset
 from ...core.domain import Coordinate, Domain
 from ...core.graphs import Graph
-from ...core.parameters import Parameter, Space
+from ...core.parameters import EDGE, NODE, SHAPE, Parameter, Space
 from ...errors import ModelError
 from . import kinds as _kinds
 from .descriptions import DECLARED, KIND, LEVELS
 from .kinds import FACTORIAL, NAMES, QUADRATIC, Kind
-from .model import Pairwise, graph_of_nodes
+from .model import OF_EDGES, Pairwise, graph_of_nodes
 
 SPAN = 10  # between the lowest and the highest value of a scale; what goes further is a count
 
@@ -196,14 +196,24 @@ def _made(graph: Graph, found: tuple[Kind, ...], options: Mapping[str, Any]) -> 
     bent = [kind for kind in found if kind.free]
     space = Space(
         (
-            *of("intercept", dist.Normal(0.0, float(widths.max(initial=3.0))), len(linear)),
-            *of("interaction", dist.Normal(0.0, 1.0), len(graph.pairs)),
-            *of(FACTORIAL, dist.HalfNormal(3.0), sum(kind.curve == FACTORIAL for kind in bent), lower=0.0, closed=True),
-            *of(QUADRATIC, dist.Normal(0.0, 5.0), sum(kind.curve == QUADRATIC for kind in bent)),
+            *of("intercept", dist.Normal(0.0, float(widths.max(initial=3.0))), len(linear), role=NODE),
+            *of("interaction", dist.Normal(0.0, 1.0), len(graph.pairs), role=EDGE, spread=OF_EDGES),
+            *of(
+                FACTORIAL, dist.HalfNormal(3.0), sum(kind.curve == FACTORIAL for kind in bent), lower=0.0, closed=True,
+                role=SHAPE,
+            ),
+            *of(
+                QUADRATIC, dist.Normal(0.0, 5.0), sum(kind.curve == QUADRATIC for kind in bent), role=NODE,
+                spread=(5.0, 2.5),
+            ),
             # Thresholds come last: they are many, and say how common levels are, which nobody asks of a network.
-            *of("threshold", dist.Normal(0.0, 10.0), sum(len(k.levels) - 1 for k in found if k.thresholds)),
+            # They are many steps away from zero where levels are many, and from the margin where edges are strong.
+            *of(
+                "threshold", dist.Normal(0.0, 10.0), sum(len(k.levels) - 1 for k in found if k.thresholds), role=NODE,
+                spread=(10.0, 5.0),
+            ),
         )
-    )
+    )  # fmt: skip
 
     def start(data: Dataset) -> dict[str, Any]:
         return _margins(data, found, space)

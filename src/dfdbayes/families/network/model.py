@@ -23,7 +23,7 @@ from ...core.dataset import Dataset
 from ...core.domain import Domain
 from ...core.graphs import Graph, complete, edge_labels, of
 from ...core.model import AbstractModel, Interactions, Row
-from ...core.parameters import Parameter, Space
+from ...core.parameters import EDGE, NODE, SHAPE, Parameter, Space
 from ...core.sites import Sites
 from ...core.starts import logistic
 from ...core.terms import Prepared
@@ -36,6 +36,8 @@ from .kinds import FACTORIAL, QUADRATIC, Kind, binary, domain_of, evenly_seen, o
 from .ordinal_terms import OrdinalConditionals
 from .terms import BinaryConditionals, CountConditionals, LevelConditionals, PairwiseTable
 
+OF_EDGES = (1.0, 1.0)
+"""`Parameter.spread` of interactions: 1 means odds that are 2.7 times as large."""
 Place = Callable[[str, int], int]
 
 
@@ -255,7 +257,7 @@ class Pairwise(AbstractModel):
     @property
     def main_parameters(self) -> tuple[str, ...]:
         """All that nodes own, but for nu."""
-        return tuple(p.name for p in self.space.parameters if p.name in ("intercept", "threshold", QUADRATIC))
+        return tuple(p.name for p in self.space.parameters if p.role == NODE)
 
     def columns_told(self, columns: Sequence[str]) -> str:
         return remarks.told(self.kinds, columns, self.origin) if self.name == "network" else ""
@@ -338,8 +340,8 @@ def IsingNetwork(graph: Any, states: str = "binary") -> Pairwise:
 
     space = Space(
         (
-            Parameter("intercept", dist.Normal(0.0, 3.0), shape=(graph.size,)),
-            Parameter("interaction", dist.Normal(0.0, 1.0), shape=(len(graph.pairs),)),
+            Parameter("intercept", dist.Normal(0.0, 3.0), shape=(graph.size,), role=NODE),
+            Parameter("interaction", dist.Normal(0.0, 1.0), shape=(len(graph.pairs),), role=EDGE, spread=OF_EDGES),
         )
     )
     options = {"graph": graph, "states": states}
@@ -401,10 +403,10 @@ def ConwayMaxwellPoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
 
     shape = (graph.size,)
     if prior == "squared":
-        nu = Parameter("nu", dist.Normal(0.0, 1.0), shape=shape, square=True)
+        nu = Parameter("nu", dist.Normal(0.0, 1.0), shape=shape, square=True, role=SHAPE)
     else:
         half = dist.HalfNormal(3.0 if prior == "weak" else 0.5**0.5)
-        nu = Parameter("nu", half, shape=shape, lower=0.0, closed=True)
+        nu = Parameter("nu", half, shape=shape, lower=0.0, closed=True, role=SHAPE)
     return _count_graph(graph, prior, "cmp-graphical", independent, (nu,))
 
 
@@ -414,13 +416,17 @@ def _count_graph(
     edges = len(graph.pairs)
     scale = 1.0 / max(1, graph.size * (graph.size - 1) // 2)
     if prior == "squared":
-        interaction = Parameter("interaction", dist.Normal(0.0, scale), shape=(edges,), square=True)
+        interaction = Parameter(
+            "interaction", dist.Normal(0.0, scale), shape=(edges,), square=True, role=EDGE, spread=OF_EDGES
+        )
     elif prior in ("weak", "half-normal"):
         half = dist.HalfNormal(1.0 if prior == "weak" else scale)
-        interaction = Parameter("interaction", half, shape=(edges,), lower=0.0, closed=True, continues=True)
+        interaction = Parameter("interaction", half, shape=(edges,), lower=0.0, closed=True, continues=True, role=EDGE)
     else:
         raise ModelError(f"prior must be 'weak', 'squared' or 'half-normal', not {prior!r}")
-    intercept = Parameter("intercept", dist.Normal(0.0, 5.0 if prior == "weak" else 1.0), shape=(graph.size,))
+    intercept = Parameter(
+        "intercept", dist.Normal(0.0, 5.0 if prior == "weak" else 1.0), shape=(graph.size,), role=NODE
+    )
     space = Space((intercept, *((interaction,) if edges else ()), *more))
     options = {"graph": graph, "prior": prior}
     power = "ν<sub>j</sub> " if more else ""

@@ -191,7 +191,7 @@ def _predictors(
     if given is None or not isinstance(model, Regression):
         level = jnp.einsum("fd,fdk->dk", base.coefficients(theta), own)
         return base.matrix(base.interaction_of(named)) @ scores, level[:, :, None]
-    rows, width = model.of_rows(named, given), scores.shape[1]
+    rows, width = model.at_rows(named, given), scores.shape[1]
     each = {p.name: jnp.broadcast_to(rows[p.name], (width, p.size)) for p in base.space.parameters}
     flat = jnp.concatenate(list(each.values()), axis=1)
     local = jax.vmap(lambda edges, scores: base.matrix(edges) @ scores, (0, 1), 1)(each["interaction"], scores)

@@ -116,7 +116,7 @@ def _at_rows(model: Regression, base: Pairwise, thetas: np.ndarray, given: np.nd
     """The base's parameters, flat, at every vector of coefficients and row of covariates."""
 
     def of(theta: Array) -> Array:
-        rows = model.of_rows(model.space.unflatten(theta), jnp.asarray(given))
+        rows = model.at_rows(model.space.unflatten(theta), jnp.asarray(given))
         parts = [jnp.broadcast_to(rows[p.name], (len(given), p.size)) for p in base.space.parameters]
         return jnp.concatenate(parts, axis=1)
 
