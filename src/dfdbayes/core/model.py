@@ -141,10 +141,8 @@ class AbstractModel(ABC):
     series_told: str | None = None
     """The order of rows in time in a sentence, where they have one."""
 
-    @property
-    def formulas(self) -> Mapping[str, str]:
-        """By parameter, as `fit` takes them."""
-        return {design.parameter: f"~ {design.right}" for design in self.designs}
+    formulas: Mapping[str, str] = MappingProxyType({})
+    """By parameter, as `fit` takes them."""
 
     @property
     def varying(self) -> frozenset[str]:

@@ -111,6 +111,10 @@ class Regression(AbstractModel):
         return f"; levels are against {', '.join(f'{one}={level}' for one, level in known.items())}" * bool(known)
 
     @property
+    def formulas(self) -> Mapping[str, str]:  # type: ignore[override]
+        return {design.parameter: f"~ {design.right}" for design in self.designs}
+
+    @property
     def base(self) -> AbstractModel | None:
         """The model whose parameters these are, where it is one by itself."""
         return self.family.base if isinstance(self.family, Linked) else None
