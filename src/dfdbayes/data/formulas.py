@@ -268,6 +268,11 @@ class Design:
         made._require_used_levels(asked.frame)
         return made, made.code(matrix), offset
 
+    @property
+    def slopes(self) -> tuple[str, ...]:
+        """The terms but the intercept."""
+        return tuple(label for label in self.labels if label != INTERCEPT)
+
     def code(self, matrix: np.ndarray) -> np.ndarray:
         """The matrix with columns centred and scaled, where that is needed."""
         return (matrix - self.shift) / self.scale if self.scale else matrix
