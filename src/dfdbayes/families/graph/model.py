@@ -31,6 +31,7 @@ from ...results.graph_goodness import GraphGoodness
 from .chains import Graphs, simulated
 from .goodness import compared
 from .likelihood import ROUNDS, near_maximum
+from .narrative import GraphNarrative
 from .observed import ObservedGraph
 from .terms import AbstractTerm, Covariate, Edges, GraphStatistics, parse
 
@@ -72,7 +73,7 @@ class RandomGraph(AbstractModel):
 
     domain = Binary(1)
     name = "graph"
-    answers = "graph"
+    narrative = GraphNarrative()
     sampled = False
     whole = True
     title = "an exponential random graph model"
