@@ -10,6 +10,7 @@ import pytest
 from scipy import special, stats
 
 import dfdbayes as dfd
+from dfdbayes.core.posterior import evenly
 from dfdbayes.core.simulators.given import by_listing, distributions, tails
 from dfdbayes.errors import DataError, DataWarning, DisagreementWarning, SettingError
 from dfdbayes.families import simulate as simulators
@@ -17,7 +18,6 @@ from dfdbayes.families.counts.families import CountFamily
 from dfdbayes.families.counts.models import moments
 from dfdbayes.present import figures as plots
 from dfdbayes.present.report import render, sections
-from dfdbayes.results.predictive import evenly
 from dfdbayes.results.ratios import ratios
 
 pytestmark = [  # the visits have more zeros than a Poisson model expects, by chance (p = 0.018)

@@ -19,11 +19,9 @@ from ..core.simulators.metropolis import by_metropolis
 from ..core.simulators.mixing import Mixing, mixing_of
 from ..core.simulators.perfect import by_coupling_from_the_past
 from ..errors import ModelError, SettingError
-from .graph.degeneracy import require_sound
+from .graph.chains import GraphMixing, Graphs
 from .graph.model import RandomGraph
-from .graph.simulate import GraphMixing, Graphs, simulate_graphs
-from .map.model import Autologistic
-from .map.simulate import Maps, simulate_maps
+from .map.model import Autologistic, Maps
 from .network.model import Pairwise
 from .network.simulate import by_levels, by_levels_given
 from .regression import Regression
@@ -38,10 +36,7 @@ __all__ = [
     "draw",
     "draw_given",
     "probabilities",
-    "require_sound",
     "simulate",
-    "simulate_graphs",
-    "simulate_maps",
 ]
 
 METHODS = ("enumeration", "inversion", "perfect", "swendsen-wang", "gibbs", "metropolis")
@@ -123,12 +118,8 @@ def simulate(
             "from a fit, fit.replicate() or fit.predict()"
         )
     model = model.current()
-    if isinstance(model, RandomGraph):
-        return simulate_graphs(model, theta, n, method=method, seed=seed)
-    if isinstance(model, Autologistic):
-        if method not in (None, "gibbs"):
-            raise SettingError(f"maps are simulated by Gibbs sampling; leave out method={method!r}")
-        return simulate_maps(model, theta, n, seed=seed, sweeps=sweeps)
+    if isinstance(model, RandomGraph | Autologistic):
+        return model.simulate(theta, n, method=method, seed=seed, sweeps=sweeps)
     thetas = np.asarray(model.space.flatten(theta))[None]
     rows, chosen, mixing = draw(model, thetas, n, method, np.random.default_rng([seed, 7]), sweeps)
     return Sample(rows[0], chosen, mixing)

@@ -12,8 +12,6 @@ import pandas as pd
 from .._util.files import write_atomically
 from ..errors import ConvergenceWarning, MisfitWarning, ModelError, SettingError
 from ..families.graph.model import RandomGraph
-from ..families.map.model import Autologistic
-from ..families.map.sites import site_probabilities
 from ..families.network.evidence import edges
 from ..families.network.nodes import node_table
 from ..families.network.temporal import effects_over_time
@@ -23,7 +21,7 @@ from .for_arviz import more_groups
 from .forecasts import Forecast, forecast
 from .hausman import second_opinion
 from .influence import influences
-from .predictive import replicate, replicate_graph
+from .predictive import replicate
 from .regression import effects, odds_ratios, predictions, residuals
 from .saving import plain, written
 from .tree import tree_of
@@ -80,8 +78,8 @@ class Fit(Fitted):
         model = self.model
         if model is not None and model.current() != model:
             raise ModelError("the model's functions have changed since this fit (or a global that they use); fit again")
-        if isinstance(model, RandomGraph):
-            return replicate_graph(model, self.joint_draws, draws, size, method, seed)
+        if model is not None and model.whole:
+            return model.replicate(self.joint_draws, draws, size, method, seed)
         return replicate(model, self.joint_draws, self.data, draws, size, method, seed, self.estimate)
 
     def evidence(self, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
@@ -158,10 +156,11 @@ class Fit(Fitted):
         ['mean', 'mean_low', 'mean_high', 'new_low', 'new_high']
         """
         self._warn_of_draws()
-        if isinstance(self.model, Autologistic):
+        if self.model is not None and self.model.whole:
             if newdata is not None:
                 raise SettingError("a map predicts its own sites; give those without a value a row, missing='impute'")
-            return site_probabilities(self, interval)
+            marginal = None if self.checks is None else self.checks.sites
+            return self.model.predict(self.joint_draws, interval, marginal)
         found = predictions(self, newdata, interval)
         self._warn_of_misfit()
         return found

@@ -12,12 +12,13 @@ from ..core.dataset import Dataset
 from ..core.losses.likelihood import Likelihood
 from ..core.model import AbstractModel
 from ..core.objective import Objective
+from ..core.posterior import evenly
 from ..core.simulators.exact import listed
 from ..errors import DfdbayesError, SettingError
 from ..families.regression import Regression
 from ..families.simulate import draw, draw_given
 from .goodness_of_fit import some
-from .predictive import affordable, evenly
+from .predictive import affordable
 from .tree import drawn
 
 if TYPE_CHECKING:

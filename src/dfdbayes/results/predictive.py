@@ -15,13 +15,13 @@ from .._util.tables import Table
 from ..core.dataset import Dataset
 from ..core.graphs import Graph
 from ..core.model import AbstractModel
+from ..core.posterior import evenly
 from ..core.simulators.exact import MOST_POINTS
 from ..core.simulators.given import is_listable, width
 from ..errors import ModelError, SettingError
-from ..families.graph.model import RandomGraph
 from ..families.lattice.model import has_clusters
 from ..families.regression import Regression
-from ..families.simulate import Graphs, Mixing, draw, draw_given, simulate_graphs
+from ..families.simulate import Mixing, draw, draw_given
 from .goodness_of_fit import GoodnessOfFit, goodness_of_fit, some
 
 HOW = {
@@ -186,23 +186,6 @@ def replicate(
         size = min(data.n, _most(model, draws, data)) if size is None else size
         rows, used, mixing = draw(model, chosen, size, method, rng)
     return Predictive(rows, data, used, mixing, goodness_of_fit(model, thetas.mean(axis=0) if at is None else at, data))
-
-
-def replicate_graph(
-    model: RandomGraph, thetas: Float[np.ndarray, "all p"], draws: int, size: int | None, method: str | None, seed: int
-) -> Graphs:
-    """A graph at each of ``draws`` of the posterior draws ``thetas``."""
-    if draws < 1:
-        raise SettingError("draws must be at least 1")
-    if size not in (None, 1):
-        raise SettingError("the data are one graph, and so is a replicate: leave out size=, and ask for more draws")
-    chosen = evenly(thetas, draws)
-    return simulate_graphs(model, chosen, len(chosen), method=method, seed=seed)
-
-
-def evenly(thetas: Float[np.ndarray, "all p"], most: int) -> Float[np.ndarray, "few p"]:
-    """At most so many of the draws, evenly."""
-    return thetas[np.linspace(0, len(thetas) - 1, min(most, len(thetas))).astype(int)]
 
 
 def _most(model: AbstractModel, draws: int, data: Dataset) -> int:

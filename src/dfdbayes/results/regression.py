@@ -17,13 +17,13 @@ from scipy import special
 from .._util.process import require_seed
 from ..core.dataset import PLACE, Dataset
 from ..core.parameters import over_rows
+from ..core.posterior import evenly
 from ..core.simulators.given import CELLS, Tails, distributions, tails, width
 from ..core.terms import coarse_size, filled
 from ..data.formulas import INTERCEPT, Design, frame_of
 from ..errors import DataWarning, ModelError, SettingError
 from ..families.graph.model import RandomGraph
 from ..families.regression import Regression
-from .predictive import evenly
 from .ratios import ODDS, VALUE, multiplies
 
 if TYPE_CHECKING:

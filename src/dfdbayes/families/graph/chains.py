@@ -27,7 +27,7 @@ from ...core.dataset import Dataset
 from ...core.model import AbstractModel
 from ...errors import DegeneracyError, ModelError, SettingError
 from .observed import ObservedGraph
-from .terms import AbstractDyads, AbstractTerm, GraphStatistics, Structure
+from .terms import AbstractDyads, GraphStatistics, Structure
 
 TNT = "tie-no-tie"
 WORD = 64  # bits of a word
@@ -124,7 +124,8 @@ class Graphs:
         return self.graph(range(len(self))[k])
 
     def __repr__(self) -> str:
-        about = f"{len(self)} of {self.terms.graph.n} nodes, from {' + '.join(term.written for term in self.terms.terms)}"
+        written = " + ".join(term.written for term in self.terms.terms)
+        about = f"{len(self)} of {self.terms.graph.n} nodes, from {written}"
         return f"Graphs({about}; graphs[0] is the first, to_networkx() gives all)"
 
     def to_networkx(self) -> list[Any]:
@@ -350,7 +351,9 @@ def _burnt(terms: GraphStatistics, run: _Run, chains: int, apart: bool) -> dict[
     }  # fmt: skip
 
 
-def _later(terms: GraphStatistics, run: _Run, parts: list[Mapping[str, np.ndarray]], number: int) -> dict[str, np.ndarray]:
+def _later(
+    terms: GraphStatistics, run: _Run, parts: list[Mapping[str, np.ndarray]], number: int
+) -> dict[str, np.ndarray]:
     """The next graph of every chain."""
     at = run.go(begin(terms, parts[-1]["ties"]), LONGEST + number, int(parts[0]["gap"]))
     return {"ties": ties_of(at), "accepted": np.asarray(at.accepted).mean()}

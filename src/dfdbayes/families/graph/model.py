@@ -266,6 +266,12 @@ class RandomGraph(AbstractModel):
         chosen = evenly(thetas, draws)
         return self.simulate(chosen, len(chosen), method=method, seed=seed)
 
+    def predict(self, draws: np.ndarray, interval: float, marginal: Any = None, seed: int = 0) -> Any:
+        raise SettingError(
+            "there are no predictions of one graph: its ties are no rows. fit.effects() has odds ratios, fit.replicate() "
+            "graphs from the posterior, and dfd.graph_goodness(fit) compares them with the observed one."
+        )
+
     def check(self, thetas: Float[np.ndarray, "all p"], seed: int, by_likelihood: bool) -> dict[str, Any]:
         found = graph_goodness(self, thetas.mean(axis=0), seed=seed, by_likelihood=by_likelihood)
         return {"graph": found, "sets": found.size, "size": 1, "method": found.method, "mixed": found.mixed}
@@ -327,7 +333,7 @@ def graph_goodness(
     graphs = fitted.simulate(theta, size, seed=seed)
     graphs.require_sound()
     loss = getattr(model, "loss", None)
-    return compared(graphs, by_likelihood=bool(loss is not None and loss.normalised or by_likelihood))
+    return compared(graphs, by_likelihood=bool(by_likelihood or (loss is not None and loss.normalised)))
 
 
 def _space(statistics: GraphStatistics) -> Space:

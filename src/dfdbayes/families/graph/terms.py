@@ -645,8 +645,8 @@ class SharedPartners(Structure):
 # -- statistics ----------------------------------------------------------------------------------
 
 
-# Given all other ties, the log odds of a tie are theta . delta, with delta its change statistics. So all that losses need
-# of a graph is which distinct (tie, delta) it has, and how many of each.
+# Given all other ties, the log odds of a tie are theta . delta, with delta its change statistics. So all that losses
+# need of a graph is which distinct (tie, delta) it has, and how many of each.
 
 
 @dataclass(frozen=True, eq=False)
