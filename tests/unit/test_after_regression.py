@@ -10,7 +10,7 @@ import pytest
 from scipy import special, stats
 
 import dfdbayes as dfd
-from dfdbayes.core.posterior import evenly
+from dfdbayes.core.mixing import evenly
 from dfdbayes.core.simulators.given import by_listing, distributions, tails
 from dfdbayes.errors import DataError, DataWarning, DisagreementWarning, SettingError
 from dfdbayes.families import simulate as simulators

@@ -12,8 +12,8 @@ from scipy import optimize, stats
 import dfdbayes as dfd
 import oracles
 from dfdbayes.core.minimise import mode
+from dfdbayes.core.mixing import evenly
 from dfdbayes.core.objective import Objective
-from dfdbayes.core.posterior import evenly
 from dfdbayes.families.map import model as maps
 from dfdbayes.families.map.observed import ObservedMap
 from dfdbayes.results.checks import Checks

@@ -146,11 +146,6 @@ def where_taken(objective: Objective, weight: Calibration, theta: np.ndarray) ->
     return space.from_y(shape.centre + (space.to_y(theta) - shape.centre) @ shape.stretch.T)
 
 
-def evenly(thetas: Float[np.ndarray, "all p"], most: int) -> Float[np.ndarray, "few p"]:
-    """At most so many of the draws, evenly."""
-    return thetas[np.linspace(0, len(thetas) - 1, min(most, len(thetas))).astype(int)]
-
-
 def named_draws(model: AbstractModel, theta: np.ndarray) -> dict[str, np.ndarray]:
     """Draws by name in the units of the data, with the model's derived quantities after its parameters."""
     named = model.space.unflatten(model.to_data_scale(theta))

@@ -14,8 +14,8 @@ from scipy.special import ndtri
 
 from ..core.losses.base import AbstractLoss
 from ..core.minimise import minimise
+from ..core.mixing import evenly
 from ..core.model import AbstractModel
-from ..core.posterior import evenly
 from ..errors import CalibrationError, DfdbayesError, EscapedError, MinimiserError, ModelError, SettingError
 from ..families import own_options
 from ..results.fit_result import Fit

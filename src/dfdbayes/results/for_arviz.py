@@ -10,9 +10,9 @@ from .._util.process import require_seed
 from .._util.tables import Table
 from ..core.dataset import Dataset
 from ..core.losses.likelihood import Likelihood
+from ..core.mixing import evenly
 from ..core.model import AbstractModel
 from ..core.objective import Objective
-from ..core.posterior import evenly
 from ..core.simulators.exact import listed
 from ..errors import DfdbayesError, SettingError
 from ..families.regression import Regression

@@ -12,7 +12,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from .._util.process import require_seed
-from ..core.posterior import evenly
+from ..core.mixing import evenly
 from ..core.simulators.paths import Step, expected, step
 from ..data.formulas import frame_of, variables
 from ..data.series import Series

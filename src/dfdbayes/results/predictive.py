@@ -14,8 +14,8 @@ from .._util.process import require_seed
 from .._util.tables import Table
 from ..core.dataset import Dataset
 from ..core.graphs import Graph
+from ..core.mixing import evenly
 from ..core.model import AbstractModel
-from ..core.posterior import evenly
 from ..core.simulators.exact import MOST_POINTS
 from ..core.simulators.given import is_listable, width
 from ..errors import ModelError, SettingError

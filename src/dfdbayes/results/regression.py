@@ -16,8 +16,8 @@ from scipy import special
 
 from .._util.process import require_seed
 from ..core.dataset import PLACE, Dataset
+from ..core.mixing import evenly
 from ..core.parameters import over_rows
-from ..core.posterior import evenly
 from ..core.simulators.given import CELLS, Tails, distributions, tails, width
 from ..core.terms import coarse_size, filled
 from ..data.formulas import INTERCEPT, Design, frame_of

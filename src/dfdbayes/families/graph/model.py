@@ -18,10 +18,10 @@ from ...core.dataset import Dataset
 from ...core.domain import Binary
 from ...core.losses.base import AbstractLoss
 from ...core.minimise import Minima, Minimum
+from ...core.mixing import evenly
 from ...core.model import AbstractModel, Row
 from ...core.objective import Objective
 from ...core.parameters import Parameter, Space, Theta
-from ...core.posterior import evenly
 from ...core.resampling import Fits
 from ...core.sites import Sites
 from ...core.starts import logistic
@@ -268,8 +268,9 @@ class RandomGraph(AbstractModel):
 
     def predict(self, draws: np.ndarray, interval: float, marginal: Any = None, seed: int = 0) -> Any:
         raise SettingError(
-            "there are no predictions of one graph: its ties are no rows. fit.effects() has odds ratios, fit.replicate() "
-            "graphs from the posterior, and dfd.graph_goodness(fit) compares them with the observed one."
+            "there are no predictions of one graph: its ties are no rows. fit.effects() has odds ratios, "
+            "fit.replicate() graphs from the posterior, and dfd.graph_goodness(fit) compares these with the observed "
+            "one."
         )
 
     def check(self, thetas: Float[np.ndarray, "all p"], seed: int, by_likelihood: bool) -> dict[str, Any]:

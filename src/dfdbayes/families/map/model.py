@@ -32,10 +32,10 @@ from ...core.graphs import Graph, of, parse
 from ...core.linear_terms import Features, LinearConditionals, LinearTable
 from ...core.losses.base import AbstractLoss
 from ...core.minimise import Minima, Minimum, minimise, mode
+from ...core.mixing import evenly
 from ...core.model import AbstractModel, Row
 from ...core.objective import Objective
 from ...core.parameters import Parameter, Space
-from ...core.posterior import evenly
 from ...core.resampling import Fits
 from ...core.simulators.mixing import Mixing, mixing_of
 from ...core.sites import Sites, Units, blocks_of_rows
