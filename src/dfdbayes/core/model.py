@@ -21,6 +21,7 @@ from .domain import Domain
 from .graphs import Graph
 from .log_mass_checks import MOST_COLUMNS, endless, require_possible, require_sound
 from .log_mass_errors import in_words, no_real_number, require_entries, require_order, returned, told
+from .narrative import Narrative
 from .parameters import Parameter, Rows, Space, over_rows
 from .sites import Sites
 from .terms import (
@@ -57,8 +58,8 @@ class AbstractModel(ABC):
     """What it is, in a sentence: "a Poisson model"."""
     formula: str = ""
     """Its mass function in HTML, for reports; nothing of a user's enters it."""
-    answers: str = "own"
-    """Who says what a fit found, and which picture shows it: a name in the table of `results/answers`."""
+    narrative: Narrative = Narrative()
+    """Who says what a fit found, and which picture shows it."""
     meanings: Mapping[str, str] = MappingProxyType({})
     """What parameters and derived quantities are, by name, each a clause that ends without a full stop."""
     space: Space
@@ -140,10 +141,8 @@ class AbstractModel(ABC):
     series_told: str | None = None
     """The order of rows in time in a sentence, where they have one."""
 
-    @property
-    def formulas(self) -> Mapping[str, str]:
-        """By parameter, as `fit` takes them."""
-        return {design.parameter: f"~ {design.right}" for design in self.designs}
+    formulas: Mapping[str, str] = MappingProxyType({})
+    """By parameter, as `fit` takes them."""
 
     @property
     def varying(self) -> frozenset[str]:
@@ -379,7 +378,7 @@ class Model(AbstractModel):
         What the model was made with, in values JSON can hold.
     title, formula : str, optional
         What it is, in a sentence, and its mass function in HTML; for reports.
-    answers : str, optional
+    narrative : Narrative, optional
         Who says what a fit found; one's own model is told parameter by parameter.
     meanings : mapping, optional
         What parameters and derived quantities are, by name: ``{"rate": "births per day"}``.
@@ -413,7 +412,7 @@ class Model(AbstractModel):
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
     title: str = field(default=AbstractModel.title, compare=False)
     formula: str = field(default="", compare=False)
-    answers: str = field(default=AbstractModel.answers, compare=False)
+    narrative: Narrative = field(default=AbstractModel.narrative, compare=False)
     meanings: Mapping[str, str] = field(default_factory=dict, compare=False)
     formulas: Mapping[str, str] = field(default=cast("Mapping[str, str]", None), compare=False)  # over a property
     space: Space = field(init=False)

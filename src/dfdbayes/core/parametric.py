@@ -19,13 +19,12 @@ from jaxtyping import Float
 
 from .._util.checkpoint import NOTHING
 from .._util.process import require_unforked
-from ..data.series import PLACE
 from ..errors import CalibrationError, SettingError
 from ..families.graph.model import RandomGraph
 from ..families.map.imputation import is_incomplete, refit_incomplete
 from ..families.map.model import Autologistic
 from ..families.simulate import require_sound, simulate_graphs, simulate_maps
-from .dataset import Dataset
+from .dataset import PLACE, Dataset
 from .minimise import Minima, Minimum, interior, mode
 from .model import AbstractModel
 from .objective import Objective
