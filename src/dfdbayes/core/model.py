@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -416,7 +416,7 @@ class Model(AbstractModel):
     formula: str = field(default="", compare=False)
     narrative: Narrative = field(default=AbstractModel.narrative, compare=False)
     meanings: Mapping[str, str] = field(default_factory=dict, compare=False)
-    formulas: Mapping[str, str] = field(default_factory=dict, compare=False)
+    formulas: Mapping[str, str] = field(default=cast("Mapping[str, str]", None), compare=False)  # over a property
     space: Space = field(init=False)
     traced: str = field(init=False)
     """What the functions compute. Models are equal, and share compiled code, where they compute the same."""
