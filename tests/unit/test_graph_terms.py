@@ -145,7 +145,7 @@ def test_terms_that_cannot_be_are_refused(text, said):
 
 
 def test_a_new_term_called_wrongly_is_told_what_it_takes(monkeypatch):
-    monkeypatch.setitem(TERMS._known, "near", None)  # which leaves the table as it was
+    monkeypatch.setattr(TERMS, "_known", dict(TERMS.items()))  # which leaves the table as it was
 
     @term
     class Near(Covariate):

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -245,6 +245,8 @@ class AbstractModel(ABC):
         """Whether the rows that losses sum over are independent; the dyads of a random graph need not be."""
         return True
 
+    usual_replicates: int = 400
+    """Bootstrap fits where nobody says otherwise."""
     sampled: bool = True
     """Whether rows are a sample, whose spread says how estimates vary; the dyads of one graph are not."""
 
@@ -454,7 +456,7 @@ class Model(AbstractModel):
     formula: str = field(default="", compare=False)
     narrative: Narrative = field(default=AbstractModel.narrative, compare=False)
     meanings: Mapping[str, str] = field(default_factory=dict, compare=False)
-    formulas: Mapping[str, str] = field(default_factory=dict, compare=False)
+    formulas: Mapping[str, str] = field(default=cast("Mapping[str, str]", None), compare=False)  # over a property
     space: Space = field(init=False)
     traced: str = field(init=False)
     """What the functions compute. Models are equal, and share compiled code, where they compute the same."""
