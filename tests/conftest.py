@@ -1,6 +1,7 @@
 import gc
 import os
 import sys
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 # What one process of the tests compiles the others need not; set before JAX is imported, and inherited by commands.
@@ -17,6 +18,7 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
+from _pytest.doctest import DoctestModule
 
 import dfdbayes
 from dfdbayes import cli
@@ -24,6 +26,31 @@ from dfdbayes import cli
 gc.set_threshold(200_000, 20, 1000)  # what is compiled stays; looking through all of it often takes a tenth of the time
 jax.config.update("jax_numpy_rank_promotion", "raise")
 dfdbayes.fit.__kwdefaults__["check"] = False  # most tests look elsewhere; those of the checks ask for them
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Examples are those of the package; docstrings of tests have none."""
+    return [found for found in (yield) if not isinstance(found, DoctestModule)]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Of a test that names daily cases the others are slow; tests of one file share a process and what it compiles."""
+    seen = {}
+    for item in items:
+        wanted = item.get_closest_marker("daily")
+        if wanted is not None:
+            case = item.callspec.id
+            met = [pattern for pattern in wanted.args if fnmatchcase(case, pattern)]
+            seen.setdefault((item.function, wanted.args), set()).update(met)
+            if not met:
+                item.add_marker(pytest.mark.slow)
+        shared = "small_fits" in getattr(getattr(item, "module", None), "__dict__", ())
+        item.add_marker(pytest.mark.xdist_group("small fits" if shared else item.nodeid.partition("::")[0]))
+    for (function, patterns), met in seen.items():
+        if met and met < set(patterns) and not any("::" in word for word in sys.argv):
+            raise pytest.UsageError(f"{function.__name__} has no case {', '.join(set(patterns) - met)}")
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ import dfdbayes as dfd
 POISSON = dfd.models.Poisson()
 
 
+@pytest.mark.slow
 def test_standard_bayes_covers_as_it_should():
     """200 data sets, n = 200: the exact posterior's coverage is nominal to about 1 / n.
 
@@ -26,6 +27,7 @@ def test_standard_bayes_covers_as_it_should():
     assert found.table.loc["joint", 0.95] == found.joint[0.95]
 
 
+@pytest.mark.slow
 def test_an_uncalibrated_loss_does_not():
     """beta = 1 for the discrete Fisher divergence: the intervals are far too wide or too narrow, and it is seen."""
     found = dfd.coverage(POISSON, {"rate": 3.0}, 200, replicates=100, beta=20.0, sampler="laplace", progress=False)

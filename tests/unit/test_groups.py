@@ -66,6 +66,7 @@ NETWORKS = [
         *NETWORKS,
     ],
 )
+@pytest.mark.daily("ising-network-binary-settings0", "network-mixed-settings7")
 def test_the_table_of_a_network_is_the_general_one(model, kind, settings):
     """Value, gradient, Hessian and the gradient of every row, against differentiation of the log mass itself."""
     made, data = regression(model, rows(kind), **settings)
