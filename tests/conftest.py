@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(items):
             seen.setdefault((item.function, wanted.args), set()).update(met)
             if not met:
                 item.add_marker(pytest.mark.slow)
-        shared = "small_fits" in getattr(getattr(item, "module", None), "__dict__", ())
+        shared = hasattr(getattr(item, "module", None), "small_fits")
         item.add_marker(pytest.mark.xdist_group("small fits" if shared else item.nodeid.partition("::")[0]))
     for (function, patterns), met in seen.items():
         if met and met < set(patterns) and not any("::" in word for word in sys.argv):

@@ -12,7 +12,7 @@ KEPT = json.loads(golden.FIXTURE.read_text())
 @pytest.mark.parametrize("name", golden.CASES)
 @pytest.mark.daily(
     "poisson, likelihood",
-    "poisson, lyddon",
+    "cmp, lyddon",
     "regression, binary",
     "series",
     "binary network, pseudo",
