@@ -14,6 +14,9 @@ os.environ.setdefault(
     "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 )
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # commands of the package start a hundred times
+sys.dont_write_bytecode = False
+
 import jax
 import numpy as np
 import pandas as pd

@@ -50,10 +50,10 @@ def test_finished_replicates_are_kept(tmp_path):
 def test_failures_are_counted_not_hidden():
     """Five counts a data set: many have no calibration; they are counted by reason."""
     found = dfd.coverage(
-        dfd.models.ConwayMaxwellPoisson(), {"rate": 4.0, "nu": 1.25}, 12, replicates=30, loss="dfd", sampler="laplace",
+        dfd.models.ConwayMaxwellPoisson(), {"rate": 4.0, "nu": 1.25}, 12, replicates=12, loss="dfd", sampler="laplace",
         progress=False,
     )  # fmt: skip
-    assert sum(found.failures.values()) + found.replicates == 30
+    assert sum(found.failures.values()) + found.replicates == 12
     assert set(found.failures) <= {"MinimiserError", "CalibrationError"} and found.failures
 
 
