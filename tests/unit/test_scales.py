@@ -8,7 +8,7 @@ import dfdbayes as dfd
 from dfdbayes.cli.running import levels_of, show
 from dfdbayes.data.read.profile import domain_of
 from dfdbayes.errors import DataError, ModelError, SettingError
-from dfdbayes.families import needs_data
+from dfdbayes.families import named_model
 from dfdbayes.families.network import mixed
 from dfdbayes.families.network.descriptions import told
 from dfdbayes.fitting.runs import again
@@ -239,9 +239,13 @@ def test_levels_that_few_chose_are_named(codes):
 
 def test_a_network_waits_for_data_unless_all_is_known():
     known = {"levels": [[0, 1], None], "kinds": ["binary", "count"]}
-    assert needs_data("network", {}) and needs_data("network", {"levels": WORDS, "kinds": ["ordinal"] * 4})
-    assert needs_data("network", {"levels": {"calm": WORDS}}) and not needs_data("network", known)
-    assert not needs_data("cmp", {})
+    assert named_model("network").needs_data({}) and named_model("network").needs_data(
+        {"levels": WORDS, "kinds": ["ordinal"] * 4}
+    )
+    assert named_model("network").needs_data({"levels": {"calm": WORDS}}) and not named_model("network").needs_data(
+        known
+    )
+    assert not named_model("cmp").needs_data({})
 
 
 def test_the_command_line_takes_levels():
