@@ -15,7 +15,6 @@ os.environ.setdefault(
 )
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # commands of the package start a hundred times
-sys.dont_write_bytecode = False
 
 import jax
 import numpy as np
@@ -26,6 +25,7 @@ from _pytest.doctest import DoctestModule
 import dfdbayes
 from dfdbayes import cli
 
+sys.dont_write_bytecode = False
 gc.set_threshold(200_000, 20, 1000)  # what is compiled stays; looking through all of it often takes a tenth of the time
 jax.config.update("jax_numpy_rank_promotion", "raise")
 dfdbayes.fit.__kwdefaults__["check"] = False  # most tests look elsewhere; those of the checks ask for them

@@ -166,12 +166,12 @@ def tables():
     }
 
 
-@pytest.mark.parametrize("name", tables())
 def test_tables_whose_rows_are_no_observations_have_a_call_of_their_own():
     for table, end in tables().values():
         assert dfd.suggest(table)[0].python.endswith(end)
 
 
+@pytest.mark.parametrize("name", tables())
 @pytest.mark.daily("visits, count", "two and count", "week, rain")
 def test_tables_whose_rows_are_no_observations(name, tmp_path, call):
     """The calls work as they are written, in Python and on the command line."""
