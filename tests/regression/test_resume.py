@@ -168,6 +168,9 @@ def interrupted_and_resumed(case, kept, stop_at, moments):
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.daily(
+    "calibration curvature", "calibration score-matching", "imputation", "simulated maps", "resampling Clusters"
+)
 def test_an_interrupted_run_goes_on(case, tmp_path, stop_at):
     names = interrupted_and_resumed(case, tmp_path / "kept", stop_at, lambda parts: [parts // 2] if parts else [])
     if case in ("sampler auto", "sampler hmc", "sampler nuts", "sampler random-walk", "simulated graphs", "imputation"):

@@ -312,11 +312,13 @@ def _read(
         (() if graph is None or isinstance(graph, str) else graph_of(graph).names) if named else of_width(0).node_names
     )
     reading = reading | {"columns": (names or None) if reading["columns"] is None else reading["columns"]}
-    needed, own = models.needs_data(model, options), options or {}
+    own = options or {}
+    needed = isinstance(model, str) and models.named_model(model).needs_data(own)
     scales = domain_of(data, reading, own.get("levels"), own.get("kinds")) if needed else None
     domain = scales or ((lambda d: of_width(d).domain) if named else of_width(0).domain)
     source = backend.read(data, domain, advance=by_percent(shown.begin("reading", 100)), **reading)
-    found = models.network_for(source.data, options or {}, scales) if scales else of_width(source.data.d * named)
+    of_data = models.named_model(model).of_data if isinstance(model, str) and scales else None
+    found = of_data(source.data, own, scales) if of_data and scales else of_width(source.data.d * named)
     source = source.arranged(found)
     given = models.paper_priors(found) if isinstance(prior, str) else prior
     return source, found.with_priors(given).labelled(source.data.columns)

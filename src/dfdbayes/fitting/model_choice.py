@@ -17,7 +17,7 @@ from ..core.minimise import minimise
 from ..core.mixing import evenly
 from ..core.model import AbstractModel
 from ..errors import CalibrationError, DfdbayesError, EscapedError, MinimiserError, ModelError, SettingError
-from ..families import own_options
+from ..families import named_model
 from ..results.fit_result import Fit
 from .comparison import by_name
 from .cross_validation import Folds, folds_of, held_out, matched, require_comparable, score_of, scored
@@ -155,7 +155,7 @@ def _own(model: Any, settings: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(model, str):
         return settings
     own = {name: value for name, value in settings.items() if name not in LACKS.get(model, ())}
-    return own | {"options": own_options(model, settings.get("options"))}
+    return own | {"options": named_model(model).own(settings.get("options"))}
 
 
 def _compared(
