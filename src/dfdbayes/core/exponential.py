@@ -11,9 +11,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._util.identity import code, fingerprint
+from . import distinct_terms
 from .dataset import Dataset
-from .distinct_terms import DistinctConditionals, DistinctDecrements, DistinctTable, SummedLikelihood
+from .distinct_terms import Differences
 from .domain import Domain
+from .linear_terms import Dense
 from .model import (
     AbstractModel,
     Interactions,
@@ -25,14 +27,12 @@ from .model import (
     space_of,
     with_space,
 )
-from .parameters import Space
+from .parameters import Space, Theta
 from .sites import Sites
-from .terms import Prepared
+from .terms import Prepared, View
 
 if TYPE_CHECKING:
     from ..families.counts.families import AbstractFamily
-
-Differences = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -102,20 +102,21 @@ class ExponentialFamily(AbstractModel):
             return self
         return replace(self, family=None)  # a changed copy of a built-in model is not of its family
 
-    def table(self, sites: Sites) -> Prepared:
-        return DistinctTable.of(self, sites)
+    def coefficients(self, theta: Theta) -> Float[Array, " k"]:
+        return self.eta(self.space.unflatten(theta))
 
-    def conditionals(self, sites: Sites) -> Prepared:
+    def terms_at(self, sites: Sites, view: View) -> Prepared:
+        if view is View.LIKELIHOOD:
+            return distinct_terms.likelihood(self, sites)
+        if view is View.NEIGHBOURS:
+            return distinct_terms.neighbours(self, sites)
         alike = len({coordinate for coordinate, _ in self.domain.runs}) == 1
-        if alike and self.domain.is_finite and self.domain.d > 1 and not self.domain.is_binary:
-            return DistinctConditionals.of(self, sites)
-        return super().conditionals(sites)
+        if (self.domain.is_binary and alike) or (alike and self.domain.is_finite and self.domain.d > 1):
+            return distinct_terms.choices(self, sites)
+        return super().terms_at(sites, view)
 
-    def likelihood(self, sites: Sites) -> Prepared:
-        return SummedLikelihood.of(self, sites)
-
-    def distinct_decrements(self, sites: Sites) -> tuple[DistinctDecrements, int, np.ndarray]:
-        return DistinctDecrements.of(self, sites)
+    def distinct_decrements(self, sites: Sites) -> tuple[Dense, int, np.ndarray]:
+        return distinct_terms.decrements(self, sites)
 
     @property
     def compresses(self) -> bool:

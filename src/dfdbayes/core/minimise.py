@@ -24,9 +24,9 @@ from ..errors import MinimiserError
 from . import newton
 from .losses import RATIO
 from .losses.base import AbstractLoss
-from .objective import Objective, chain_rule, second_order
+from .objective import Objective, chain_rule
 from .parameters import Named, Space
-from .terms import SecondOrder
+from .terms import SecondOrder, second_order
 
 AIM = 1e-11  # the loop stops at this gradient per observation,
 ENOUGH = 1e-8  # and one that stops earlier, for want of digits, counts as converged below this

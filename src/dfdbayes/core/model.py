@@ -19,20 +19,12 @@ from ..errors import ModelError
 from .dataset import Dataset
 from .domain import Domain
 from .graphs import Graph
+from .linear_terms import LinearLikelihood
 from .log_mass_checks import MOST_COLUMNS, endless, require_possible, require_sound
 from .log_mass_errors import in_words, no_real_number, require_entries, require_order, returned, told
-from .parameters import Parameter, Rows, Space, over_rows
+from .parameters import Parameter, Rows, Space, Theta, over_rows
 from .sites import Sites
-from .terms import (
-    MOST_POINTS,
-    FlipConditionals,
-    LikelihoodConditionals,
-    ListedConditionals,
-    ListedLikelihood,
-    NeighbourTable,
-    Prepared,
-    listing,
-)
+from .terms import MOST_POINTS, Conditionals, Likelihood, Neighbours, Prepared, View, listing
 
 if TYPE_CHECKING:
     from ..families.counts.families import AbstractFamily
@@ -47,8 +39,8 @@ _sound: set[str] = set()  # what functions compute that have been looked at
 class AbstractModel(ABC):
     """The part of a model that the road from data to posterior relies on.
 
-    A model's only duty is its log mass. Everything else has an answer that follows from it: the tables that losses
-    need of it are those of `tables.py`, unless a family has faster ones.
+    A model's only duty is its log mass. Everything else has an answer that follows from it: the terms that losses
+    need of it are those of `terms.py`, unless a family has faster ones.
     """
 
     domain: Domain
@@ -181,21 +173,27 @@ class AbstractModel(ABC):
     reads: tuple[str, ...] = ()
     """Settings of `fit` that `observe` takes."""
 
-    def table(self, sites: Sites) -> Prepared:
-        """Log-ratios between neighbouring points."""
-        return NeighbourTable.of(self, sites)
+    def coefficients(self, theta: Theta) -> Array:
+        """What the predictors of terms are linear in: natural parameters, where there are such."""
+        return theta
 
-    def conditionals(self, sites: Sites) -> Prepared:
-        """Full conditionals of single coordinates."""
-        if self.domain.is_binary:
-            return FlipConditionals.of(self, self.table(sites))
-        if self.domain.d == 1 and (self.log_normaliser is not None or self.domain.is_finite):
-            return LikelihoodConditionals.of(self, self.likelihood(sites))
-        return ListedConditionals.of(self, sites)
+    def terms_at(self, sites: Sites, view: View) -> Prepared:
+        """What a loss is made of at the data (`core/terms.py`): by default from the log mass, by differentiation."""
+        if view is View.NEIGHBOURS:
+            return Neighbours.of(self, sites)
+        known = (
+            self.supports("likelihood") if self.designs else self.log_normaliser is not None or self.domain.is_finite
+        )
+        if view is View.CONDITIONALS and self.domain.d == 1 and known:  # the conditional is the distribution
+            return self.terms_at(sites, View.LIKELIHOOD)
+        if view is View.CONDITIONALS:
+            return Conditionals.of(self, sites)
+        return (LinearLikelihood if self.is_linear else Likelihood).of(self, sites)
 
-    def likelihood(self, sites: Sites) -> Prepared:
-        """The likelihood, by the model's constant or by listing a finite domain."""
-        return ListedLikelihood.of(self, sites)
+    @property
+    def is_linear(self) -> bool:
+        """Whether all that the distribution of a row depends on are numbers with a formula each."""
+        return False
 
     def distinct_decrements(self, sites: Sites) -> Any:
         """Few distinct ratios to decrements, and which of them each site has; None where they are not few."""
@@ -472,7 +470,7 @@ def with_space(model: M, space: Space) -> M:
 
 def is_own(function: Callable[..., Any]) -> bool:
     """Whether a function is this package's, which refers to nothing that may change."""
-    return (getattr(function, "__module__", None) or "").startswith(__package__)
+    return (getattr(function, "__module__", None) or "").startswith(f"{__package__.partition('.')[0]}.")
 
 
 def arguments_of(model: AbstractModel) -> tuple[dict[str, Any], Any]:

@@ -22,14 +22,12 @@ from ..core.graphs import Graph
 from ..core.model import AbstractModel, Row
 from ..core.parameters import Parameter, Rows, Space
 from ..core.sites import Sites
-from ..core.terms import FlipConditionals, LikelihoodConditionals, Prepared
+from ..core.terms import Prepared, View
 from ..data.formulas import INTERCEPT, Design
 from ..data.observed import Observed
 from ..errors import ModelError
 from .counts.families import AbstractFamily, CountFamily, Linked
-from .network.covariate_terms import LevelRegressionConditionals, PairwiseRegressionTable
-from .network.model import Pairwise
-from .regression_terms import RegressionConditionals, RegressionLikelihood, RegressionTable
+from .network.model import Pairwise, node_terms
 
 LEAST_SCALE = 1e-12  # of a covariate that hardly varies; smaller ones are scaled before
 
@@ -274,27 +272,15 @@ class Regression(AbstractModel):
         bent = [p for p in self.family.parameters if p.name in self.varying and np.isfinite(p.support).any()]
         return self.base if isinstance(self.base, Pairwise) and not bent else None
 
-    def table(self, sites: Sites) -> Prepared:
-        if self.pairwise is not None:
-            return PairwiseRegressionTable.of(self, self.pairwise, sites)
-        return RegressionTable.of(self, sites)
-
-    def conditionals(self, sites: Sites) -> Prepared:
-        if self.domain.is_binary:
-            return FlipConditionals.of(self, self.table(sites))
-        if self.domain.d == 1 and self.family.supports_likelihood:
-            return LikelihoodConditionals.of(self, self.likelihood(sites))
-        if self.pairwise is not None:
-            return LevelRegressionConditionals.of(self, self.pairwise, sites)
-        return RegressionConditionals.of(self, sites)
+    def terms_at(self, sites: Sites, view: View) -> Prepared:
+        if self.pairwise is not None and view is not View.LIKELIHOOD:
+            return node_terms(self, self.pairwise, sites, view)
+        return super().terms_at(sites, view)
 
     def require_possible(self, data: Dataset, neighbours: str) -> None:
         base = getattr(self.family, "base", None)
         if base is not None:
             base.require_possible(data, neighbours)
-
-    def likelihood(self, sites: Sites) -> Prepared:
-        return RegressionLikelihood.of(self, sites)
 
     def supports(self, what: str) -> bool:
         if what == "likelihood":

@@ -15,7 +15,7 @@ from scipy import linalg
 from ..._util.checkpoint import NOTHING, Checkpoint
 
 AT_ONCE = 64  # densities evaluated side by side, at most
-IN_CACHE = 2**16  # numbers of their tables
+IN_CACHE = 2**16  # numbers of the loss's terms
 NOISE = 1e-13  # of a log density: what a step gains below that is not seen
 CLOSE = 1e-4  # how much higher the log density may be at its mode
 LEAST = 1e-9  # curvature of a direction, as a share of its parameters' own
@@ -135,17 +135,17 @@ def _covariance(hessian: np.ndarray) -> np.ndarray:
     return (np.tril(lower) + np.tril(lower, -1).T) / scale / scale[:, None]
 
 
-def cells(table: Any) -> int:
+def cells(terms: Any) -> int:
     """How many numbers stand behind a density."""
-    return sum(np.size(leaf) for leaf in jax.tree.leaves(table))
+    return sum(np.size(leaf) for leaf in jax.tree.leaves(terms))
 
 
-def at_once(table: Any) -> int:
+def at_once(terms: Any) -> int:
     """How many densities to evaluate side by side, so that what they need of the data stays near the processor.
 
-    A table that is worked on in blocks may say it itself.
+    Terms that are worked on in blocks may say it themselves.
     """
-    return getattr(table, "at_once", None) or min(AT_ONCE, max(1, IN_CACHE // max(cells(table), 1)))
+    return getattr(terms, "at_once", None) or min(AT_ONCE, max(1, IN_CACHE // max(cells(terms), 1)))
 
 
 def scattered(

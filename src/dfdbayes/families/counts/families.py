@@ -20,10 +20,11 @@ from scipy import special
 
 from ...core.dataset import Dataset
 from ...core.domain import Binary, Counts, Domain
+from ...core.linear_terms import softplus
 from ...core.model import AbstractModel, Row
 from ...core.parameters import LOCATION, SHAPE, ZEROS, Parameter, Rows, over_rows
 from ...core.starts import logarithmic, logistic
-from ...core.terms import MOST_POINTS, softplus
+from ...core.terms import MOST_POINTS
 from ...errors import ModelError
 from .mean_form import held, of_mean
 

@@ -26,15 +26,21 @@ from ...core.model import AbstractModel, Interactions, Row
 from ...core.parameters import EDGE, NODE, SHAPE, Parameter, Space
 from ...core.sites import Sites
 from ...core.starts import logistic
-from ...core.terms import Prepared
+from ...core.terms import Prepared, View
 from ...errors import ModelError
 from ..counts.models import _regression_of_log_ratios
 from ..counts.normaliser import log_normaliser
 from ..lattice.model import _two_states
 from . import descriptions as remarks
 from .kinds import FACTORIAL, QUADRATIC, Kind, binary, domain_of, evenly_seen, of_the_paper
-from .ordinal_terms import OrdinalConditionals
-from .terms import BinaryConditionals, CountConditionals, LevelConditionals, PairwiseTable
+from .terms import (
+    BinaryConditionals,
+    BinaryRatios,
+    CountConditionals,
+    LevelConditionals,
+    NodeRatios,
+    OrdinalConditionals,
+)
 
 OF_EDGES = (1.0, 1.0)
 """`Parameter.spread` of interactions: 1 means odds that are 2.7 times as large."""
@@ -77,15 +83,10 @@ class Pairwise(AbstractModel):
     def graph(self) -> Graph:
         return self.on
 
-    def table(self, sites: Sites) -> Prepared:
-        return PairwiseTable.of(self, sites)
-
-    def conditionals(self, sites: Sites) -> Prepared:
-        if all(kind.name == "binary" for kind in self.kinds):
-            return BinaryConditionals.of(self, sites)
-        if all(kind.counts and not kind.root for kind in self.kinds):
-            return CountConditionals.of(self, sites)
-        return (OrdinalConditionals if evenly_seen(self.kinds) else LevelConditionals).of(self, sites)
+    def terms_at(self, sites: Sites, view: View) -> Prepared:
+        if view is View.LIKELIHOOD:
+            return super().terms_at(sites, view)
+        return node_terms(self, self, sites, view)
 
     @property
     def log_normaliser(self) -> Callable[[dict[str, Array]], Array] | None:  # type: ignore[override]
@@ -279,6 +280,20 @@ class Pairwise(AbstractModel):
 
     def with_space(self, space: Space) -> Pairwise:
         return replace(self, space=space)
+
+
+def node_terms(model: Any, base: Pairwise, sites: Sites, view: View) -> Prepared:
+    """Terms of a network, or of one with covariates (``model``) whose parameters without them are those of ``base``."""
+    binary = all(kind.name == "binary" for kind in base.kinds)
+    if view is View.NEIGHBOURS:
+        return (BinaryRatios if binary else NodeRatios).of(model, base, sites)
+    if binary:
+        return BinaryConditionals.of(model, base, sites)
+    if model is not base:
+        return LevelConditionals.of(model, base, sites)
+    if all(kind.counts and not kind.root for kind in base.kinds):
+        return CountConditionals.of(base, sites)
+    return (OrdinalConditionals if evenly_seen(base.kinds) else LevelConditionals).of(base, base, sites)
 
 
 def _meanings(model: Pairwise) -> dict[str, str]:
