@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -28,9 +28,6 @@ from .model import (
 from .parameters import Space
 from .sites import Sites
 from .terms import Prepared
-
-if TYPE_CHECKING:
-    from ..families.counts.families import AbstractFamily
 
 Differences = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
@@ -73,7 +70,6 @@ class ExponentialFamily(AbstractModel):
     formula: str = field(default="", compare=False)
     answers: str = field(default=AbstractModel.answers, compare=False)
     meanings: Mapping[str, str] = field(default_factory=dict, compare=False)
-    family: AbstractFamily | None = field(default=None, compare=False)
     space: Space = field(init=False)
     traced: str = field(init=False)
     """What the functions compute. Models are equal, and share compiled code, where they compute the same."""
@@ -100,23 +96,23 @@ class ExponentialFamily(AbstractModel):
     def current(self) -> ExponentialFamily:
         if all(function is None or is_own(function) for function in (self.T, self.eta, self.b)):
             return self
-        return replace(self, family=None)  # a changed copy of a built-in model is not of its family
+        return replace(self)
 
     def table(self, sites: Sites) -> Prepared:
-        return DistinctTable.of(self, sites)
+        return super().table(sites) if self.varying else DistinctTable.of(self, sites)
 
     def conditionals(self, sites: Sites) -> Prepared:
         alike = len({coordinate for coordinate, _ in self.domain.runs}) == 1
-        if alike and self.domain.is_finite and self.domain.d > 1 and not self.domain.is_binary:
+        if not self.varying and alike and self.domain.is_finite and self.domain.d > 1 and not self.domain.is_binary:
             return DistinctConditionals.of(self, sites)
         return super().conditionals(sites)
 
     def likelihood(self, sites: Sites) -> Prepared:
-        return SummedLikelihood.of(self, sites)
+        return super().likelihood(sites) if self.varying else SummedLikelihood.of(self, sites)
 
-    def distinct_decrements(self, sites: Sites) -> tuple[DistinctDecrements, int, np.ndarray]:
-        return DistinctDecrements.of(self, sites)
+    def distinct_decrements(self, sites: Sites) -> tuple[DistinctDecrements, int, np.ndarray] | None:
+        return None if self.varying else DistinctDecrements.of(self, sites)
 
     @property
     def compresses(self) -> bool:
-        return True
+        return not self.varying

@@ -1,4 +1,4 @@
-"""Tables of regressions: every row has parameters of its own, so the distinct rows and their covariates are kept.
+"""Tables of rows with covariates: each has parameters of its own, so the distinct rows and their covariates are kept.
 
 Rows are worked on in blocks that fit near the processor, so that the memory of a gradient or a Hessian is a block's.
 """
@@ -12,10 +12,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from ..core.log_mass_errors import without_constant
-from ..core.parameters import Rows, Theta, over_rows
-from ..core.sites import Sites
-from ..core.terms import (
+from .log_mass_errors import without_constant
+from .parameters import Rows, Theta, over_rows
+from .sites import Sites
+from .terms import (
     AbstractConditionals,
     AbstractLikelihood,
     AbstractTable,
@@ -33,7 +33,7 @@ from ..core.terms import (
 from ..errors import ModelError
 
 if TYPE_CHECKING:
-    from .regression import Regression
+    from .model import AbstractModel
 
 BLOCK = 2**14  # rows that are worked on together,
 AT_ONCE = 4  # and parameters for which that is done while they are near the processor
@@ -67,10 +67,10 @@ def _blocks(parts: tuple[Array, ...]) -> tuple[Array, ...]:
 
 
 @table
-class RegressionTable(AbstractTable):
+class RowTable(AbstractTable):
     """Distinct rows, each coordinate's neighbours, and covariates."""
 
-    model: Regression
+    model: AbstractModel
     rows: Float[Array, "u d"]
     down: Float[Array, "u m"]
     up: Float[Array, "u m"]
@@ -79,12 +79,12 @@ class RegressionTable(AbstractTable):
     given: Float[Array, "u q"]
 
     @staticmethod
-    def of(model: Regression, sites: Sites) -> Prepared:
+    def of(model: AbstractModel, sites: Sites) -> Prepared:
         size = _size(sites)
         moves = (filled(part, size) for part in (sites.rows, sites.down, sites.up))
         scales = (jnp.asarray(pad(part, size)) for part in (sites.minus, sites.plus))
         parts = (*moves, *scales, _covariates(sites, size))
-        return by_row(sites, RegressionTable(model, *parts), size)
+        return by_row(sites, RowTable(model, *parts), size)
 
     def log_ratios(self, theta: Theta) -> tuple[Array, Array]:
         named, model = self.model.space.unflatten(theta), self.model
@@ -110,22 +110,22 @@ class RegressionTable(AbstractTable):
 
 
 @table
-class RegressionLikelihood(AbstractLikelihood):
+class RowLikelihood(AbstractLikelihood):
     """Distinct rows and covariates, and what of the rows' log masses no parameter changes."""
 
-    model: Regression
+    model: AbstractModel
     rows: Float[Array, "u d"]
     given: Float[Array, "u q"]
     fixed: Float[Array, " u"]
 
     @staticmethod
-    def of(model: Regression, sites: Sites) -> Prepared:
+    def of(model: AbstractModel, sites: Sites) -> Prepared:
         if not model.supports("likelihood"):
-            told = without_constant(getattr(model.family, "base", model.family))
+            told = without_constant(model)
             raise ModelError(f"the likelihood of '{model.name}' needs a sum over too many points. {told}")
         size = _size(sites)
         fixed = filled(model.fixed(sites.rows), size)
-        made = RegressionLikelihood(model, filled(sites.rows, size), _covariates(sites, size), fixed)
+        made = RowLikelihood(model, filled(sites.rows, size), _covariates(sites, size), fixed)
         return by_row(sites, made, size)
 
     @property
@@ -141,7 +141,7 @@ class RegressionLikelihood(AbstractLikelihood):
         named = self.model.space.unflatten(theta)
 
         def of_block(given: Array, rows: Array, fixed: Array) -> Array:
-            return self._losses(self.model.predictors(named, given), rows, fixed)
+            return self._losses(self.model.space.predictors(named, given), rows, fixed)
 
         return jnp.dot(weights, _in_blocks(of_block, self.parts))
 
@@ -152,7 +152,7 @@ class RegressionLikelihood(AbstractLikelihood):
         named = self.model.space.unflatten(theta)
 
         def of_block(given: Array, rows: Array, fixed: Array, weights: Array) -> SecondOrder:
-            designs = self.model.matrices(given)
+            designs = self.model.space.matrices(given)
             losses, at = self._at(named, given, rows, fixed)
             several = range(len(at))
             # of pairs of predictors: ((losses, slopes in the first), (slopes in the second, second derivatives))
@@ -179,7 +179,7 @@ class RegressionLikelihood(AbstractLikelihood):
         def of_block(given: Array, rows: Array, fixed: Array) -> Array:
             losses, at = self._at(named, given, rows, fixed)
             slopes = [_along(losses, k)(*at)[1] for k in range(len(at))]
-            designs = self.model.matrices(given)
+            designs = self.model.space.matrices(given)
             return jnp.concatenate([slope[:, None] * part for slope, part in zip(slopes, designs, strict=True)], axis=1)
 
         return _in_blocks(of_block, self.parts)
@@ -197,7 +197,7 @@ class RegressionLikelihood(AbstractLikelihood):
         self, named: dict[str, Array], given: Array, rows: Array, fixed: Array
     ) -> tuple[Callable[..., Array], tuple[Array, ...]]:
         """Losses of rows as a function of their predictors, and these."""
-        predictors = self.model.predictors(named, given)
+        predictors = self.model.space.predictors(named, given)
 
         def of(*values: Array) -> Array:
             return self._losses(dict(zip(predictors, values, strict=True)), rows, fixed)
@@ -215,20 +215,20 @@ def _along(function: Callable[..., Any], k: int) -> Callable[..., tuple[Any, Any
 
 
 @table
-class RegressionConditionals(AbstractConditionals):
+class RowConditionals(AbstractConditionals):
     """Distinct rows and covariates, and the candidate values of each coordinate."""
 
-    model: Regression
+    model: AbstractModel
     rows: Float[Array, "u d"]
     given: Float[Array, "u q"]
     values: Float[Array, "d s"]
     allowed: Bool[Array, "d s"]
 
     @staticmethod
-    def of(model: Regression, sites: Sites) -> Prepared:
+    def of(model: AbstractModel, sites: Sites) -> Prepared:
         size = _size(sites)
         values, allowed = candidates(model.domain, sites.rows)
-        made = RegressionConditionals(
+        made = RowConditionals(
             model, filled(sites.rows, size), _covariates(sites, size), jnp.asarray(values), jnp.asarray(allowed)
         )
         return by_row(sites, made, size)
