@@ -186,7 +186,7 @@ class AbstractModel(ABC):
             found[:, design.columns] = design.formula.as_given(found[:, design.columns])
         return found
 
-    def at(self, name: str, coefficients: np.ndarray, terms: np.ndarray, offset: float = 0.0) -> np.ndarray:
+    def parameter_at(self, name: str, coefficients: np.ndarray, terms: np.ndarray, offset: float = 0.0) -> np.ndarray:
         """A parameter where its formula's terms are ``terms``, from draws (..., k) of its coefficients."""
         if name not in self.varying:
             return coefficients
@@ -209,6 +209,18 @@ class AbstractModel(ABC):
 
     formula_for_all: bool = False
     """Whether parameters that nobody wrote a formula for have one all the same, a constant."""
+    has_means: bool = False
+    """Whether `means_at` has a formula."""
+    mode_inside: bool = False
+    """Whether masses of one count rise and fall again, with nothing special about the first value."""
+    takes_zeros: bool = False
+    """Whether zeros may have a parameter of their own (`for_covariates`)."""
+    freer: str = ""
+    """The name of the built-in model that is like this one, with a shape that is free; empty where there is none."""
+    ratio: str = "ratio"
+    """What the exponential of a coefficient is called."""
+    kin: str = ""
+    """What models have in common whose regressions may be nested; models without one are nested in models like them."""
 
     def with_designs(self, formulas: Sequence[Any], data: Dataset, observed: Any) -> Self:
         """A regression: the same model with coefficients in place of the parameters that have a formula.
@@ -230,7 +242,7 @@ class AbstractModel(ABC):
         plain = {} if self.start is None else dict(self.start(data.thinned()))
         made = Space(tuple(found.get(name, p) for name, p in own.items()))
         starts = {name: plain.get(name, np.zeros(p.shape)) for name, p in own.items()}
-        return self._regression(made, starts | {design.of.name: design.begin for design in made.designs})
+        return self.regression_on(made, starts | {design.of.name: design.begin for design in made.designs})
 
     def begin(
         self, parameter: Parameter, formula: Any, matrix: np.ndarray, offset: np.ndarray, data: Dataset
@@ -276,7 +288,7 @@ class AbstractModel(ABC):
         design, labels = design.named(own.labels)
         return Parameter(own.name, prior, shape=(len(labels),), labels=labels, role=own.role, design=design)
 
-    def _regression(self, space: Space, starts: Mapping[str, np.ndarray]) -> Self:
+    def regression_on(self, space: Space, starts: Mapping[str, np.ndarray]) -> Self:
         """The same model on a space with designs, as it is told of and started then."""
         return changed(
             self.with_space(space), start=lambda data: dict(starts), title=f"{self.title} with covariates",
@@ -423,7 +435,7 @@ class AbstractModel(ABC):
         """The columns that the model's nodes stand for, where they have names."""
         return () if self.graph is None else self.graph.names
 
-    def current(self) -> Self:
+    def current(self) -> AbstractModel:
         """The same model with its functions as they are now: what they refer to may have changed."""
         return self
 
@@ -632,9 +644,9 @@ def changed(model: M, **parts: Any) -> M:
 
 def _against(space: Space, name: str) -> str:
     """The levels that those of factors in a parameter's formula are compared with."""
-    design = next((design.formula for design in space.designs if design.of.name == name), None)
-    labels = () if design is None else design.labels
-    known = {label.partition("=")[0]: level for label in labels if (level := design.reference(label))}
+    found = [design.formula for design in space.designs if design.of.name == name]
+    levels = {label.partition("=")[0]: one.reference(label) for one in found for label in one.labels}
+    known = {factor: level for factor, level in levels.items() if level}
     return f"; levels are against {', '.join(f'{one}={level}' for one, level in known.items())}" * bool(known)
 
 

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from ..errors import ModelError
 from .log_mass_errors import without_constant
 from .parameters import Rows, Theta, over_rows
 from .sites import Sites
@@ -30,7 +31,6 @@ from .terms import (
     ratios,
     table,
 )
-from ..errors import ModelError
 
 if TYPE_CHECKING:
     from .model import AbstractModel

@@ -19,11 +19,10 @@ from jaxtyping import Array, Float, Int
 from ...core.parameters import Theta
 from ...core.sites import Sites
 from ...core.terms import Prepared, SecondOrder, by_row, padded_size, table
-from .model import Pairwise
 from .terms import LevelConditionals, PairwiseTable, assembled, bordered, columns, joined, moves, placed
 
 if TYPE_CHECKING:
-    from ..regression import Regression
+    from .model import Pairwise
 
 
 class Part(NamedTuple):
@@ -60,8 +59,9 @@ class Layout:
     edges: tuple[Part, ...]
 
     @classmethod
-    def of(cls, model: Regression, base: Pairwise, given: int) -> Layout:
+    def of(cls, model: Pairwise, given: int) -> Layout:
         """The last of the ``given`` covariates is 1, for parameters without a formula."""
+        base = model.plain
         none, ones = model.space.size, given - 1
         known = {p.name: _parts(model, p.name, ones) for p in base.space.parameters}
         edges = known.pop("interaction", ())
@@ -124,13 +124,13 @@ class Layout:
         return first, self.seen(joined(self.base, slope, scores), given)
 
 
-def _parts(model: Regression, name: str, ones: int) -> tuple[Part, ...]:
+def _parts(model: Pairwise, name: str, ones: int) -> tuple[Part, ...]:
     first = model.space.first.get(name, 0)
-    term = next((term for term in model.terms if term.parameter == name), None)
-    if term is None:
+    if name not in model.varying:
         return (Part(ones, first),)
-    found = [Part(term.first + t, first + t * term.entries) for t in range(term.terms)]
-    return (*found, *([] if term.offset is None else [Part(term.offset, None)]))
+    design = model.space.predictor(name)
+    found = [Part(design.first + t, first + t * design.of.size) for t in range(design.terms)]
+    return (*found, *([] if design.offset is None else [Part(design.offset, None)]))
 
 
 def _covariates(sites: Sites, size: int) -> Array:
@@ -143,23 +143,21 @@ def _covariates(sites: Sites, size: int) -> Array:
 class PairwiseRegressionTable(PairwiseTable):
     """The table of a network, and the covariates of every row as columns, 1 for parameters without a formula last."""
 
-    model: Regression  # type: ignore[assignment]
     given: Float[Array, "q u"]
 
     @staticmethod
-    def of(model: Regression, base: Pairwise, sites: Sites) -> Prepared:  # type: ignore[override]
+    def of(model: Pairwise, sites: Sites) -> Prepared:
         size = padded_size(len(sites.rows))
-        parts = (*moves(base, sites, size), _covariates(sites, size))
+        parts = (*moves(model.plain, sites, size), _covariates(sites, size))
         return by_row(sites, PairwiseRegressionTable(model, *parts), size)
 
     @property
     def base(self) -> Pairwise:
-        assert self.model.pairwise is not None
-        return self.model.pairwise
+        return self.model.plain
 
     @property
     def layout(self) -> Layout:
-        return Layout.of(self.model, self.base, len(self.given))
+        return Layout.of(self.model, len(self.given))
 
     def predictors(self, theta: Theta) -> tuple[Array, Array]:
         return self.layout.predictors(theta, self.scores, self.given)
@@ -184,12 +182,11 @@ class PairwiseRegressionTable(PairwiseTable):
 class LevelRegressionConditionals(LevelConditionals):
     """Each value given the others and the covariates has a finite sum, over its levels."""
 
-    model: Regression  # type: ignore[assignment]
     given: Float[Array, "b q w"]
 
     @staticmethod
-    def of(model: Regression, base: Pairwise, sites: Sites) -> Prepared:  # type: ignore[override]
-        prepared = LevelConditionals.of(base, sites)
+    def of(model: Pairwise, sites: Sites) -> Prepared:
+        prepared = LevelConditionals.of(model.plain, sites)
         plain = prepared.table
         blocks, _, width = plain.scores.shape
         given = _covariates(sites, blocks * width).reshape(-1, blocks, width).transpose(1, 0, 2)
@@ -198,8 +195,7 @@ class LevelRegressionConditionals(LevelConditionals):
 
     @property
     def layout(self) -> Layout:
-        assert self.model.pairwise is not None
-        return Layout.of(self.model, self.model.pairwise, self.given.shape[1])
+        return Layout.of(self.model, self.given.shape[1])
 
     @property
     def _blocks(self) -> tuple[Array, ...]:

@@ -32,6 +32,7 @@ from ..counts.models import _regression_of_log_ratios
 from ..counts.normaliser import log_normaliser
 from ..lattice.model import _two_states
 from . import descriptions as remarks
+from .covariate_terms import LevelRegressionConditionals, PairwiseRegressionTable
 from .kinds import FACTORIAL, QUADRATIC, Kind, binary, domain_of, evenly_seen, of_the_paper
 from .ordinal_terms import OrdinalConditionals
 from .terms import BinaryConditionals, CountConditionals, LevelConditionals, PairwiseTable
@@ -64,6 +65,7 @@ class Pairwise(AbstractModel):
     """What of each column was read off the data (see `remarks`); nothing where this is empty."""
     derived: None = None
     answers: str = field(default="network", compare=False)
+    answers_of_regressions = "network"
 
     @property
     def meanings(self) -> Mapping[str, str]:  # type: ignore[override]
@@ -77,10 +79,20 @@ class Pairwise(AbstractModel):
     def graph(self) -> Graph:
         return self.on
 
+    @property
+    def straight(self) -> bool:
+        """Whether predictors of parameters that depend on covariates are these parameters themselves."""
+        return all(design.of.link == "identity" for design in self.space.designs)
+
     def table(self, sites: Sites) -> Prepared:
+        if self.varying:
+            return PairwiseRegressionTable.of(self, sites) if self.straight else super().table(sites)
         return PairwiseTable.of(self, sites)
 
     def conditionals(self, sites: Sites) -> Prepared:
+        if self.varying:
+            several = self.straight and not self.domain.is_binary
+            return LevelRegressionConditionals.of(self, sites) if several else super().conditionals(sites)
         if all(kind.name == "binary" for kind in self.kinds):
             return BinaryConditionals.of(self, sites)
         if all(kind.counts and not kind.root for kind in self.kinds):
@@ -156,6 +168,10 @@ class Pairwise(AbstractModel):
         """What neighbours see of values."""
         return np.stack([kind.scores(values[..., j]) for j, kind in enumerate(self.kinds)])
 
+    @cached_property
+    def plain(self) -> Pairwise:
+        return super().plain
+
     def own_places(self, place: Place, none: int, one: int) -> Int[np.ndarray, "f d"]:
         """Where the coefficients of `own` are: ``place(name, i)`` of the i-th entry of a parameter."""
         found = np.full((1 + self.bent + self.longest, len(self.kinds)), none)
@@ -176,8 +192,8 @@ class Pairwise(AbstractModel):
 
     @cached_property
     def _own_places(self) -> Int[np.ndarray, "f d"]:
-        first = self.space.first
-        return self.own_places(lambda name, i: first[name] + i, self.space.size, self.space.size + 1)
+        first, size = self.row_space.first, self.row_space.size
+        return self.own_places(lambda name, i: first[name] + i, size, size + 1)
 
     def coefficients(self, theta: Float[Array, " p"]) -> Float[Array, "f d"]:
         """What multiplies `own`, from a flat vector; 1 where it is no parameter."""
@@ -185,7 +201,7 @@ class Pairwise(AbstractModel):
 
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
         i, j = self.graph.edges.T
-        eta = self.coefficients(jnp.concatenate([jnp.ravel(theta[p.name]) for p in self.space.parameters]))
+        eta = self.coefficients(jnp.concatenate([jnp.ravel(theta[p.name]) for p in self.row_space.parameters]))
         own, score = self._own_at(x)
         return jnp.sum(eta * own) + self.sign * jnp.dot(self.interaction_of(theta), score[i] * score[j])
 
@@ -233,7 +249,7 @@ class Pairwise(AbstractModel):
         return np.hstack([own, among]), factor
 
     def interactions(self, theta: dict[str, np.ndarray]) -> Interactions | None:
-        if self.longest or any(kind.root or kind.curve == QUADRATIC for kind in self.kinds):
+        if self.varying or self.longest or any(kind.root or kind.curve == QUADRATIC for kind in self.kinds):
             return None
         node, edge, curve = self.parts(theta)
         if self.counts and curve is None:
