@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
+from dfdbayes.families.counts.families import CountFamily
 from scipy import special, stats
 
 import dfdbayes as dfd
 from dfdbayes.core.simulators.given import by_listing, distributions, tails
 from dfdbayes.errors import DataError, DataWarning, DisagreementWarning, SettingError
 from dfdbayes.families import simulate as simulators
-from dfdbayes.families.counts.families import CountFamily
 from dfdbayes.families.counts.models import moments
 from dfdbayes.present import figures as plots
 from dfdbayes.present.report import render, sections

@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
+from dfdbayes.families.counts.families import off_link
 
 import dfdbayes as dfd
 import oracles
 import small_fits
-from dfdbayes.families.counts.families import off_link
 from dfdbayes.families.counts.normaliser import listing
 from dfdbayes.families.network import nodes
 

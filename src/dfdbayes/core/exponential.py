@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -30,9 +30,6 @@ from .model import (
 from .parameters import Space, Theta
 from .sites import Sites
 from .terms import Prepared, View
-
-if TYPE_CHECKING:
-    from ..families.counts.families import AbstractFamily
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,6 @@ class ExponentialFamily(AbstractModel):
     formula: str = field(default="", compare=False)
     answers: str = field(default=AbstractModel.answers, compare=False)
     meanings: Mapping[str, str] = field(default_factory=dict, compare=False)
-    family: AbstractFamily | None = field(default=None, compare=False)
     space: Space = field(init=False)
     traced: str = field(init=False)
     """What the functions compute. Models are equal, and share compiled code, where they compute the same."""
@@ -100,24 +96,26 @@ class ExponentialFamily(AbstractModel):
     def current(self) -> ExponentialFamily:
         if all(function is None or is_own(function) for function in (self.T, self.eta, self.b)):
             return self
-        return replace(self, family=None)  # a changed copy of a built-in model is not of its family
+        return replace(self)
 
     def coefficients(self, theta: Theta) -> Float[Array, " k"]:
         return self.eta(self.space.unflatten(theta))
 
     def terms_at(self, sites: Sites, view: View) -> Prepared:
+        if self.varying:
+            return super().terms_at(sites, view)
         if view is View.LIKELIHOOD:
             return distinct_terms.likelihood(self, sites)
         if view is View.NEIGHBOURS:
             return distinct_terms.neighbours(self, sites)
         alike = len({coordinate for coordinate, _ in self.domain.runs}) == 1
-        if (self.domain.is_binary and alike) or (alike and self.domain.is_finite and self.domain.d > 1):
+        if alike and (self.domain.is_binary or (self.domain.is_finite and self.domain.d > 1)):
             return distinct_terms.choices(self, sites)
         return super().terms_at(sites, view)
 
-    def distinct_decrements(self, sites: Sites) -> tuple[Dense, int, np.ndarray]:
-        return distinct_terms.decrements(self, sites)
+    def distinct_decrements(self, sites: Sites) -> tuple[Dense, int, np.ndarray] | None:
+        return None if self.varying else distinct_terms.decrements(self, sites)
 
     @property
     def compresses(self) -> bool:
-        return True
+        return not self.varying

@@ -309,9 +309,7 @@ class LinearModel(Model, Protocol):
 
     @property
     def row_space(self) -> Space: ...
-    def predictors(self, named: Rows, context: Array) -> Rows: ...
     def of_predictors(self, predictors: Rows) -> Rows: ...
-    def matrices(self, context: Array) -> Sequence[Array]: ...
 
 
 @terms
@@ -328,7 +326,7 @@ class LinearLikelihood(Designs, Likelihood):
         return jax.tree.map(lambda each: each.reshape(blocks, -1, *each.shape[1:]), rows)
 
     def predictors(self, eta: Array, part: Any) -> tuple[Array, ...]:
-        return tuple(self.model.predictors(self.model.space.unflatten(eta), part[0]).values())
+        return tuple(self.model.space.predictors(self.model.space.unflatten(eta), part[0]).values())
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
@@ -344,7 +342,7 @@ class LinearLikelihood(Designs, Likelihood):
         return of
 
     def designs_of(self, part: Any) -> Sequence[tuple[int, Float[Array, "n q"]]]:
-        matrices = self.model.matrices(part[0])
+        matrices = self.model.space.matrices(part[0])
         first = np.cumsum([0, *(matrix.shape[1] for matrix in matrices)])
         return list(zip(map(int, first[:-1]), matrices, strict=True))
 

@@ -148,7 +148,7 @@ def where_taken(objective: Objective, weight: Calibration, theta: np.ndarray) ->
 
 def named_draws(model: AbstractModel, theta: np.ndarray) -> dict[str, np.ndarray]:
     """Draws by name in the units of the data, with the model's derived quantities after its parameters."""
-    named = model.space.unflatten(model.to_data_scale(theta))
+    named = model.space.unflatten(model.space.to_data_scale(theta))
     more = {} if model.derived is None else _derived(model, named)
     for name in more:
         require_name(name, "derived quantity")

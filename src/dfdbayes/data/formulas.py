@@ -256,6 +256,11 @@ class Design:
         made._require_used_levels(asked.frame)
         return made, made.code(matrix), offset
 
+    @property
+    def intercept(self) -> int | None:
+        """The place of the constant among the terms; None without one."""
+        return self.labels.index(INTERCEPT) if INTERCEPT in self.labels else None
+
     def code(self, matrix: np.ndarray) -> np.ndarray:
         """The matrix with columns centred and scaled, where that is needed."""
         return (matrix - self.shift) / self.scale if self.scale else matrix
@@ -274,10 +279,9 @@ class Design:
 
     def _recoded(self, lines: np.ndarray, factor: np.ndarray, sign: float) -> np.ndarray:
         found = lines * factor[:, None]
-        if INTERCEPT in self.labels:
+        if self.intercept is not None:
             slopes = found if sign < 0 else lines  # those of the terms as they are
-            place = self.labels.index(INTERCEPT)
-            found[..., place, :] += sign * np.einsum("k,...ke->...e", np.array(self.shift), slopes)
+            found[..., self.intercept, :] += sign * np.einsum("k,...ke->...e", np.array(self.shift), slopes)
         return found
 
     def matrix(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray | None]:

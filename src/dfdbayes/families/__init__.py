@@ -15,9 +15,8 @@ from ..core.graphs import Graph, of, parse
 from ..core.log_mass_errors import MADE
 from ..core.model import AbstractModel, Model
 from ..errors import ModelError, close
-from .counts.families import CountFamily
 from .counts.mixture import PoissonMixture
-from .counts.models import Bernoulli, ConwayMaxwellPoisson, Poisson
+from .counts.models import Bernoulli, ConwayMaxwellPoisson, CountModel, Poisson
 from .graph.model import RandomGraph
 from .graph.observed import ObservedGraph
 from .lattice.model import Ising, Potts
@@ -231,7 +230,7 @@ def network_for(data: Dataset, options: Options, scales: Domain) -> AbstractMode
 def paper_priors(model: AbstractModel) -> dict[str, Any]:
     """The priors of Matsubara et al. (2024) for a model of theirs; none where the model's own are theirs."""
     names = {p.name for p in model.space.parameters}
-    if isinstance(model.family, CountFamily):
+    if isinstance(model, CountModel):
         return {name: dist.Chi2(3.0) for name in names}
     if isinstance(model, Pairwise) and model.lowers and model.options.get("prior") != "squared":
         raise ModelError("the paper's priors are of roots: make the model with prior='squared'")

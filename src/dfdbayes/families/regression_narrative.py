@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..core.model import AbstractModel
 from ..data.formulas import INTERCEPT, Design
 from ..results.ratios import ODDS, multiplies
 from ..results.words import Estimate, also, listed, multiplied, named
 from .counts.dispersion import dispersion
 from .own.narrative import own
-from .regression import Regression
 
 if TYPE_CHECKING:
     from ..results.fitted import Fitted
@@ -22,8 +22,8 @@ FEW = 3  # covariates that are told one by one
 def regression(fit: Fitted) -> list[str]:
     """The clearest effects as factors, and those that the data cannot tell."""
     model = fit.model
-    assert isinstance(model, Regression)
-    main = model.family.main
+    assert model is not None
+    main = model.main_parameters[0]
     if main not in model.varying:
         return [*own(fit)]
     labels = [label for label in model.design(main).labels if label != INTERCEPT]
@@ -33,7 +33,7 @@ def regression(fit: Fitted) -> list[str]:
     return [*_effects(fit, model, main, found), *dispersion(fit, model)]
 
 
-def _effects(fit: Fitted, model: Regression, main: str, found: dict[str, np.ndarray]) -> list[str]:
+def _effects(fit: Fitted, model: AbstractModel, main: str, found: dict[str, np.ndarray]) -> list[str]:
     response = named(fit.data.columns[0]) if fit.data.d == 1 else "all columns"
     link, design = multiplies(model), model.design(main)
     coefficients = {label: Estimate.of(fit, f"{main}[{label}]") for label in found}
@@ -59,7 +59,7 @@ def _effects(fit: Fitted, model: Regression, main: str, found: dict[str, np.ndar
     return told
 
 
-def _what(model: Regression, main: str, response: str, link: str) -> str:
+def _what(model: AbstractModel, main: str, response: str, link: str) -> str:
     """What changes, up to the amount."""
     if link == ODDS:
         of = f"the odds that {response} is 1" if main == "probability" else f"the odds of {main}"
@@ -68,7 +68,7 @@ def _what(model: Regression, main: str, response: str, link: str) -> str:
     return f"the {main} of {response}{apart} {'is multiplied' if link else 'changes'}"
 
 
-def _switches(fit: Fitted, model: Regression) -> dict[str, str]:
+def _switches(fit: Fitted, model: AbstractModel) -> dict[str, str]:
     """Covariates that are 0 or 1 and stand alone, in words."""
     if fit.data.given is None:
         return {}

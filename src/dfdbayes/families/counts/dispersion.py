@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import gammaln
 
+from ...core.model import AbstractModel
 from ...data.formulas import INTERCEPT
 from ...results.words import Estimate, listed, named
-from ..regression import Regression
 from .mean_form import of_mean
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ LARGEST = 1000.0  # mean whose variance is worked out
 EDGE = "as much as this model allows, or more"
 
 
-def dispersion(fit: Fitted, model: Regression) -> list[str]:
+def dispersion(fit: Fitted, model: AbstractModel) -> list[str]:
     """Where nu is one number, or one for each level of a factor."""
     x, weights = fit.data.rows[:, 0], fit.data.counts
     if "nu_value" in fit.entries:
@@ -43,7 +43,7 @@ def _beside(nu: Estimate) -> str:
     return f"{'less' if nu.low > 1 else 'more'} than Poisson counts"
 
 
-def _levels(fit: Fitted, model: Regression) -> list[tuple[str, np.ndarray, np.ndarray]]:
+def _levels(fit: Fitted, model: AbstractModel) -> list[tuple[str, np.ndarray, np.ndarray]]:
     """By level of the only factor of nu's formula: its name, which rows have it, and draws of nu."""
     if "nu" not in model.varying:
         return []
@@ -53,7 +53,7 @@ def _levels(fit: Fitted, model: Regression) -> list[tuple[str, np.ndarray, np.nd
     levels, places, matrix = design.of_levels(design.factors[0])
     if len(levels) > MOST or {INTERCEPT, *(design.labels[k] for k in places)} < set(design.labels):
         return []
-    first = next(term.first for term in model.terms if term.parameter == "nu")
+    first = model.space.predictor("nu").first
     assert data.given is not None
     found = []
     for level, terms in zip(levels, matrix, strict=True):

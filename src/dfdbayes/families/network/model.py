@@ -70,6 +70,7 @@ class Pairwise(AbstractModel):
     """What of each column was read off the data (see `remarks`); nothing where this is empty."""
     derived: None = None
     answers: str = field(default="network", compare=False)
+    answers_of_regressions = "network"
 
     @property
     def meanings(self) -> Mapping[str, str]:  # type: ignore[override]
@@ -84,9 +85,19 @@ class Pairwise(AbstractModel):
         return self.on
 
     def terms_at(self, sites: Sites, view: View) -> Prepared:
-        if view is View.LIKELIHOOD:
+        straight = all(design.of.link == "identity" for design in self.space.designs)
+        if view is View.LIKELIHOOD or not straight:  # with other links predictors are not parameters themselves
             return super().terms_at(sites, view)
-        return node_terms(self, self, sites, view)
+        base, binary = self.plain if self.varying else self, all(kind.name == "binary" for kind in self.kinds)
+        if view is View.NEIGHBOURS:
+            return (BinaryRatios if binary else NodeRatios).of(self, base, sites)
+        if binary:
+            return BinaryConditionals.of(self, base, sites)
+        if self.varying:
+            return LevelConditionals.of(self, base, sites)
+        if all(kind.counts and not kind.root for kind in self.kinds):
+            return CountConditionals.of(self, sites)
+        return (OrdinalConditionals if evenly_seen(self.kinds) else LevelConditionals).of(self, self, sites)
 
     @property
     def log_normaliser(self) -> Callable[[dict[str, Array]], Array] | None:  # type: ignore[override]
@@ -157,6 +168,10 @@ class Pairwise(AbstractModel):
         """What neighbours see of values."""
         return np.stack([kind.scores(values[..., j]) for j, kind in enumerate(self.kinds)])
 
+    @cached_property
+    def plain(self) -> Pairwise:
+        return super().plain
+
     def own_places(self, place: Place, none: int, one: int) -> Int[np.ndarray, "f d"]:
         """Where the coefficients of `own` are: ``place(name, i)`` of the i-th entry of a parameter."""
         found = np.full((1 + self.bent + self.longest, len(self.kinds)), none)
@@ -177,8 +192,8 @@ class Pairwise(AbstractModel):
 
     @cached_property
     def _own_places(self) -> Int[np.ndarray, "f d"]:
-        first = self.space.first
-        return self.own_places(lambda name, i: first[name] + i, self.space.size, self.space.size + 1)
+        first, size = self.row_space.first, self.row_space.size
+        return self.own_places(lambda name, i: first[name] + i, size, size + 1)
 
     def coefficients(self, theta: Float[Array, " p"]) -> Float[Array, "f d"]:
         """What multiplies `own`, from a flat vector; 1 where it is no parameter."""
@@ -186,7 +201,7 @@ class Pairwise(AbstractModel):
 
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
         i, j = self.graph.edges.T
-        eta = self.coefficients(jnp.concatenate([jnp.ravel(theta[p.name]) for p in self.space.parameters]))
+        eta = self.coefficients(jnp.concatenate([jnp.ravel(theta[p.name]) for p in self.row_space.parameters]))
         own, score = self._own_at(x)
         return jnp.sum(eta * own) + self.sign * jnp.dot(self.interaction_of(theta), score[i] * score[j])
 
@@ -234,7 +249,7 @@ class Pairwise(AbstractModel):
         return np.hstack([own, among]), factor
 
     def interactions(self, theta: dict[str, np.ndarray]) -> Interactions | None:
-        if self.longest or any(kind.root or kind.curve == QUADRATIC for kind in self.kinds):
+        if self.varying or self.longest or any(kind.root or kind.curve == QUADRATIC for kind in self.kinds):
             return None
         node, edge, curve = self.parts(theta)
         if self.counts and curve is None:
@@ -280,20 +295,6 @@ class Pairwise(AbstractModel):
 
     def with_space(self, space: Space) -> Pairwise:
         return replace(self, space=space)
-
-
-def node_terms(model: Any, base: Pairwise, sites: Sites, view: View) -> Prepared:
-    """Terms of a network, or of one with covariates (``model``) whose parameters without them are those of ``base``."""
-    binary = all(kind.name == "binary" for kind in base.kinds)
-    if view is View.NEIGHBOURS:
-        return (BinaryRatios if binary else NodeRatios).of(model, base, sites)
-    if binary:
-        return BinaryConditionals.of(model, base, sites)
-    if model is not base:
-        return LevelConditionals.of(model, base, sites)
-    if all(kind.counts and not kind.root for kind in base.kinds):
-        return CountConditionals.of(base, sites)
-    return (OrdinalConditionals if evenly_seen(base.kinds) else LevelConditionals).of(base, base, sites)
 
 
 def _meanings(model: Pairwise) -> dict[str, str]:

@@ -120,7 +120,7 @@ class Layout:
     def of(cls, model: Any, base: Network, given: Array | None) -> Layout:
         """The last of the covariates is 1, for parameters without a formula."""
         none, ones = model.space.size, 0 if given is None else given.shape[-2] - 1
-        known = {p.name: _parts(model, base, p.name, ones) for p in base.space.parameters}
+        known = {p.name: _parts(model, p.name, ones) for p in base.space.parameters}
         edges = known.pop("interaction", ())
         found = []
         for t in range(max(map(len, known.values()), default=1)):
@@ -203,13 +203,13 @@ class Layout:
         return found.at[first : first + len(edges)].add(edges)[:-2].T
 
 
-def _parts(model: Any, base: Network, name: str, ones: int) -> tuple[Part, ...]:
+def _parts(model: Any, name: str, ones: int) -> tuple[Part, ...]:
     first = model.space.first.get(name, 0)
-    term = next((term for term in (() if model is base else model.terms) if term.parameter == name), None)
-    if term is None:
+    if name not in model.varying:
         return (Part(ones, first),)
-    found = [Part(term.first + t, first + t * term.entries) for t in range(term.terms)]
-    return (*found, *([] if term.offset is None else [Part(term.offset, None)]))
+    design = model.space.predictor(name)
+    found = [Part(design.first + t, first + t * design.of.size) for t in range(design.terms)]
+    return (*found, *([] if design.offset is None else [Part(design.offset, None)]))
 
 
 def bordered(inner: Array, across: Array, among: Array) -> Float[Array, "d s s"]:
@@ -545,7 +545,10 @@ class OrdinalConditionals(LevelConditionals):
         return 2 ** (max(1, WORTH // (d * width)).bit_length() - 1)
 
     def value(self, loss: Loss, theta: Theta, weights: Any) -> Float[Array, ""]:
-        matrix, eta = self.base.matrix(self.base.interaction_of(self.base.space.unflatten(theta))), self.layout.predictors(theta, self.scores[0], None)[1][:, :, 0]
+        matrix, eta = (
+            self.base.matrix(self.base.interaction_of(self.base.space.unflatten(theta))),
+            self.layout.predictors(theta, self.scores[0], None)[1][:, :, 0],
+        )
         level = jnp.where(self.allowed, jnp.einsum("fd,fdk->dk", eta, self.owned), -jnp.inf)
         sums = log_sums_of_powers(level, jnp.sum(self.allowed, axis=1))
         first, step = self.seen[:, :1], self.seen[:, 1:2] - self.seen[:, :1]
