@@ -219,7 +219,7 @@ def test_links_that_are_bent_have_the_general_table():
     assert isinstance(made.terms_at(sites, View.CONDITIONALS).terms, Conditionals)
     coefficients, terms = np.random.default_rng(0).normal(0, 1, (4, 9)), np.array([1.0, 0.0, 0.5])
     wanted = np.exp(coefficients[:, :3] + 0.5 * coefficients[:, 6:] + 0.1)
-    np.testing.assert_allclose(made.at("interaction", coefficients, terms, 0.1), wanted)
+    np.testing.assert_allclose(made.parameter_at("interaction", coefficients, terms, 0.1), wanted)
 
 
 @pytest.fixture(scope="module")
