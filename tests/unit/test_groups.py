@@ -13,13 +13,13 @@ from scipy import stats
 import dfdbayes as dfd
 import small_fits
 from dfdbayes.backends.local import by_client
+from dfdbayes.core.row_terms import RowConditionals, RowTable
 from dfdbayes.core.sites import Sites, rows_of
 from dfdbayes.data.formulas import Design
 from dfdbayes.errors import ModelError, SettingError
 from dfdbayes.families.network import evidence, groups
 from dfdbayes.families.network import terms as network_tables
 from dfdbayes.families.network.covariate_terms import LevelRegressionConditionals, PairwiseRegressionTable
-from dfdbayes.families.regression_terms import RegressionConditionals, RegressionTable
 from dfdbayes.fitting.regressions import read_regression
 from dfdbayes.present.report import render
 from dfdbayes.results.tree import assemble
@@ -71,7 +71,7 @@ def test_the_table_of_a_network_is_the_general_one(model, kind, settings):
     made, data = regression(model, rows(kind), **settings)
     loss = dfd.losses.by_name("ratio")
     sites = Sites(data, made.domain, rows_of(data), loss.scales)
-    quick, slow = (prepared.table for prepared in (made.table(sites), RegressionTable.of(made, sites)))
+    quick, slow = (prepared.table for prepared in (made.table(sites), RowTable.of(made, sites)))
     assert isinstance(quick, PairwiseRegressionTable)
     rng = np.random.default_rng(1)
     theta, weights = 0.1 + 0.4 * rng.random(made.space.size), rng.random(len(slow.rows))
@@ -103,7 +103,7 @@ def test_the_conditionals_of_levels_are_the_general_ones(model, kind, settings, 
     monkeypatch.setattr(network_tables, "WIDTH", 8)
     made, data = regression(model, rows(kind), **settings)
     sites = Sites(data, made.domain, rows_of(data))
-    quick, slow = (prepared.table for prepared in (made.conditionals(sites), RegressionConditionals.of(made, sites)))
+    quick, slow = (prepared.table for prepared in (made.conditionals(sites), RowConditionals.of(made, sites)))
     assert isinstance(quick, LevelRegressionConditionals) and len(quick.scores) > 1
     rng = np.random.default_rng(1)
     theta, weights = 0.1 + 0.4 * rng.random(made.space.size), rng.random(len(slow.rows))
@@ -213,11 +213,11 @@ def test_links_that_are_bent_have_the_general_table():
     """Interactions of counts are not negative: with a formula they are exponentials, and no longer linear."""
     made, data = regression("poisson-graphical", rows("counts"), interaction="~ group")
     sites = Sites(data, made.domain, rows_of(data))
-    assert isinstance(made.table(sites).table, RegressionTable)
-    assert isinstance(made.conditionals(sites).table, RegressionConditionals)
+    assert isinstance(made.table(sites).table, RowTable)
+    assert isinstance(made.conditionals(sites).table, RowConditionals)
     coefficients, terms = np.random.default_rng(0).normal(0, 1, (4, 9)), np.array([1.0, 0.0, 0.5])
     wanted = np.exp(coefficients[:, :3] + 0.5 * coefficients[:, 6:] + 0.1)
-    np.testing.assert_allclose(made.at("interaction", coefficients, terms, 0.1), wanted)
+    np.testing.assert_allclose(made.parameter_at("interaction", coefficients, terms, 0.1), wanted)
 
 
 @pytest.fixture(scope="module")

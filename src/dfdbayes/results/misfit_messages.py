@@ -206,7 +206,12 @@ def _is_poisson(model: AbstractModel) -> bool:
 
 def _has_one_spread(model: AbstractModel) -> bool:
     """Whether columns are of counts whose spread is no parameter."""
-    return isinstance(model, Pairwise) and not model.designs and model.lowers and not any(kind.free for kind in model.kinds)
+    return (
+        isinstance(model, Pairwise)
+        and not model.designs
+        and model.lowers
+        and not any(kind.free for kind in model.kinds)
+    )
 
 
 def _of_lattice(finding: Finding, model: AbstractModel) -> str:
