@@ -569,7 +569,7 @@ class Model(AbstractModel):
     formula: str = field(default="", compare=False)
     answers: str = field(default=AbstractModel.answers, compare=False)
     meanings: Mapping[str, str] = field(default_factory=dict, compare=False)
-    formulas: Mapping[str, str] = field(default_factory=dict, compare=False)
+    formulas: Mapping[str, str] | None = field(default=None, compare=False)  # type: ignore[assignment]
     space: Space = field(init=False)
     traced: str = field(init=False)
     """What the functions compute. Models are equal, and share compiled code, where they compute the same."""
@@ -577,6 +577,7 @@ class Model(AbstractModel):
     def __post_init__(self) -> None:
         require_order(self.log_mass, self.domain, self.parameters)
         object.__setattr__(self, "space", space_of(self.parameters))
+        object.__setattr__(self, "formulas", dict(self.formulas or {}))
         require_scalar(self, self.log_mass)
         object.__setattr__(self, "traced", fingerprint([code(self.log_mass, *arguments_of(self)), of_constant(self)]))
         if not is_own(self.log_mass) and self.traced not in _sound:
