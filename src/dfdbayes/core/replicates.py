@@ -19,6 +19,7 @@ from jaxtyping import Array, Bool, Float
 
 from . import newton
 from .incomplete import COMPLETED
+from .linalg import inverse_among
 from .minimise import AIM, ENOUGH, Ends, Minima, Minimum, evaluate, judged
 from .objective import Objective, Problem
 from .parameters import Space
@@ -108,7 +109,7 @@ def _shared(
     """The inverse of the full data's Hessian at their minimum; None where there is none, or it would not help."""
     _, gradient, hessian, _ = evaluate(objective, y)
     free = newton.free_of(y, gradient, lower, upper)
-    inverse = newton.inverse_of(hessian, free) if around.usable and np.sum(~free) <= MOST_HELD else None
+    inverse = inverse_among(hessian, free) if around.usable and np.sum(~free) <= MOST_HELD else None
     return None if inverse is None else Shared(*map(jnp.asarray, (y, inverse, free)))
 
 
