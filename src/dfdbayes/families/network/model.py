@@ -23,6 +23,7 @@ from ...core.dataset import Dataset
 from ...core.domain import Domain
 from ...core.graphs import Graph, complete, edge_labels, of
 from ...core.model import AbstractModel, Interactions, Row
+from ...core.narrative import Narrative
 from ...core.parameters import EDGE, NODE, SHAPE, Parameter, Space
 from ...core.sites import Sites
 from ...core.starts import logistic
@@ -34,6 +35,7 @@ from ..lattice.model import _two_states
 from . import descriptions as remarks
 from .covariate_terms import LevelRegressionConditionals, PairwiseRegressionTable
 from .kinds import FACTORIAL, QUADRATIC, Kind, binary, domain_of, evenly_seen, of_the_paper
+from .narrative import NetworkNarrative
 from .ordinal_terms import OrdinalConditionals
 from .terms import BinaryConditionals, CountConditionals, LevelConditionals, PairwiseTable
 
@@ -64,8 +66,7 @@ class Pairwise(AbstractModel):
     origin: tuple[str, ...] = field(default=(), compare=False)
     """What of each column was read off the data (see `remarks`); nothing where this is empty."""
     derived: None = None
-    answers: str = field(default="network", compare=False)
-    answers_of_regressions = "network"
+    narrative: Narrative = field(default=NetworkNarrative(), compare=False)
 
     @property
     def meanings(self) -> Mapping[str, str]:  # type: ignore[override]
