@@ -88,9 +88,9 @@ BOOTSTRAPPED = {"loss": "ratio", "calibration": "score-matching-invariant", "sam
 NEEDS = {resampling.Clusters: in_clusters, resampling.Windows: of_a_series, resampling.Blocks: a_lattice}
 CASES = {
     # The discrete Fisher divergence has no normal posterior here: the default sampler turns to chains that keep parts.
-    **{f"sampler {name}": (rows, {"sampler": name, "loss": "dfd", "draws": 100}) for name in sampling._BY_NAME},
+    **{f"sampler {name}": (rows, {"sampler": name, "loss": "dfd", "draws": 100}) for name in sampling.SAMPLERS},
     **{f"loss {name}": (rows, {"loss": name}) for name in losses.names()},
-    **{f"calibration {name}": (rows, BOOTSTRAPPED | {"calibration": name}) for name in calibration.METHODS},
+    **{f"calibration {name}": (rows, BOOTSTRAPPED | {"calibration": name}) for name in calibration.CALIBRATIONS},
     **{
         f"resampling {kind.__name__}": (NEEDS.get(kind, rows), BOOTSTRAPPED | {"resampling": kind()})
         for kind in concrete(AbstractResampling)

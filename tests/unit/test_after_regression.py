@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
-from dfdbayes.families.counts.families import CountFamily
 from scipy import special, stats
 
 import dfdbayes as dfd

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
-from dfdbayes.families.counts.families import off_link
 
 import dfdbayes as dfd
 import oracles

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from .._util.tables import Table
-from ..data.read.column_summary import far_values
 from ..errors import (
     BoundaryWarning,
     CalibrationWarning,
@@ -28,8 +27,8 @@ from ..errors import (
     UnboundedLossWarning,
 )
 from .boundaries import NOISE
-from .calibration import RESAMPLING, Calibration
-from .dataset import Dataset
+from .calibration import Calibration
+from .dataset import Dataset, far_values
 from .identification import ridges
 from .minimise import Minimum, Outcome, flat_parameters, flatness
 from .mixing import bulk_size, entries_of, r_hat, stacked, tail_size
@@ -60,8 +59,7 @@ def warnings_of(
     found: list[DfdbayesWarning] = [DataWarning(note) for note in objective.data.notes]
     found += _of_columns(objective.data, objective.space.size)
     if not objective.elsewhere:
-        seen = objective.data if objective.incomplete is None else objective.incomplete.observed
-        found += [DataWarning(remark) for remark in objective.model.remarks(seen)]
+        found += [DataWarning(remark) for remark in objective.model.remarks(objective.observed)]
     if objective.data.dropped:
         found.append(
             DroppedRowsWarning(
@@ -319,7 +317,7 @@ def _of_calibration(calibration: Calibration, bounded: bool) -> list[DfdbayesWar
             )
         )
     on_edge = sum(calibration.tally.get(o, 0) for o in (Outcome.CONVERGED, Outcome.BOUNDARY)) - calibration.used
-    if calibration.method in RESAMPLING and on_edge > 0:
+    if calibration.how.resamples and on_edge > 0:
         found.append(
             CalibrationWarning(
                 f"{on_edge} bootstrap minimisers lie on the boundary, where the prior has no finite slope; they were "
@@ -338,7 +336,7 @@ def _of_calibration(calibration: Calibration, bounded: bool) -> list[DfdbayesWar
 
 def _of_dependence(objective: Objective, calibration: Calibration) -> list[DfdbayesWarning]:
     """A width that takes rows for independent which are not."""
-    by_rows = calibration.method in ("curvature", "lyddon", *RESAMPLING) and calibration.resampling != "parametric"
+    by_rows = calibration.how.adjusts and calibration.resampling != "parametric"
     known = objective.loss.normalised and not objective.model.sampled  # a likelihood of the whole
     if objective.model.independent or known or not by_rows or objective.units.kind == CLUSTERS:
         return []

@@ -27,6 +27,7 @@ from .model import (
     space_of,
     with_space,
 )
+from .narrative import Narrative
 from .parameters import Space, Theta
 from .sites import Sites
 from .terms import Prepared, View
@@ -68,7 +69,7 @@ class ExponentialFamily(AbstractModel):
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
     title: str = field(default=AbstractModel.title, compare=False)
     formula: str = field(default="", compare=False)
-    answers: str = field(default=AbstractModel.answers, compare=False)
+    narrative: Narrative = field(default=AbstractModel.narrative, compare=False)
     meanings: Mapping[str, str] = field(default_factory=dict, compare=False)
     space: Space = field(init=False)
     traced: str = field(init=False)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,7 @@ from .graphs import Graph
 from .linear_terms import LinearLikelihood
 from .log_mass_checks import MOST_COLUMNS, endless, require_possible, require_sound
 from .log_mass_errors import in_words, no_real_number, require_entries, require_order, returned, told
+from .narrative import Narrative
 from .parameters import Parameter, Predictor, Rows, Space, Theta, over_rows
 from .sites import Sites
 from .terms import MOST_POINTS, Conditionals, Likelihood, Neighbours, Prepared, View, listing
@@ -46,8 +47,8 @@ class AbstractModel(ABC):
     """What it is, in a sentence: "a Poisson model"."""
     formula: str = ""
     """Its mass function in HTML, for reports; nothing of a user's enters it."""
-    answers: str = "own"
-    """Who says what a fit found, and which picture shows it: a name in the table of `results/answers`."""
+    narrative: Narrative = Narrative()
+    """Who says what a fit found, and which picture shows it."""
     meanings: Mapping[str, str] = MappingProxyType({})
     """What parameters and derived quantities are, by name, each a clause that ends without a full stop."""
     space: Space
@@ -208,8 +209,6 @@ class AbstractModel(ABC):
     """Whether zeros may have a parameter of their own (`for_covariates`)."""
     freer: str = ""
     """The name of the built-in model that is like this one, with a shape that is free; empty where there is none."""
-    ratio: str = "ratio"
-    """What the exponential of a coefficient is called."""
     kin: str = ""
     """What models have in common whose regressions may be nested; models without one are nested in models like them."""
 
@@ -284,12 +283,9 @@ class AbstractModel(ABC):
         return changed(
             self.with_space(space), start=lambda data: dict(starts), title=f"{self.title} with covariates",
             formulas={design.of.name: f"~ {design.formula.right}" for design in space.designs},
-            answers=self.answers_of_regressions, derived=None, interactions=None,
+            derived=None, interactions=None,
             meanings={name: text + _against(space, name) for name, text in self.meanings.items()},
         )  # fmt: skip
-
-    answers_of_regressions: str = "regression"
-    """`answers` of the model with covariates."""
 
     @abstractmethod
     def with_space(self, space: Space) -> Self:
@@ -346,6 +342,8 @@ class AbstractModel(ABC):
         """Whether the rows that losses sum over are independent; the dyads of a random graph need not be."""
         return True
 
+    usual_replicates: int = 400
+    """Bootstrap fits where nobody says otherwise."""
     sampled: bool = True
     """Whether rows are a sample, whose spread says how estimates vary; the dyads of one graph are not."""
 
@@ -533,7 +531,7 @@ class Model(AbstractModel):
         What the model was made with, in values JSON can hold.
     title, formula : str, optional
         What it is, in a sentence, and its mass function in HTML; for reports.
-    answers : str, optional
+    narrative : Narrative, optional
         Who says what a fit found; one's own model is told parameter by parameter.
     meanings : mapping, optional
         What parameters and derived quantities are, by name: ``{"rate": "births per day"}``.
@@ -567,9 +565,9 @@ class Model(AbstractModel):
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
     title: str = field(default=AbstractModel.title, compare=False)
     formula: str = field(default="", compare=False)
-    answers: str = field(default=AbstractModel.answers, compare=False)
+    narrative: Narrative = field(default=AbstractModel.narrative, compare=False)
     meanings: Mapping[str, str] = field(default_factory=dict, compare=False)
-    formulas: Mapping[str, str] | None = field(default=None, compare=False)  # type: ignore[assignment]
+    formulas: Mapping[str, str] = field(default=cast("Mapping[str, str]", None), compare=False)  # over a property
     space: Space = field(init=False)
     traced: str = field(init=False)
     """What the functions compute. Models are equal, and share compiled code, where they compute the same."""

@@ -21,26 +21,26 @@ from .._util.timing import Clock, forget_compiled
 from ..backends.local import Backend, Source, by_client
 from ..core import losses
 from ..core import priors as plain_priors
+from ..core import resampling as resamplings
 from ..core import samplers as sampling
 from ..core.boundaries import beyond, clipped
 from ..core.calibration import Calibration, calibrate
 from ..core.clusters import summarised
-from ..core.dataset import opened
 from ..core.diagnostics import bounds_of, require_finite, require_in_basin, warnings_of
 from ..core.graphs import of as graph_of
 from ..core.identification import held_by_prior
-from ..core.imputation import begun, described, settled
 from ..core.log_mass_errors import in_words
-from ..core.minimise import Minimum, Outcome, interior, minimise, require
+from ..core.minimise import Minimum, Outcome, minimise, require
+from ..core.missing import described, minimised, objective_with_missing
 from ..core.model import AbstractModel
-from ..core.objective import Objective
+from ..core.objective import Objective, arranged
 from ..core.parameters import Space
-from ..core.parametric import how_resampled
 from ..core.posterior import named_draws, posterior, where_taken
 from ..core.priors import describe_prior
 from ..core.resampling import Bootstrap
 from ..core.samplers import Draws
-from ..data.read.scales import domain_of
+from ..data.read.dataset import opened, read
+from ..data.read.profile import domain_of
 from ..errors import EscapedError, MinimiserError, ModelError, SettingError
 from ..families.network.groups import draw_graphs
 from ..results.checks import Checks, check
@@ -205,7 +205,7 @@ def fit(
             advance = by_percent(shown.begin("reading", 100))
             source, regressed = read_regression(backend, model, data, options, formula, formulas, asked, advance)
             made = regressed.with_priors(own_priors(prior)).labelled(source.data.columns)
-        if source.data.observed is None:
+        if source.data.is_complete:
             made.require_possible(source.data, "")
         plans = plan.of_data(made, source.data)
     for plan in plans:
@@ -226,12 +226,12 @@ def fit(
         target = getattr(plan.sampler, "target", None)
         told = warnings_of(objective, minimum, weight, drawn.stats, groups["posterior"], target) + left_out
         influential, moved = of_rows(objective, minimum, weight)
+        imputed = described(objective, minimum.vector)
         told += moved
         found = Fit(
             made, objective.data, minimum, weight, groups, _settings(objective, minimum, weight, plan, drawn),
             tuple(map(str, told)), {"seconds": clock.seconds, "compiling": clock.compiling}, versions(), objective.loss,
-            imputation=described(objective, minimum.vector),
-            incomplete=None if objective.incomplete is None else objective.incomplete.observed,
+            imputation=imputed, incomplete=None if imputed is None else objective.observed,
             clusters=None if weight.curvature is None else summarised(objective, minimum.vector),
             influential=influential,
         )  # fmt: skip
@@ -267,7 +267,7 @@ def _inferred(
     with clock.stage("tabulate"):
         objective = _tabulate(source, made, plan, shown)
     with clock.stage("minimise"):
-        objective, minimum = _minimised(objective)
+        objective, minimum = minimised(objective)
         if plan.needs_minimum:
             require(minimum, objective)
         if plan.inside and minimum.outcome is Outcome.BOUNDARY:
@@ -282,16 +282,6 @@ def _inferred(
         with clock.stage("sample"):
             drawn, theta = _sample(wide, around, weight, plan, kept, shown)
     return objective, minimum, weight, drawn, theta
-
-
-def _minimised(objective: Objective) -> tuple[Objective, Minimum]:
-    """The minimum; where entries are missing, at shares of their completions that agree with it and the prior."""
-    if objective.incomplete is None:
-        return objective, minimise(objective)
-    space = objective.space
-    minimum = minimise(objective, objective.incomplete.theta)
-    objective, at = settled(objective, 1.0, minimum, space.to_y(interior(space, minimum.vector)))
-    return objective, minimise(objective, np.asarray(space.from_y(at)))
 
 
 def _read(
@@ -334,18 +324,18 @@ def _read(
 
 def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress) -> Objective:
     """The loss on the data, as long as the machine can hold what comes next."""
-    if source.data.observed is None:
+    if source.data.is_complete:
         model.require_possible(source.data, plan.loss.neighbours)
     units = None
     if plan.needs_units:
-        units = how_resampled(plan.resampling, model, source.data).units(model, source.data)
+        units = resamplings.by_name(plan.resampling, model, source.data).units(model, source.data)
     whole = objective_of_whole(source, model, plan, units, shown)
     if whole is not None:
         objective = whole
-    elif source.data.observed is None:
+    elif source.data.is_complete:
         objective = source.objective(model, plan.loss, units)
     else:
-        objective = begun(model, source.data, plan.loss, units, plan.seed)
+        objective = objective_with_missing(model, source.data, plan.loss, units, plan.seed)
     _ = objective.own_weights
     cells = min(sum(leaf.size for leaf in jax.tree.leaves(objective.terms)), objective.data.rows.size)
     cells += 0 if objective.data.given is None else objective.data.given.size
@@ -364,12 +354,12 @@ def _calibrate(
     """The weight of the loss, from bootstrap fits where it needs them."""
     replicates: int | Bootstrap = plan.bootstrap
     if plan.resamples:
-        how = how_resampled(plan.resampling, objective.model, objective.data)
+        how = resamplings.by_name(plan.resampling, objective.model, objective.data)
         advance = shown.begin("bootstrap", plan.bootstrap)
         replicates = backend.bootstrap(
             how, objective, minimum, plan.bootstrap, seed=plan.seed, advance=advance, checkpoint=kept
         )
-    return calibrate(objective, plan.method, bootstrap=replicates, minimum=minimum, on_failure=plan.on_failure)
+    return calibrate(objective, plan.calibration, bootstrap=replicates, minimum=minimum, on_failure=plan.on_failure)
 
 
 def _sample(
@@ -403,13 +393,24 @@ def sample(
     return chosen.run(sampling.Task(log_density, inputs, around, seed, advance, checkpoint))
 
 
+def objective(model: AbstractModel, data: Any, loss: Any = "dfd") -> Objective:
+    """The loss ``loss`` of ``model`` on ``data`` (anything `Dataset.of` reads; a graph for `RandomGraph`)."""
+    model = model.current()
+    seen = model.observe(data)
+    if seen is not None:
+        return Objective(seen[1], seen[0], losses.by_name(loss))
+    dataset, chosen = arranged(model, read(data, model.domain)), losses.by_name(loss)
+    model.require_possible(dataset, chosen.neighbours)
+    return Objective(model.labelled(dataset.columns), dataset, chosen)
+
+
 def _checked(fit: Fit, objective: Objective, plan: Plan) -> Fit:
     """The same fit with its predictive checks, and the intervals that there would be without calibration."""
     checks = Checks(problem="the data are with the workers") if objective.elsewhere else check(
         objective.model, fit.joint_draws, objective.data, plan.seed, fit.estimate, objective.loss.normalised
     )  # fmt: skip
     checks = replace(checks, held=held_by_prior(objective, fit.minimum, fit.calibration, fit.joint_draws))
-    if checks.goodness is not None and not objective.elsewhere and objective.incomplete is None:
+    if checks.goodness is not None and not objective.elsewhere and fit.imputation is None:
         checks = replace(checks, agreement=another(objective.model, objective.data, objective.loss, fit.minimum))
     plain = uncalibrated_intervals(objective, fit.minimum, plan.seed, list(fit.entries))
     told = (*fit.warnings, *map(str, checks.warnings))
@@ -468,8 +469,7 @@ def _may_be_zero(space: Space) -> list[str]:
 def _identity(objective: Objective, minimum: Minimum, plan: Plan) -> dict[str, Any]:
     """What the parts of a run depend on."""
     parts = {"bootstrap": plan.bootstrap, "resampling": fingerprint(plan.resampling), "on_failure": plan.on_failure}
-    seen = objective.data if objective.incomplete is None else objective.incomplete.observed
-    parts |= {"data": seen.digest, "calibration": str(plan.method)}
+    parts |= {"data": objective.observed.digest, "calibration": fingerprint(plan.calibration)}
     parts |= {
         "sampler settings": fingerprint(plan.sampler),
         "loss settings": fingerprint(losses.plain(plan.loss) or plan.loss),

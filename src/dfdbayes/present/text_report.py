@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..families.narratives import family_of
 from ..families.network.evidence import edges_first
 from ..results.ratios import heading, ratios
 
@@ -20,7 +19,7 @@ MOST = 60  # lines of the table; the whole is in the summary
 
 def told(fit: Fitted, interval: float) -> str:
     """What `print(fit)` and the command line show; ``interval`` is the level of the table's intervals."""
-    head = f"{fit.settings['model']} fitted to {fit.data.source}: {family_of(fit).size(fit)}"
+    head = f"{fit.settings['model']} fitted to {fit.data.source}: {fit.size}"
     parts = [
         head + _kinds(fit),
         _wrapped(fit.answer),

@@ -112,7 +112,7 @@ def second_opinion(fit: Fitted, loss: Any) -> pd.DataFrame:
     """See `Fit.second_opinion`."""
     if fit.model is None or fit.loss is None:
         raise ModelError("this fit was loaded without its model or its loss; fit again")
-    if isinstance(fit.model, RandomGraph) or fit.incomplete is not None:
+    if isinstance(fit.model, RandomGraph) or fit.imputation is not None:
         what = "random graphs" if isinstance(fit.model, RandomGraph) else "data with imputed entries"
         raise SettingError(f"second opinions are not for {what}: there are no independent rows that both losses see")
     other = losses.by_name(loss)
@@ -173,7 +173,7 @@ def agreement(
 
 
 def _objective(model: AbstractModel, data: Dataset, loss: AbstractLoss) -> Objective:
-    units = resampling.chosen("multinomial", model, data).units(model, data)
+    units = resampling.by_name("multinomial", model, data).units(model, data)
     return Objective(model, data, loss, units)
 
 

@@ -19,12 +19,12 @@ from ..core.calibration import Calibration
 from ..core.clusters import ClusterSummary
 from ..core.curvature import Curvature
 from ..core.dataset import Dataset
-from ..core.imputation import Imputation
 from ..core.losses.base import AbstractLoss
 from ..core.minimise import Minimum, Outcome
+from ..core.missing import Imputation
 from ..core.mixing import entries_of
 from ..core.model import AbstractModel
-from ..core.objective import objective
+from ..core.objective import Objective, arranged
 from ..core.parameters import ZEROS
 from ..core.robust_weight import weight_of
 from ..data.formulas import Design, parse
@@ -151,7 +151,8 @@ def _is_of_the_file(model: AbstractModel, about: dict[str, Any], data: Dataset) 
     if loss is None:
         return False
     try:
-        value = objective(model, data, loss)(minimum["theta"])
+        data.check(model.domain)
+        value = Objective(model, arranged(model, data), loss)(minimum["theta"])
     except DfdbayesError:
         return False
     return bool(np.isclose(value, minimum["value"], rtol=1e-8, atol=1e-8))

@@ -24,7 +24,7 @@ def multiplies(model: AbstractModel) -> str:
 
 def heading(model: AbstractModel) -> str:
     """What such ratios are called where they are of counts, or of zeros and ones."""
-    return model.ratio
+    return model.narrative.ratio
 
 
 def ratios(fit: Fitted, interval: float = 0.95) -> pd.DataFrame | None:

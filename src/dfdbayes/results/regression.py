@@ -15,13 +15,12 @@ from jaxtyping import Array, Float, Int
 from scipy import special
 
 from .._util.process import require_seed
-from ..core.dataset import Dataset
+from ..core.dataset import PLACE, Dataset
 from ..core.model import AbstractModel
 from ..core.parameters import over_rows
 from ..core.simulators.given import CELLS, Tails, distributions, tails, width
 from ..core.terms import coarse_size, filled
 from ..data.formulas import INTERCEPT, Design, frame_of
-from ..data.series import PLACE
 from ..errors import DataWarning, ModelError, SettingError
 from ..families.graph.model import RandomGraph
 from .predictive import evenly

@@ -23,6 +23,7 @@ from ...core.parameters import LOCATION, SHAPE, ZEROS, Parameter, Rows, Space
 from ...core.starts import logarithmic, logistic
 from ...errors import ModelError
 from .mean_form import held, of_mean
+from .narrative import CountNarrative, ShareNarrative
 from .normaliser import log_normaliser
 
 WEAK = (3.0, 2.5)
@@ -62,7 +63,6 @@ class BernoulliModel(ExponentialFamily):
 
     formula_for_all = True
     has_means = True
-    ratio = "odds ratio (OR)"
     kin = "binary"
     base_identity = None
 
@@ -118,7 +118,7 @@ def Bernoulli() -> BernoulliModel:
         name="bernoulli",
         title="a Bernoulli model",
         formula="p(1) = probability, &nbsp; p(0) = 1 − probability",
-        answers="share",
+        narrative=ShareNarrative(),
         meanings={"probability": "the probability of a 1"},
         start=_share_of_ones,
     )
@@ -142,7 +142,6 @@ class CountModel(ExponentialFamily):
     formula_for_all = True
     has_means = True
     takes_zeros = True
-    ratio = "rate ratio (IRR)"
     base_identity = None
 
     @property
@@ -371,7 +370,7 @@ def Poisson() -> CountModel:
         name="poisson",
         title="a Poisson model",
         formula="p(x) ∝ λ<sup>x</sup> / x!, &nbsp; λ = rate",
-        answers="counts",
+        narrative=CountNarrative(),
         meanings={"rate": "the mean count, and its variance too"},
         start=_mean_count,
         differences=_poisson_differences,
@@ -494,7 +493,7 @@ def ConwayMaxwellPoisson() -> CountModel:
         name="cmp",
         title="a Conway-Maxwell-Poisson model",
         formula="p(x) ∝ λ<sup>x</sup> / (x!)<sup>ν</sup>, &nbsp; λ = rate, ν = nu",
-        answers="counts",
+        narrative=CountNarrative(),
         meanings={
             "rate": "lambda of the formula (the paper's theta_1), about the mean to the power nu: read the mean",
             "nu": "the shape (the paper's theta_2): below 1 counts vary more than Poisson's, at 1 alike, above 1 less",

@@ -20,6 +20,7 @@ from ...core.sites import Sites
 from ...core.starts import logistic
 from ...core.terms import Prepared, View, doubled_size
 from ...errors import DataError, ModelError
+from .narrative import GraphNarrative
 from .observed import ObservedGraph
 from .parsing import parse
 from .statistics import GraphStatistics
@@ -63,7 +64,7 @@ class RandomGraph(AbstractModel):
 
     domain = Binary(1)
     name = "graph"
-    answers = "graph"
+    narrative = GraphNarrative()
     sampled = False
     title = "an exponential random graph model"
     formula = "p(y) ∝ exp( Σ<sub>k</sub> θ<sub>k</sub> s<sub>k</sub>(y) ), &nbsp; s<sub>k</sub> statistics of the graph"

@@ -17,6 +17,7 @@ from ...core.model import AbstractModel, Interactions, Row
 from ...core.parameters import Parameter
 from ...core.starts import logistic
 from ...errors import ModelError
+from .narrative import LatticeNarrative
 
 HEAT = {"temperature": "how weakly neighbours hold together (the paper's theta): the lower, the more alike they are"}
 
@@ -127,7 +128,7 @@ def Ising(graph: Any, states: str = "spins", intercept: bool = False) -> Exponen
         name="ising",
         title="an Ising model",
         formula=f"p(x) ∝ exp( Σ<sub>i–j</sub> x<sub>i</sub> x<sub>j</sub> / temperature{own} )",
-        answers="lattice",
+        narrative=LatticeNarrative(),
         meanings=HEAT
         | ({"intercept": "how much more the upper of the two values is favoured everywhere"} if own else {}),
         start=pseudo_likelihood,
@@ -190,7 +191,7 @@ def Potts(graph: Any, states: int = 3) -> ExponentialFamily:
         name="potts",
         title="a Potts model",
         formula="p(x) ∝ exp( number of edges with equal ends / temperature )",
-        answers="lattice",
+        narrative=LatticeNarrative(),
         meanings=HEAT,
         start=pseudo_likelihood,
         differences=differences,

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..._util.words import Estimate
 from ...core.minimise import Outcome
-from ...results.words import Estimate
+from ...core.narrative import Narrative
 
 if TYPE_CHECKING:
     from ...results.fitted import Fitted
@@ -34,7 +35,16 @@ class _Likeness(NamedTuple):
         return f"{share} of neighbouring pairs are alike, and independent sites would give {chance}"
 
 
-def lattice(fit: Fitted) -> list[str]:
+class LatticeNarrative(Narrative):
+    """How much neighbours are alike."""
+
+    editable = False
+
+    def plain(self, fit: Fitted) -> list[str]:
+        return neighbours(fit)
+
+
+def neighbours(fit: Fitted) -> list[str]:
     """What one neighbour does to the odds of a site, where data and not the prior tell it; else what data show."""
     assert fit.model is not None
     heat, found = Estimate.of(fit, "temperature").inside, _likeness(fit)
@@ -74,9 +84,9 @@ def _likeness(fit: Fitted) -> _Likeness:
     Products of centred indicators of two sites are uncorrelated among such sites, also those of pairs that share one.
     """
     assert fit.model is not None
-    data = fit.data if fit.incomplete is None else fit.incomplete
+    data = fit.as_read
     first, second = fit.model.options["graph"].edges.T
-    seen = np.ones(data.rows.shape, bool) if data.observed is None else data.observed
+    seen = data.seen
     levels = fit.model.domain.coordinate(0).levels
     totals = np.array([data.counts @ (seen & (data.rows == level)).sum(axis=1) for level in levels], float)
     shares = totals / max(totals.sum(), 1.0)

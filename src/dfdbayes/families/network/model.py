@@ -23,6 +23,7 @@ from ...core.dataset import Dataset
 from ...core.domain import Domain
 from ...core.graphs import Graph, complete, edge_labels, of
 from ...core.model import AbstractModel, Interactions, Row
+from ...core.narrative import Narrative
 from ...core.parameters import EDGE, NODE, SHAPE, Parameter, Space
 from ...core.sites import Sites
 from ...core.starts import logistic
@@ -33,6 +34,7 @@ from ..counts.normaliser import log_normaliser
 from ..lattice.model import _two_states
 from . import descriptions as remarks
 from .kinds import FACTORIAL, QUADRATIC, Kind, binary, domain_of, evenly_seen, of_the_paper
+from .narrative import NetworkNarrative
 from .terms import (
     BinaryConditionals,
     BinaryRatios,
@@ -69,8 +71,7 @@ class Pairwise(AbstractModel):
     origin: tuple[str, ...] = field(default=(), compare=False)
     """What of each column was read off the data (see `remarks`); nothing where this is empty."""
     derived: None = None
-    answers: str = field(default="network", compare=False)
-    answers_of_regressions = "network"
+    narrative: Narrative = field(default=NetworkNarrative(), compare=False)
 
     @property
     def meanings(self) -> Mapping[str, str]:  # type: ignore[override]
