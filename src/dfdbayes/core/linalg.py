@@ -35,22 +35,30 @@ def root(matrix: Matrix, least: float = 1e-10) -> tuple[Matrix, Matrix]:
 
     The eigenvalues are those after scaling to a unit diagonal.
     """
-    units = units_of(matrix)
-    scaled, one = matrix / units / units[:, None], np.eye(len(units))
-    if cholesky(scaled - least * one) is not None:
-        factor = linalg.cholesky(scaled, lower=True)
-        inverse = linalg.solve_triangular(factor, one, lower=True)
-    else:
+    units, scaled, factor = _factorised(matrix, least)
+    if factor is None:
         values, vectors = linalg.eigh(scaled)
         values = np.sqrt(np.maximum(values, least))
-        factor, inverse = vectors * values, (vectors / values).T
-    return units[:, None] * factor, inverse / units
+        return units[:, None] * (vectors * values), (vectors / values).T / units
+    return units[:, None] * factor, linalg.solve_triangular(factor, np.eye(len(units)), lower=True) / units
 
 
 def inverse(matrix: Matrix, least: float = 1e-10) -> Matrix:
     """The inverse of a symmetric matrix, its eigenvalues raised as those of its `root` are."""
-    found = root(matrix, least)[1]
-    return found.T @ found
+    units, scaled, factor = _factorised(matrix, least)
+    if factor is None:
+        values, vectors = linalg.eigh(scaled)
+        found = (vectors / np.maximum(values, least)) @ vectors.T
+        return 0.5 * (found + found.T) / units / units[:, None]
+    found = np.tril(linalg.lapack.dpotri(factor, lower=1)[0])  # a third of the work of two triangular solutions
+    return (found + np.tril(found, -1).T) / units / units[:, None]
+
+
+def _factorised(matrix: Matrix, least: float) -> tuple[np.ndarray, Matrix, Matrix | None]:
+    """Units, the matrix in these, and its lower factor: none where an eigenvalue is not above ``least``."""
+    units = units_of(matrix)
+    scaled = matrix / units / units[:, None]
+    return units, scaled, cholesky(scaled) if cholesky(scaled - least * np.eye(len(units))) is not None else None
 
 
 def inverse_among(matrix: Matrix, free: Bool[np.ndarray, " p"]) -> Matrix | None:

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Protocol
 import jax
 import numpy as np
 from jaxtyping import Array, Float
-from scipy import linalg
 
 from ..._util.checkpoint import NOTHING, Checkpoint
+from ..linalg import inverse
 from ..registry import Registry
 
 AT_ONCE = 64  # densities evaluated side by side, at most
@@ -156,18 +156,7 @@ def centre(log_density: LogDensity, inputs: Any, start: np.ndarray, steps: int =
 
 def _covariance(hessian: np.ndarray) -> np.ndarray:
     """The inverse of a Hessian; flat or upward directions are given a little curvature first."""
-    if not np.isfinite(hessian).all():
-        return 0.01 * np.eye(len(hessian))
-    scale = np.sqrt(np.maximum(np.abs(np.diag(hessian)), 1e-12 * np.abs(hessian).max() + 1e-300))
-    scaled = hessian / scale / scale[:, None]  # units of measurement do not matter
-    try:
-        linalg.cholesky(scaled - LEAST * np.eye(len(scale)), lower=True, check_finite=False)
-    except linalg.LinAlgError:
-        values, vectors = linalg.eigh(scaled)
-        covariance = (vectors / np.maximum(values, LEAST)) @ vectors.T
-        return 0.5 * (covariance + covariance.T) / scale / scale[:, None]
-    lower = linalg.lapack.dpotri(linalg.cholesky(scaled, lower=True, check_finite=False), lower=1)[0]
-    return (np.tril(lower) + np.tril(lower, -1).T) / scale / scale[:, None]
+    return inverse(hessian, LEAST) if np.isfinite(hessian).all() else 0.01 * np.eye(len(hessian))
 
 
 def cells(terms: Any) -> int:
