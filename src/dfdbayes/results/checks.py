@@ -17,7 +17,6 @@ from ..core.dataset import Dataset
 from ..core.graphs import Graph
 from ..core.model import AbstractModel
 from ..errors import DegeneracyError, DfdbayesError, DfdbayesWarning, MisfitWarning
-from ..families.regression import Regression
 from .goodness_of_fit import SATURATED, Finding, GoodnessOfFit, some
 from .graph_goodness import GraphGoodness
 from .hausman import Agreement
@@ -266,7 +265,7 @@ def _differing_in(table: pd.DataFrame) -> list[str]:
 
 def _residuals(model: AbstractModel, thetas: np.ndarray, data: Dataset) -> pd.DataFrame | None:
     """Of some observations, for a picture."""
-    if not isinstance(model, Regression) or data.d > 1:
+    if not model.designs or data.d > 1:
         return None
     return residuals_of(model, thetas.mean(axis=0), some(data, MOST_RESIDUALS))
 

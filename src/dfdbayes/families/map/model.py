@@ -29,7 +29,7 @@ from ..._util.process import require_seed, require_unforked
 from ...core.dataset import Dataset
 from ...core.domain import Binary, Categories, Domain
 from ...core.graphs import Graph, of, parse
-from ...core.linear_terms import Features, LinearConditionals, LinearTable
+from ...core.linear_terms import Features
 from ...core.losses.base import AbstractLoss
 from ...core.minimise import Minima, Minimum, minimise, mode
 from ...core.mixing import evenly
@@ -40,7 +40,7 @@ from ...core.resampling import Fits
 from ...core.simulators.mixing import Mixing, mixing_of
 from ...core.sites import Sites, Units, blocks_of_rows
 from ...core.starts import logistic
-from ...core.terms import Prepared
+from ...core.terms import Prepared, View
 from ...errors import DataError, ModelError, SettingError
 from ...results.relevance import LIKE, tail_probability
 from .narrative import INTERACTION, MapNarrative
@@ -190,21 +190,15 @@ class Autologistic(AbstractModel):
             base[:, 1:] = given[:, terms, None]
         return Features(found, base)
 
-    def table(self, sites: Sites) -> Prepared:
+    def terms_at(self, sites: Sites, view: View) -> Prepared:
         assert sites.given is not None
-        return LinearTable.of(self, sites, self.features(sites.given))
-
-    def conditionals(self, sites: Sites) -> Prepared:
-        assert sites.given is not None
-        return LinearConditionals.of(self, sites, self.features(sites.given))
-
-    def likelihood(self, sites: Sites) -> Prepared:
-        if not self.independent:
+        if view is View.LIKELIHOOD and not self.independent:
             raise ModelError(
                 "the likelihood of a map whose sites depend on each other needs a sum over all maps. Use "
                 "loss='pseudo' or 'ratio', which need no such sum."
             )
-        return self.conditionals(sites)
+        features = self.features(sites.given)
+        return features.neighbours(self, sites) if view is View.NEIGHBOURS else features.choices(self, sites)
 
     def supports(self, what: str) -> bool:
         return self.independent if what == "likelihood" else super().supports(what)
