@@ -26,7 +26,6 @@ from .map.model import Autologistic
 from .map.simulate import Maps, simulate_maps
 from .network.model import Pairwise
 from .network.simulate import by_levels, by_levels_given
-from .regression import Regression
 
 __all__ = [
     "METHODS",
@@ -173,15 +172,15 @@ def draw(
 
 
 def draw_given(
-    model: Regression, thetas: Float[np.ndarray, "c p"], given: Float[np.ndarray, "n q"], rng: np.random.Generator
+    model: AbstractModel, thetas: Float[np.ndarray, "c p"], given: Float[np.ndarray, "n q"], rng: np.random.Generator
 ) -> tuple[Int[np.ndarray, "c n d"], str, Mixing | None]:
     """One observation for every row of covariates at each of many parameters; also the method and its mixing."""
     require_unforked()
     if is_listable(model):
         return by_listing(model, thetas, given, rng), "enumeration" if model.domain.is_finite else "inversion", None
     sweeps = SWEEPS["gibbs"] if model.domain.is_finite else COUNT_SWEEPS
-    if isinstance(model.base, Pairwise):
-        rows, trace = by_levels_given(model, model.base, thetas, given, rng, sweeps)
+    if isinstance(model, Pairwise):
+        rows, trace = by_levels_given(model, thetas, given, rng, sweeps)
     else:
         rows, trace = by_general_gibbs(model, thetas, len(given), rng, sweeps, given)
     return rows, "gibbs", mixing_of(trace)

@@ -14,7 +14,6 @@ from ..core.model import AbstractModel
 from ..core.objective import Objective
 from ..core.simulators.exact import listed
 from ..errors import DfdbayesError, SettingError
-from ..families.regression import Regression
 from ..families.simulate import draw, draw_given
 from .goodness_of_fit import some
 from .predictive import affordable, evenly
@@ -41,12 +40,12 @@ def more_groups(fit: Fitted, replicates: int, seed: int) -> dict[str, Table]:
     part = some(fit.data, how.get("size") or fit.data.n)
     thetas = model.space.draw_priors(replicates, int(rng.integers(2**31)))
     found["prior"] = drawn(
-        {k: v[None] for k, v in model.space.unflatten(model.to_data_scale(thetas)).items()}, _labels(model)
+        {k: v[None] for k, v in model.space.unflatten(model.space.to_data_scale(thetas)).items()}, _labels(model)
     )
     for group, at in (("posterior_predictive", evenly(fit.joint_draws, replicates)), ("prior_predictive", thetas)):
         try:
             with np.errstate(all="ignore"):
-                if at is thetas and model.domain.d == 1 and not isinstance(model, Regression):
+                if at is thetas and model.domain.d == 1 and not model.designs:
                     listed(model, at, MOST_POINTS)  # an error where the prior expects counts beyond all measure
                 rows = _rows(model, part, at, how.get("method"), rng)
         except DfdbayesError:  # a wide prior expects data that nobody can simulate
@@ -60,7 +59,7 @@ def more_groups(fit: Fitted, replicates: int, seed: int) -> dict[str, Table]:
 def _rows(
     model: AbstractModel, part: Dataset, thetas: np.ndarray, method: str | None, rng: np.random.Generator
 ) -> np.ndarray:
-    if isinstance(model, Regression):
+    if model.designs:
         assert part.given is not None
         return draw_given(model, thetas, np.repeat(part.given, part.counts.astype(int), axis=0), rng)[0]
     return draw(model, thetas, int(part.counts.sum()), method, rng)[0]

@@ -30,7 +30,6 @@ from ..core.simulators.exact import listed
 from ..core.simulators.given import tails
 from ..core.terms import coarse_size, filled
 from ..families.lattice.model import has_clusters
-from ..families.regression import Regression
 from ..families.simulate import draw, draw_given
 from .relevance import LEVEL
 from .test_statistics import MOST_POINTS, Family, Rows, columns_of, families
@@ -220,12 +219,12 @@ def total_variation(
 
 
 def _most_observations(model: AbstractModel) -> int:
-    if not isinstance(model, Regression):
+    if not model.designs:
         return MOST_OBSERVATIONS
     return int(np.clip(NETWORK_VALUES // (_per_row(model) * model.domain.d), LEAST_GIVEN, MOST_GIVEN))
 
 
-def _per_row(model: Regression) -> int:
+def _per_row(model: AbstractModel) -> int:
     return PER_ROW if model.domain.d == 1 else PER_NETWORK
 
 
@@ -262,7 +261,7 @@ def _observed(
 ) -> tuple[Rows, np.ndarray | None, np.ndarray | None, int]:
     """The observations, their covariates and clusters, and how many independent ones they are worth."""
     n = max(1, round(float(data.counts.sum() ** 2 / np.sum(data.counts**2 / data.observations))))
-    if not isinstance(model, Regression):
+    if not model.designs:
         return Rows(data.rows.astype(np.int64), data.counts), None, data.cluster, n
     assert data.given is not None
     often = np.repeat(np.arange(len(data.rows)), np.round(data.observations).astype(int))
@@ -272,7 +271,7 @@ def _observed(
 
 
 def _placed(
-    model: Regression, theta: np.ndarray, x: np.ndarray, weights: np.ndarray, given: np.ndarray, middle: np.ndarray
+    model: AbstractModel, theta: np.ndarray, x: np.ndarray, weights: np.ndarray, given: np.ndarray, middle: np.ndarray
 ) -> Rows:
     """Observations of a regression, and where they lie in the distributions of their rows."""
     if x.shape[1] > 1:
@@ -281,7 +280,7 @@ def _placed(
 
 
 def _pool(model: AbstractModel, theta: np.ndarray, given: np.ndarray | None, rng: np.random.Generator) -> Pool:
-    if isinstance(model, Regression):
+    if model.designs:
         assert given is not None
         per = _per_row(model)
         own = np.repeat(given, per, axis=0)
@@ -334,7 +333,7 @@ def _free(
     Coefficients of a logarithm have the edge at minus infinity: two errors from it is an error of one half.
     """
     errors = 1.0 / np.sqrt(np.maximum(n * (weights @ score**2) / weights.sum(), 1e-300))
-    if isinstance(model, Regression):
+    if model.designs:
         shape = np.array([name.startswith("nu[") for name in model.space.names])
         return ~shape | (errors < 1.0 / NEAR)
     away = np.minimum(theta - model.space.lower, model.space.upper - theta)

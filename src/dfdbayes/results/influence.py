@@ -15,7 +15,6 @@ from ..core.model import AbstractModel
 from ..core.objective import Objective
 from ..errors import InfluenceWarning, ModelError
 from ..families.network.descriptions import RARE
-from ..families.regression import Regression
 
 if TYPE_CHECKING:
     from .fitted import Fitted
@@ -44,7 +43,7 @@ def influences(fit: Fitted, most: int | None) -> pd.DataFrame:
     assert fit.model is not None
     change, found = shifts(objective, fit.minimum, fit.calibration)
     left_out = _leave_out(objective, fit.minimum, fit.calibration, change, found, np.ones(len(found), bool))
-    change = fit.model.to_data_scale(change)
+    change = fit.model.space.to_data_scale(change)
     order, table = _ordered(fit.model, fit.data, fit.minimum.names, found, left_out, most)
     each = {f"change of {name}": change[order, j] for j, name in enumerate(fit.minimum.names)}
     return pd.concat([table, pd.DataFrame(each, index=table.index)], axis=1)
@@ -93,7 +92,7 @@ def _ordered(
     given = {}
     if data.given is not None:
         covariates = data.given[order]
-        covariates = model.as_given(covariates) if isinstance(model, Regression) else covariates
+        covariates = model.as_given(covariates) if model.designs else covariates
         given = {name: covariates[:, j] for j, name in enumerate(data.given_columns)}
     values = given | {name: data.rows[order, j] for j, name in enumerate(data.columns)}
     own = table | {name: part for name, part in values.items() if name not in table}

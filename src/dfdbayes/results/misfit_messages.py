@@ -13,9 +13,7 @@ from ..core.dataset import Dataset
 from ..core.graphs import Graph, grid
 from ..core.model import AbstractModel
 from ..data.formulas import INTERCEPT
-from ..families.counts.families import CountFamily
 from ..families.network.model import Pairwise
-from ..families.regression import Regression
 from . import test_statistics as features
 from .goodness_of_fit import Finding
 from .relevance import VARIANCE, statistic_matters
@@ -68,7 +66,7 @@ def misfits(
 def _matters(finding: Finding, model: AbstractModel, data: Dataset) -> bool:
     """Whether the two numbers differ by what matters on the scale of the data."""
     spread = 1.0  # of a regression of one column, where statistics are of standardised residuals
-    if finding.kind == features.MEAN and not (isinstance(model, Regression) and data.d == 1):
+    if finding.kind == features.MEAN and not (model.designs and data.d == 1):
         x = data.rows[:, finding.columns[0]].astype(float)
         spread = float(np.sqrt(np.average((x - np.average(x, weights=data.counts)) ** 2, weights=data.counts)))
     return statistic_matters(finding.kind, finding.observed, finding.predicted, spread)
@@ -76,7 +74,7 @@ def _matters(finding: Finding, model: AbstractModel, data: Dataset) -> bool:
 
 def _later(misfit: Misfit, model: AbstractModel) -> bool:
     """Whether another finding says more: of zeros, or of where counts vary otherwise than their common shape has it."""
-    kind, shaped = misfit.finding.kind, isinstance(model, Regression) and "nu" in model.varying
+    kind, shaped = misfit.finding.kind, "nu" in model.varying
     return (_HURDLE in misfit.remedy and kind != features.ZEROS) or (shaped and kind != features.SPREAD_BY)
 
 
@@ -86,7 +84,7 @@ def said(finding: Finding, model: AbstractModel, data: Dataset) -> str:
     names = [f"'{data.columns[j]}'" for j in finding.columns]
     of = f" of {names[0]}" if names and data.d > 1 else ""
     kind = finding.kind
-    if isinstance(model, Regression) and data.d == 1 and kind != features.ZEROS:
+    if model.designs and data.d == 1 and kind != features.ZEROS:
         return _of_residuals(finding, model, data)
     if kind == features.VARIANCE:
         return f"the model predicts a variance{of} of {predicted:.3g}, the data have {observed:.3g}"
@@ -122,7 +120,7 @@ def said(finding: Finding, model: AbstractModel, data: Dataset) -> str:
     return _share(finding)
 
 
-def _of_residuals(finding: Finding, model: Regression, data: Dataset) -> str:
+def _of_residuals(finding: Finding, model: AbstractModel, data: Dataset) -> str:
     """Of a regression: by residuals in the model's standard deviations, which is how they were tested."""
     kind, observed, side = finding.kind, finding.observed, "above" if finding.observed > 0 else "below"
     apart = f"{finding.errors:.2g} standard errors"
@@ -147,7 +145,7 @@ def _of_residuals(finding: Finding, model: Regression, data: Dataset) -> str:
     )
 
 
-def _group(model: Regression, data: Dataset, column: int) -> str:
+def _group(model: AbstractModel, data: Dataset, column: int) -> str:
     """The rows where a covariate is above its average: those of a level of a factor, where it is one."""
     assert data.given is not None
     label, _ = model.covariate(column)
@@ -186,14 +184,14 @@ def _remedy(
         return _of_lattice(finding, model)
     if kind in (features.PAIRS, features.EQUAL):
         return _of_pair(finding, model, data)
-    if isinstance(model, Regression) and data.d == 1:
+    if model.designs and data.d == 1:
         return _of_regression(finding, model, data, findings, at)
     if data.d == 1:
         return _of_counts(model, data, findings)
     if kind in (features.VARIANCE, features.ZEROS, features.SKEWNESS) and _has_one_spread(model):
         return "try model='cmp-graphical', where each column's spread is a parameter"
     if kind in (features.TOTAL, features.COMBINATIONS):
-        others = "another" if isinstance(model, Regression) else "a"
+        others = "another" if model.designs else "a"
         return (
             f"observations may come from groups that differ, or three columns may act together: if {others} column "
             "says which group, give it in the formula: formula='~ ...' (on the command line: --formula '~ ...')"
@@ -203,12 +201,17 @@ def _remedy(
 
 def _is_poisson(model: AbstractModel) -> bool:
     """Whether one column is of Poisson counts, with covariates or without."""
-    return isinstance(model.family, CountFamily) and not model.family.dispersed
+    return bool(model.freer)
 
 
 def _has_one_spread(model: AbstractModel) -> bool:
     """Whether columns are of counts whose spread is no parameter."""
-    return isinstance(model, Pairwise) and model.lowers and not any(kind.free for kind in model.kinds)
+    return (
+        isinstance(model, Pairwise)
+        and not model.designs
+        and model.lowers
+        and not any(kind.free for kind in model.kinds)
+    )
 
 
 def _of_lattice(finding: Finding, model: AbstractModel) -> str:
@@ -248,7 +251,7 @@ def _of_pair(finding: Finding, model: AbstractModel, data: Dataset) -> str:
 
 
 def _of_regression(
-    finding: Finding, model: Regression, data: Dataset, findings: Sequence[Finding], at: np.ndarray | None
+    finding: Finding, model: AbstractModel, data: Dataset, findings: Sequence[Finding], at: np.ndarray | None
 ) -> str:
     """Never what the model has already."""
     missing = "a covariate may be missing"
@@ -273,7 +276,7 @@ def _of_regression(
     return f"{missing}, or the spread may depend on another one: give it in nu='~ ...'"
 
 
-def _spread_followed(finding: Finding, model: Regression) -> str:
+def _spread_followed(finding: Finding, model: AbstractModel) -> str:
     """The formula that lets the spread depend on the covariate by which it differs, where there is not one yet."""
     if finding.kind != features.SPREAD_BY or "nu" not in model.varying:
         return ""
@@ -285,7 +288,7 @@ def _spread_followed(finding: Finding, model: Regression) -> str:
     return f"let the spread depend on it: nu='~ {right}' (on the command line: --nu '~ {right}')"
 
 
-def _is_beyond(model: Regression, data: Dataset, findings: Sequence[Finding], at: np.ndarray | None) -> bool:
+def _is_beyond(model: AbstractModel, data: Dataset, findings: Sequence[Finding], at: np.ndarray | None) -> bool:
     """Whether counts vary more than about a geometric distribution at given covariates, the end of a CMP model."""
     times = [one.observed for one in findings if one.kind == features.VARIANCE]  # what the model predicts
     if not times:
@@ -314,7 +317,7 @@ def _of_counts(model: AbstractModel, data: Dataset, findings: Sequence[Finding])
     what, numbers = spread_of(x, counts)
     column = data.columns[0]
     named = "" if data.named else f" (formulas need a name: give the data as {{'{column}': ...}})"
-    if what == ZEROS and isinstance(model.family, CountFamily):
+    if what == ZEROS and model.takes_zeros:
         return f"more zeros than the rest has: try formula='{column} ~ 1', zeros='~ 1' {_HURDLE}{named}"
     if what == GROUPS and not model.narrative.grouped:
         rates, shown = (between.join(f"{rate:.3g}" for rate in numbers) for between in (" and ", ", "))

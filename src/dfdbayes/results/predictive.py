@@ -20,7 +20,6 @@ from ..core.simulators.given import is_listable, width
 from ..errors import ModelError, SettingError
 from ..families.graph.model import RandomGraph
 from ..families.lattice.model import has_clusters
-from ..families.regression import Regression
 from ..families.simulate import Graphs, Mixing, draw, draw_given, simulate_graphs
 from .goodness_of_fit import GoodnessOfFit, goodness_of_fit, some
 
@@ -175,7 +174,7 @@ def replicate(
     draws = min(draws, len(thetas))
     rng = np.random.default_rng([seed, 3])
     chosen = evenly(thetas, draws)
-    if isinstance(model, Regression):
+    if model.designs:
         size = min(data.n, _most(model, draws, data) if size is None else size)
         if method is not None:
             raise SettingError("rows with covariates have one simulator each; leave out method=")
@@ -210,14 +209,14 @@ def _most(model: AbstractModel, draws: int, data: Dataset) -> int:
     if not _is_quick(model):
         return 500
     each = data.d
-    if isinstance(model, Regression):
+    if model.designs:
         each = width(model, float(np.average(np.abs(data.rows[:, 0]), weights=data.counts)))
     return int(max(50, MOST_CELLS / (draws * each)))
 
 
 def _is_quick(model: AbstractModel) -> bool:
     """Whether observations can be drawn exactly and at once."""
-    if isinstance(model, Regression):
+    if model.designs:
         return is_listable(model)
     return model.domain.d == 1 or (model.domain.is_finite and model.domain.size <= MOST_POINTS)
 
@@ -225,7 +224,7 @@ def _is_quick(model: AbstractModel) -> bool:
 def affordable(model: AbstractModel, data: Dataset) -> dict[str, Any]:
     """Settings of `replicate` that take about a second: as many draws as the model's simulator is quick."""
     if _is_quick(model):
-        if not isinstance(model, Regression):
+        if not model.designs:
             return {"draws": 100}
         few = _most(model, 100, data)
         return {"draws": 100 if few > 1000 else 40, "size": min(data.n, few)}

@@ -12,7 +12,6 @@ import numpy as np
 from jaxtyping import Array
 
 from ...errors import ModelError
-from ...families.regression import Regression
 from ..domain import Coordinate
 from ..model import AbstractModel
 from ..parameters import Rows, over_rows
@@ -57,7 +56,7 @@ def _sweeps(
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _sweeps_given(
-    model: Regression, count: int, key: Array, x: Array, thetas: Array, values: Array, allowed: Array, given: Array
+    model: AbstractModel, count: int, key: Array, x: Array, thetas: Array, values: Array, allowed: Array, given: Array
 ) -> tuple[Array, Array, Array]:
     """The same where every chain has covariates, and with them parameters, of its own."""
 
@@ -96,7 +95,7 @@ def by_general_gibbs(
         pick = rng.integers(2, size=(len(thetas), per, domain.d))
         start = np.take_along_axis(np.broadcast_to(values, (len(thetas), per, *values.shape)), pick[..., None], -1)
         inputs = (jnp.asarray(part) for part in (start[..., 0], thetas, values, allowed))
-        if isinstance(model, Regression):
+        if model.designs:
             x, tail, trace = _sweeps_given(model, sweeps, key, *inputs, jnp.asarray(given))
         else:
             x, tail, trace = _sweeps(model, sweeps, key, *inputs)

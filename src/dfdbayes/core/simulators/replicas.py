@@ -13,7 +13,6 @@ import numpy as np
 from jaxtyping import Float
 
 from ...errors import ModelError
-from ...families.regression import Regression
 from ...families.simulate import draw, draw_given
 from ..dataset import Dataset
 from ..distinct import keys
@@ -39,7 +38,7 @@ def _simulated(
     model: AbstractModel, theta: np.ndarray, data: Dataset, sets: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Rows (sets, n, d) and their covariates (n, q), those of the data."""
-    if isinstance(model, Regression):
+    if model.designs:
         assert data.given is not None
         given = np.repeat(data.given, np.round(data.observations).astype(int), axis=0)
         return draw_given(model, np.repeat(theta[None], sets, axis=0), given, rng)[0], given
