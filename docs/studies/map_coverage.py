@@ -17,7 +17,7 @@ import pandas as pd
 from keeping import Study, arguments
 
 import dfdbayes as dfd
-from dfdbayes.core.refits import refit_many
+from dfdbayes.core.replicates import refit_many
 
 STUDY = Study("map-coverage")
 FIRST, LEVEL, SIDE, SWEEPS = 70_000, 0.95, 30, 1000

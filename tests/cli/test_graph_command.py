@@ -36,7 +36,7 @@ def test_a_graph_from_two_tables(call, command, tables, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("dfdbayes.core.refits.descend", stop)
+        patched.setattr("dfdbayes.core.replicates.descend", stop)
         code, _, err = call(*command, "--out", out)
     assert code == 130 and "--resume" in err
     kept = sorted(path.name for path in (out / "checkpoint").glob("graphs-*"))

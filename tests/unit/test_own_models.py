@@ -11,7 +11,7 @@ from jax.scipy.special import gammaln
 
 import dfdbayes as dfd
 from dfdbayes._util.words import rounded
-from dfdbayes.core.identification import ridges
+from dfdbayes.core.diagnostics import ridges
 from dfdbayes.families.own.from_file import model_of
 from dfdbayes.present.report import sections
 from dfdbayes.results.checks import Checks

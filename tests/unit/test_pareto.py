@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 
-from dfdbayes.core.pareto import smoothed
+from dfdbayes.core.mixing import smoothed
 
 
 @pytest.mark.parametrize("size", [40, 225, 226, 1024, 4004])

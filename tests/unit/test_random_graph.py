@@ -13,8 +13,7 @@ import graph_oracles
 import small_fits
 from dfdbayes._util.checkpoint import Folder
 from dfdbayes.core.parametric import Parametric
-from dfdbayes.core.refits import refit_many
-from dfdbayes.core.replicates import minimise_many
+from dfdbayes.core.replicates import minimise_many, refit_many
 from dfdbayes.core.resampling import Fits
 from dfdbayes.families.graph.chains import probabilities
 

@@ -39,8 +39,7 @@ from ..core.minimise import Minima, Minimum, Outcome
 from ..core.model import AbstractModel
 from ..core.objective import Objective, Problem, arranged
 from ..core.parameters import Theta
-from ..core.refits import MOST, refit_many
-from ..core.replicates import minimise_many
+from ..core.replicates import MOST, minimise_many, refit_many
 from ..core.resampling import AbstractResampling, Bootstrap, Fits, in_bucket, of_buckets
 from ..core.sites import Sites, Units
 from ..core.terms import AbstractTerms, Loss, Prepared, SecondOrder, Site, terms

@@ -24,9 +24,7 @@ from .minimise import Minimum
 from .objective import Objective
 from .parameters import Space
 
-NOISE = 2.0  # standard deviations that an estimate may lie beyond an edge by chance
-STEPS = 2000  # of a projection, at most
-CLOSE = 1e-6  # standard deviations within which it ends
+NOISE = 2.0  # standard deviations that an estimate may lie beyond an edge by chance: one side of a 95 % interval
 
 
 def beyond(objective: Objective, minimum: Minimum) -> tuple[Objective, Minimum]:
@@ -87,14 +85,14 @@ def _nearest(
     low, high, wanted = low[held] / scale, high[held] / scale, points[np.ix_(outside, held)] / scale
     at = ahead = np.clip(wanted, low, high)
     momentum = 1.0
-    for _ in range(STEPS):
+    for _ in range(2000):
         new = np.clip(ahead - step * (ahead - wanted) @ metric, low, high)
         if np.sum((ahead - new) * (new - at)) > 0.0:  # past the lowest point: begin again from here
             momentum = 1.0
         grown = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
         ahead = new + (momentum - 1.0) / grown * (new - at)
         change, at, momentum = np.abs(new - at).max(), new, grown
-        if change < CLOSE:
+        if change < 1e-6:  # standard deviations
             break
     found = points.copy()
     found[outside] += np.linalg.solve(inner, ((at - wanted) * scale).T).T @ covariance[held]

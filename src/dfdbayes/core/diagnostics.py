@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
+from scipy import special
+from scipy.sparse.csgraph import connected_components
 
 from .._util.tables import Table
 from ..errors import (
@@ -29,22 +32,16 @@ from ..errors import (
 from .boundaries import NOISE
 from .calibration import Calibration
 from .dataset import Dataset, far_values
-from .identification import ridges
-from .minimise import Minimum, Outcome, flat_parameters, flatness
+from .linalg import cholesky
+from .minimise import Minimum, Outcome, evaluate, flat_parameters, flatness, interior, prior_at_y
 from .mixing import bulk_size, entries_of, r_hat, stacked, tail_size
 from .model import AbstractModel
 from .objective import Objective
 from .parameters import Space
 from .sites import CLUSTERS
 
-R_HAT = 1.02
-DIVERGED = 1e-3  # share of transitions; fewer leave no trace in a summary
-WIDER = 1.1  # times the prior's width, which a posterior does not exceed but for the noise of its draws
-MOVED = 0.5  # posterior standard deviations that a prior may move an estimate without a word
-FEW = 400.0  # effective draws in all, as Vehtari et al. (2021) advise
-LOST_R_HAT = 1.1  # Gelman and Rubin's (1992) bound: beyond it chains are of different places, and their mean of none
-LOST_DRAWS = 40.0  # of which one lies beyond each end of a 95 % interval: with fewer there is no interval
-LOST_SHARE = 0.5  # of transitions that diverged: most of what was proposed is not of the posterior
+MAX_R_HAT = 1.02  # Vehtari et al. (2021) ask for 1.01; here it is the largest of all parameters
+MIN_EFFECTIVE = 400.0  # draws in all, as Vehtari et al. (2021) advise
 
 
 def warnings_of(
@@ -226,7 +223,10 @@ def _of_prior(model: AbstractModel, space: Space, posterior: Table, loss: str) -
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio, moved = (after[2] - after[0]) / width, np.abs(after[1] - before[1]) / width
     names = np.array(space.names, dtype=object)
-    wider, same = names[ratio > WIDER], names[(ratio > 0.9) & (ratio <= WIDER) & (moved < 0.1)]
+    wider, same = (
+        names[ratio > 1.1],
+        names[(ratio > 0.9) & (ratio <= 1.1) & (moved < 0.1)],
+    )  # a tenth is the noise of draws
     found: list[DfdbayesWarning] = []
     if len(wider):
         found.append(
@@ -252,7 +252,7 @@ def _of_influence(calibration: Calibration) -> list[DfdbayesWarning]:
     if shape is None:
         return []
     names, moved = np.array(calibration.names, dtype=object), np.abs(shape.moved)
-    far = (moved > MOVED) & (shape.from_data > 0.5)
+    far = (moved > 0.5) & (shape.from_data > 0.5)
     if not far.any():
         return []
     order = np.argsort(-np.where(far, moved, 0.0))[: int(far.sum())]
@@ -399,7 +399,7 @@ def _of_chains(
 ) -> list[DfdbayesWarning]:
     found: list[DfdbayesWarning] = []
     chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
-    if "diverging" in stats and stats["diverging"].mean() > DIVERGED:
+    if "diverging" in stats and stats["diverging"].mean() > 1e-3:  # fewer leave no trace in a summary
         found.append(
             DivergenceWarning(
                 f"{int(stats['diverging'].sum())} of {chains * draws} transitions diverged: the sampler met a sharp "
@@ -417,23 +417,27 @@ def _of_chains(
             "they cannot be summarised. What to do: use a tighter prior, more data, or another loss."
         )
     least = table[["ess_bulk", "ess_tail"]].min(axis=1)
-    enough = draws * int(np.clip(np.ceil(1.5 * FEW / max(float(least.min()), 1.0)), 2, 20)) if len(least) else 2 * draws
+    enough = (
+        draws * int(np.clip(np.ceil(1.5 * MIN_EFFECTIVE / max(float(least.min()), 1.0)), 2, 20))
+        if len(least)
+        else 2 * draws
+    )
     if chains > 1 and draws >= 4:
-        rough = table.index[~(table["r_hat"] <= R_HAT)]
+        rough = table.index[~(table["r_hat"] <= MAX_R_HAT)]
         if len(rough):
             worst = table["r_hat"].idxmax()
             found.append(
                 ConvergenceWarning(
-                    f"R-hat of {_listed(rough)} exceeds {R_HAT} (worst {table['r_hat'].max():.3f} for {worst}): "
+                    f"R-hat of {_listed(rough)} exceeds {MAX_R_HAT} (worst {table['r_hat'].max():.3f} for {worst}): "
                     f"the chains disagree. What to do: ask for more draws, draws={enough} (--draws {enough})."
                 )
             )
-    few = table.index[~(least >= FEW)]
-    if len(few) and chains * draws >= 2 * FEW:
+    few = table.index[~(least >= MIN_EFFECTIVE)]
+    if len(few) and chains * draws >= 2 * MIN_EFFECTIVE:
         found.append(
             ConvergenceWarning(
                 f"{_listed(few)} {'has' if len(few) == 1 else 'have'} few effective draws (smallest {least.min():.0f}; "
-                f"{FEW:.0f} are wanted). What to do: ask for more draws, draws={enough} (--draws {enough})."
+                f"{MIN_EFFECTIVE:.0f} are wanted). What to do: ask for more draws, draws={enough} (--draws {enough})."
             )
         )
     return found
@@ -463,16 +467,16 @@ def why_not_converged(stats: Mapping[str, Any], table: pd.DataFrame, draws: int)
         return ""
     told = []
     diverged = np.asarray(stats.get("diverging", np.zeros(1)), float)
-    if diverged.mean() > LOST_SHARE:
+    if diverged.mean() > 0.5:  # most of what was proposed is not of the posterior
         told.append(f"{int(diverged.sum())} of {diverged.size} transitions diverged")
     r_hat = table["r_hat"].dropna()
-    if (r_hat > LOST_R_HAT).any():
+    if (r_hat > 1.1).any():  # Gelman and Rubin's (1992) bound: chains are of different places, and their mean of none
         worst = float(r_hat.max())
         size = f"{worst:.2f}" if np.isfinite(worst) else "infinite"
         told.append(f"R-hat of {r_hat.idxmax()} is {size}, where 1.01 is wanted")
     least = table[["ess_bulk", "ess_tail"]].min(axis=1).dropna()
-    if len(least) and least.min() < min(LOST_DRAWS, 0.5 * draws):
-        told.append(f"{least.idxmin()} has {least.min():.0f} effective draws, where {FEW:.0f} are wanted")
+    if len(least) and least.min() < min(40.0, 0.5 * draws):  # one of 40 lies beyond each end of a 95 % interval
+        told.append(f"{least.idxmin()} has {least.min():.0f} effective draws, where {MIN_EFFECTIVE:.0f} are wanted")
     return "; ".join(told)
 
 
@@ -493,3 +497,54 @@ def _with_remedy(text: str) -> str:
         return text
     happened, _, remedy = text.rstrip().rpartition(". ")
     return f"{happened}. What to do: {remedy[:1].lower()}{remedy[1:]}"
+
+
+# -- what the data leave to the prior ------------------------------------------------------------
+
+
+def ridges(objective: Objective, minimum: Minimum, beta: float) -> list[list[str]]:
+    """Groups of parameters of which the loss knows a combination only: along the others it is flat, and so is no prior.
+
+    A direction counts where the loss bends far less than along its single parameters, and the prior more than the
+    loss: then the prior alone tells these parameters apart.
+    """
+    space = objective.space
+    y = space.to_y(interior(space, minimum.vector))
+    hessian, precision = evaluate(objective, y)[2], -prior_at_y(space, y)[2]
+    curvature = np.diag(hessian)
+    free = np.flatnonzero((curvature > 0) & ~np.isin(space.names, minimum.edges))
+    if len(free) < 2 or not (np.isfinite(hessian).all() and np.isfinite(precision).all()):
+        return []
+    scale = 1.0 / np.sqrt(curvature[free])
+    scaled, prior = (part[np.ix_(free, free)] * scale * scale[:, None] for part in (hessian, precision))
+    if cholesky(scaled - 1e-3 * np.eye(len(free))) is not None:
+        return []
+    values, vectors = np.linalg.eigh(scaled)
+    known = beta * np.where(values < 1e-9, 0.0, values)  # below it is rounding
+    held = np.einsum("ik,ij,jk->k", vectors, prior, vectors)
+    flat = vectors[:, (values < 1e-3) & (known <= 0.05 * (known + np.abs(held)))]  # the data give less than a twentieth
+    together = np.abs(flat @ flat.T) > 0.05  # of a direction, from which a parameter takes part in it
+    groups = connected_components(together, directed=False)[1]
+    members = [free[(groups == one) & together.any(axis=1)] for one in np.unique(groups)]
+    return [[space.names[i] for i in group] for group in members if len(group) > 1]
+
+
+def held_by_prior(
+    objective: Objective, minimum: Minimum, calibration: Calibration, draws: Float[np.ndarray, "all p"]
+) -> bool:
+    """Whether the prior holds the posterior at parameters that the data contradict.
+
+    The posterior mean is further from the minimiser than estimates vary, by the loss itself and by the information that
+    it was calibrated to: either alone is misled, by weights that differ between directions or by a loss far from
+    quadratic.
+    """
+    if not minimum.usable:
+        return False
+    space = objective.space
+    y, mean = space.to_y(interior(space, minimum.vector)), space.to_y(draws).mean(axis=0)
+    at, best = objective.values(np.stack([space.from_y(mean), minimum.vector]))
+    further = 2.0 * calibration.beta * (at - best)
+    if calibration.curvature is not None:
+        away = mean - y
+        further = min(further, away @ calibration.curvature.information @ away)
+    return bool(further > special.chdtri(space.size, 0.01))

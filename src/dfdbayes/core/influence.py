@@ -28,9 +28,6 @@ from .minimise import Minimum, evaluate, interior, minimise, prior_at_y, require
 from .objective import Objective
 from .sites import CLUSTERS, ROWS, WINDOWS, clusters_of, rows_of, windows_of
 
-LEAST = 1e-4  # of a squared standard error, that is left where an observation decides all
-FEW = 2**20  # numbers, up to which every fit computes them
-
 
 def require_rows(objective: Objective) -> None:
     """Influence is that of rows that could have been left out."""
@@ -41,7 +38,7 @@ def require_rows(objective: Objective) -> None:
 
 def is_quick(objective: Objective) -> bool:
     """Whether what each row does is found at once."""
-    few = len(objective.data.rows) * objective.space.size <= FEW
+    few = len(objective.data.rows) * objective.space.size <= 2**20
     return few and objective.rowwise and not objective.elsewhere
 
 
@@ -66,7 +63,9 @@ def shifts(
     if shape is not None:
         share = moved**2 / np.maximum(objective.data.observations @ moved**2, variance)
     moved = _supported(objective, y) - _supported(objective, y - moved)
-    return moved * slope, moved / np.sqrt(variance * np.maximum(1.0 - share, LEAST))
+    return moved * slope, moved / np.sqrt(
+        variance * np.maximum(1.0 - share, 1e-4)
+    )  # where one observation decides all, something is left
 
 
 def refitted(

@@ -18,11 +18,7 @@ from .parameters import Space
 LogMass = Callable[[dict[str, Any], Any], Any]
 STEPS = np.array([0, 1, 2, 3, 5, 8, 40, 1000, 10**6])  # from the end of a half-line
 SMALL = 40  # values up to which a log mass has to be a number: beyond, one may overflow
-BASES = 4  # rows, each column of which is changed in turn
-MOST_COLUMNS = 50  # that are tried
-MOST_ROWS, DRAWN = 200, 4  # rows of data that are asked whether they may occur, at so many draws from the prior
-FAR = 1e6  # beyond the largest value seen, where it is first asked whether a mass falls faster than one over x,
-DOUBLINGS = 27  # and how often as far: to 1e14, where a geometric tail of ratio 1 - 1e-15 is told from a flat one
+MOST_COLUMNS = 50  # up to which each is tried by itself
 
 
 def require_sound(name: str, log_mass: LogMass, space: Space, domain: Domain) -> None:
@@ -31,7 +27,7 @@ def require_sound(name: str, log_mass: LogMass, space: Space, domain: Domain) ->
         return
     values = [_values(domain.coordinate(j)) for j in range(domain.d)]
     rng = np.random.default_rng(0)
-    bases = np.array([[rng.choice(own) for own in values] for _ in range(BASES)])
+    bases = np.array([[rng.choice(own) for own in values] for _ in range(4)])  # rows, each column of which is changed
     changed = [_changed(bases, j, np.append(own, np.nan)) for j, own in enumerate(values)]
     rows = np.concatenate([part.reshape(-1, domain.d) for part in changed])
     each = jax.jit(jax.vmap(lambda theta, x: jnp.asarray(log_mass(space.unflatten(theta), x), float), (None, 0)))
@@ -56,9 +52,9 @@ def require_possible(
     ``neighbours`` says which: "steps" to the next values of a column, or all others of its "values"; or none. That is
     at draws from the prior, and of some hundred rows at most.
     """
-    places = np.linspace(0, len(data.rows) - 1, min(len(data.rows), MOST_ROWS)).astype(int)
+    places = np.linspace(0, len(data.rows) - 1, min(len(data.rows), 200)).astype(int)
     rows = data.rows[places].astype(np.int64)
-    thetas = space.draw_priors(DRAWN, 0)
+    thetas = space.draw_priors(4, 0)
 
     def possible(rows: np.ndarray) -> np.ndarray:
         """Whether each row may occur, or that is not known."""
@@ -137,7 +133,7 @@ def endless(
         return None
     along = np.vstack([directions, directions.sum(axis=0)[None]])
     start = np.asarray(rows[np.argmax(np.abs(rows).sum(axis=1))], float)
-    far = FAR * 2.0 ** np.arange(DOUBLINGS + 1)[:, None, None]
+    far = 1e6 * 2.0 ** np.arange(28)[:, None, None]  # to 1e14: a tail of ratio 1 - 1e-15 is told from a flat one
     found = np.asarray(log_masses((start + far * along).reshape(-1, domain.d))).reshape(len(far), -1)
     with np.errstate(invalid="ignore"):
         falls = found[:-1] - found[1:]

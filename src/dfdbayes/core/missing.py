@@ -254,7 +254,7 @@ def _scores(model: AbstractModel, theta: Array, rows: Array, given: Array | None
         own = None if z is None else z[None]
         return jax.grad(lambda t: model.log_masses(t, x[None], own)[0])(theta)
 
-    return jax.lax.map(of, (rows, given), batch_size=512)  # more side by side only takes memory
+    return jax.lax.map(of, (rows, given), batch_size=512)
 
 
 # -- the loss ----------------------------------------------------------------------------------
@@ -313,7 +313,7 @@ class ObjectiveWithMissing(Objective):
         vectors = np.repeat(around.vector[None], len(weights), axis=0)
         values, norms = np.empty(len(weights)), np.empty(len(weights))
         outcomes, moving = np.empty(len(weights), object), np.arange(len(weights))
-        for _ in range(40):  # rounds; most replicates stand still after five
+        for _ in range(40):  # rounds at most
             own = self.shares.row_weights_each(self.model, vectors[moving], weights[moving])
             found = search(fixed, own, around, lambda done: None)
             change = np.abs(found.vectors - vectors[moving]) / (1.0 + np.abs(found.vectors))

@@ -1,8 +1,9 @@
-"""How well chains have mixed: effective sizes, R-hat and Monte-Carlo errors of very many quantities at once.
+"""How good draws are: effective sizes, R-hat and Monte-Carlo errors of chains; Pareto-smoothed importance weights.
 
 The definitions are those of Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), as ArviZ computes them one quantity
-at a time (`tests/unit/test_mixing.py` compares the two). A network of sixty columns has 1830 parameters: here all of
-them share sorts and Fourier transforms, which takes a tenth of the time.
+at a time, and weights those of Vehtari, Simpson, Gelman, Yao and Gabry (2024); `tests/unit/test_mixing.py` and
+`tests/unit/test_pareto.py` compare the two. ArviZ is not used here, as importing it makes the first answer 15 % slower
+(`benchmarks/results/diagnostics.md`).
 """
 
 from __future__ import annotations
@@ -15,9 +16,7 @@ from scipy import fft, special
 
 from .._util.tables import Table
 
-FEWEST = 4  # draws of a chain
-TAIL = (0.05, 0.95)  # quantiles whose effective sizes count for the tails
-AT_ONCE = 2**22  # numbers that are worked on together
+AT_ONCE = 2**22  # numbers that are worked on together: 32 MB
 
 Chains = Float[np.ndarray, "chains draws q"]
 Each = Float[np.ndarray, " q"]
@@ -54,7 +53,7 @@ def tail_size(draws: Chains) -> Each:
     """The smaller of the effective sizes for two far quantiles."""
 
     def of(part: Chains) -> Each:
-        ends = np.quantile(part, TAIL, axis=(0, 1))
+        ends = np.quantile(part, (0.05, 0.95), axis=(0, 1))
         return np.minimum(*(_effective(_split((part <= end).astype(float))) for end in ends))
 
     return _in_parts(of, draws)
@@ -85,7 +84,7 @@ def _in_parts(function: Callable[[Chains], Each], draws: Chains) -> Each:
     """A function of chains, some quantities at a time; not a number where chains are too short or not finite."""
     chains, length, q = draws.shape
     found = np.full(q, np.nan)
-    good = np.flatnonzero(np.isfinite(draws).all(axis=(0, 1))) if length >= FEWEST else np.empty(0, int)
+    good = np.flatnonzero(np.isfinite(draws).all(axis=(0, 1))) if length >= 4 else np.empty(0, int)
     step = max(1, AT_ONCE // (chains * length))
     with np.errstate(invalid="ignore", divide="ignore"):
         for first in range(0, len(good), step):
@@ -150,3 +149,46 @@ def _effective(draws: Chains) -> Each:
     times = np.maximum(-1.0 + 2.0 * summed + beyond, 1.0 / np.log10(total))
     constant = np.ptp(draws, axis=(0, 1)) < 1e-15
     return np.where(constant, total, np.where(np.isnan(rho).any(axis=1), np.nan, total / times))
+
+
+# -- importance weights --------------------------------------------------------------------------
+
+
+def smoothed(logarithms: Float[np.ndarray, " n"]) -> tuple[Float[np.ndarray, " n"], float]:
+    """Logarithms of weights that sum to one, the largest ones replaced by quantiles of a Pareto tail; and its k.
+
+    They stay as they are, with k = 0, where all large ones are the same.
+    """
+    found = logarithms - logarithms.max()
+    n = len(found)
+    size = int(3.0 * np.sqrt(n)) if n > 225 else n // 5
+    order = np.argsort(found)
+    tail, k = order[n - size :], 0.0
+    if np.ptp(found[tail]) >= np.finfo(float).tiny:
+        cutoff = np.exp(found[order[n - size - 1]])
+        k, scale = _fitted(np.exp(found[tail]) - cutoff)
+        if np.isfinite(k):
+            shares = np.arange(0.5, size) / size
+            found[tail] = np.minimum(np.log(cutoff + _quantiles(shares, k, scale)), 0.0)
+    return found - special.logsumexp(found), float(k)
+
+
+def _fitted(ordered: Float[np.ndarray, " m"]) -> tuple[float, float]:
+    """Shape and scale of a generalised Pareto distribution (Zhang and Stephens, 2009), the shape drawn to 1/2."""
+    n = len(ordered)
+    points = 30 + int(n**0.5)
+    grid = 1.0 - np.sqrt(points / (np.arange(1, points + 1) - 0.5))
+    grid = grid / (3.0 * ordered[int(n / 4 + 0.5) - 1]) + 1.0 / ordered[-1]
+    shapes = np.log1p(-grid[:, None] * ordered).mean(axis=1)
+    heights = n * (np.log(-grid / shapes) - shapes - 1.0)
+    shares = np.exp(heights - special.logsumexp(heights))
+    kept = shares >= 10.0 * np.finfo(float).eps
+    mean = np.sum(grid[kept] * (shares[kept] / shares[kept].sum()))
+    shape = np.log1p(-mean * ordered).mean()
+    return (n * shape + 10.0 * 0.5) / (n + 10.0), -shape / mean  # the prior of k, 1/2, counts for ten observations
+
+
+def _quantiles(shares: Float[np.ndarray, " m"], shape: float, scale: float) -> Float[np.ndarray, " m"]:
+    if scale <= 0.0:
+        return np.full_like(shares, np.nan)
+    return -scale * np.log1p(-shares) if shape == 0.0 else scale * np.expm1(-shape * np.log1p(-shares)) / shape

@@ -1,4 +1,4 @@
-"""Minimisers under many weights at once: those of bootstrap replicates.
+"""Minimisers of many replicates at once: under weights of their own, or on data sets of their own.
 
 All start at the full data's minimum. A resample's loss is curved there much as the full data's is, so with many
 parameters all replicates share that one Hessian: it is inverted once, and every step needs gradients only. What this
@@ -8,8 +8,9 @@ will not do for (rare answers, heavy tails, bounds, a loss that is not convex) s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,14 +18,14 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from . import newton
+from .dataset import Dataset
 from .linalg import inverse_among
 from .minimise import AIM, ENOUGH, Ends, Minima, Minimum, evaluate, judged
 from .objective import Objective, Problem
 from .parameters import Space
-from .terms import SecondOrder, second_order
+from .terms import SecondOrder, doubled_size, second_order
 
-FEW = 16  # parameters up to which bootstrap replicates each have Hessians of their own,
-MOST_HELD = 3  # and coordinates at a bound beyond which they have, too: hardly two replicates hold the same ones
+FEW = 16  # parameters up to which replicates have Hessians of their own: benchmarks/results/bootstrap.md
 
 
 class Shared(NamedTuple):
@@ -88,7 +89,8 @@ def _shared(
     """The inverse of the full data's Hessian at their minimum; None where there is none, or it would not help."""
     _, gradient, hessian, _ = evaluate(objective, y)
     free = newton.free_of(y, gradient, lower, upper)
-    inverse = inverse_among(hessian, free) if around.usable and np.sum(~free) <= MOST_HELD else None
+    alike = np.sum(~free) <= 3  # of many coordinates at a bound, hardly two replicates hold the same ones
+    inverse = inverse_among(hessian, free) if around.usable and alike else None
     return None if inverse is None else Shared(*map(jnp.asarray, (y, inverse, free)))
 
 
@@ -247,3 +249,75 @@ def _contract_batch(
         return end.y, last, jnp.linalg.norm(gradient), end.iterations, end.found & jnp.isfinite(last)
 
     return _mapped(one, (wanted, weights), together)
+
+
+# -- data sets of their own ----------------------------------------------------------------------
+#
+# A data set that was simulated in a parametric bootstrap has rows of its own, such as the distinct dyads of a graph,
+# and brings its own table; tables are filled up to one size and go through compiled code side by side. The prior is
+# part of what is minimised: a simulated graph without triangles has no finite estimate.
+
+MOST = 64  # data sets that go through compiled code together; a cluster's jobs are as large
+
+
+def refit_many(
+    objective: Objective,
+    datasets: Sequence[Dataset],
+    around: Minimum,
+    advance: Callable[[int], None] = lambda done: None,
+) -> Minima:
+    """The minimum of D - log pi on each of many data sets, all started at the same point.
+
+    Parameters
+    ----------
+    objective : Objective
+        The loss on the observed data. Its model must have terms with an entry for each row, as `RandomGraph` has.
+    datasets : sequence of Dataset
+        Such as ``graphs.datasets()`` of simulated graphs.
+    around : Minimum
+        Where to begin, and the box that a search may visit.
+    advance : callable, optional
+        Called with the number of data sets just finished.
+
+    Returns
+    -------
+    Minima
+        ``values`` and ``gradient_norms`` are those of what was minimised.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd, networkx as nx
+    >>> objective = dfd.objective(dfd.models.RandomGraph("edges"), nx.florentine_families_graph(), "pseudo")
+    >>> minimum = dfd.minimise(objective)
+    >>> graphs = dfd.simulate(objective.model, minimum.vector, 20)
+    >>> refit_many(objective, list(graphs.datasets()), minimum).vectors.shape
+    (20, 1)
+    """
+    space = objective.space
+    lower, upper = np.sort(space.to_y(np.stack([around.lower, around.upper])), axis=0)
+    start = np.clip(space.to_y(around.vector), lower, upper)
+    length = doubled_size(max(len(data.rows) for data in datasets))
+    size = min(MOST, len(datasets), max(1, 2**22 // (length * space.size)))  # tables that fit the memory together
+    parts = []
+    for first in range(0, len(datasets), size):
+        some = datasets[first : first + size]
+        own = [replace(objective, data=data, resampled=None, held=True) for data in some]
+        own += own[:1] * (size - len(own))  # one size means one compilation
+        terms = _stacked([one.terms for one in own], length, "edge")
+        weights = _stacked([one.own_weights for one in own], length, "constant")
+        starts, wanted = np.repeat(start[None], size, axis=0), np.arange(size) < len(some)
+        parts.append(descend(own[0], wanted, weights, starts, lower, upper, terms))
+        advance(len(some))
+    found = judged(objective, Ends(*(np.concatenate(part) for part in zip(*parts, strict=True))), lower, upper)
+    return Minima(found.vectors, found.values, found.gradient_norms, found.outcomes)
+
+
+def _stacked(trees: Sequence[Any], length: int, how: Literal["edge", "constant"]) -> Any:
+    """Terms or weights of one structure as one: terms are filled up with copies of a last entry, weights by zeros."""
+
+    def of(*leaves: Array) -> Array:
+        arrays = [np.asarray(leaf) for leaf in leaves]
+        widths = [[(0, length - len(array)), *[(0, 0)] * (array.ndim - 1)] for array in arrays]
+        return jax.device_put(np.stack([np.pad(a, width, how) for a, width in zip(arrays, widths, strict=True)]))
+
+    return jax.tree.map(of, *trees)

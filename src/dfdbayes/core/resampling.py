@@ -26,8 +26,8 @@ from .distinct_terms import LARGE
 from .minimise import Minima, Minimum, Outcome
 from .model import AbstractModel
 from .objective import Objective
-from .refits import refit_many
 from .registry import Registry
+from .replicates import refit_many
 from .sites import Units, clusters_of, rows_of, windows_of
 from .windows import length_of, of_windows, starts_of
 

@@ -15,16 +15,14 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from .sites import Units
 
-LEAST = 1.5  # times the cube root of how many rows there are: the shortest windows that are chosen automatically
-FEWEST = 10  # windows side by side, at least
-MOST_CORRELATED = 0.97
-DEGREES = 1.5  # windows side by side for each degree of freedom of the long-run variance
+DEGREES = 1.5  # windows side by side for a degree of freedom of the long-run variance: see docs/tables/series-coverage.md
 
 
 def automatic_length(lines: Float[np.ndarray, "n p"], place: Int[np.ndarray, " n"]) -> float:
     """How long windows should be: by first autocorrelations (Andrews, 1991), and not below a multiple of n^(1/3).
 
-    The least length is what coverage at a misspecified model asks for: docs/tables/series-coverage.md.
+    The multiple, 1.5, is what coverage at a misspecified model asks for: docs/tables/series-coverage.md. At least ten
+    windows fit side by side.
     """
     n = len(lines)
     scale = np.sqrt(np.maximum(np.mean(lines**2, axis=0), 1e-300))
@@ -32,10 +30,10 @@ def automatic_length(lines: Float[np.ndarray, "n p"], place: Int[np.ndarray, " n
     follows = np.diff(place) == 1
     before, after = unit[:-1][follows], unit[1:][follows]
     rho = np.sum(before * after, axis=0) / np.maximum(np.sum(before**2, axis=0), 1e-300)
-    rho = np.clip(rho, -MOST_CORRELATED, MOST_CORRELATED)
+    rho = np.clip(rho, -0.97, 0.97)  # Andrews and Monahan's (1992) bound
     left = (1.0 - rho**2) ** 2
     growth = np.sum(4 * rho**2 * left / ((1 - rho) ** 6 * (1 + rho) ** 2)) / np.sum(left / (1 - rho) ** 4)
-    return float(max(min(max(1.1447 * (growth * n) ** (1 / 3), LEAST * n ** (1 / 3)), n / FEWEST), 1.0))
+    return float(max(min(max(1.1447 * (growth * n) ** (1 / 3), 1.5 * n ** (1 / 3)), n / 10), 1.0))
 
 
 def long_run(lines: Float[np.ndarray, "n p"], place: Int[np.ndarray, " n"], length: float) -> Float[np.ndarray, "p p"]:

@@ -26,9 +26,8 @@ from ..core import samplers as sampling
 from ..core.boundaries import beyond, clipped
 from ..core.calibration import Calibration, calibrate
 from ..core.clusters import summarised
-from ..core.diagnostics import bounds_of, require_finite, require_in_basin, warnings_of
+from ..core.diagnostics import bounds_of, held_by_prior, require_finite, require_in_basin, warnings_of
 from ..core.graphs import of as graph_of
-from ..core.identification import held_by_prior
 from ..core.log_mass_errors import in_words
 from ..core.minimise import Minimum, Outcome, minimise, require
 from ..core.missing import described, minimised, objective_with_missing

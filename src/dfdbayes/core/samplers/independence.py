@@ -21,7 +21,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..pareto import smoothed
+from ..mixing import smoothed
 from .base import SAMPLERS, AbstractSampler, Centre, Draws, LogDensity, Task, at_once
 
 BLOCK = 128  # densities evaluated in one compiled call, by one thread

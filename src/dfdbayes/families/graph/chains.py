@@ -340,7 +340,7 @@ def _burnt(terms: GraphStatistics, run: _Run, chains: int, apart: bool) -> dict[
         half = np.stack(trace[len(trace) // 2 :])
         memory = _autocorrelation(half, apart)
         times = 1.0 + 2.0 * memory.sum(axis=0)
-        needed = 6.0 * times.max()  # the start is forgotten to a part in exp(-6)
+        needed = 6.0 * times.max()  # autocorrelation times
         if len(trace) >= needed or len(trace) >= LONGEST:
             break
         wanted = int(min(np.clip(needed, 1.25 * len(trace), 2.0 * len(trace)), LONGEST))

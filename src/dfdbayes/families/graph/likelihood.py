@@ -20,7 +20,7 @@ from ...errors import DegeneracyError, MinimiserError
 from .chains import Graphs
 from .observed import ObservedGraph
 
-ROUNDS = 20  # of simulation at most; those of `test_graph_likelihood` end after three to eight
+ROUNDS = 20  # of simulation at most, after which a search is said not to have ended
 NEAR = 3.0  # Monte-Carlo errors of the mode, within which it is found; the last step is the loss's own
 Simulate = Callable[[np.ndarray, int, int], Graphs]
 

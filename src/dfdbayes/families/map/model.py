@@ -48,8 +48,8 @@ from .observed import ObservedMap
 
 WIDTH = 3.0  # standard deviation of a coefficient's prior for a covariate on the scale of 1: odds times 20, weak
 LONGEST = 1024  # sweeps, after which chains say that they have not mixed
-COMPLETIONS, ROUNDS = 40, 12  # of the observed map, and how often completions and parameters follow each other
-OF_SIMULATED, AGAIN = 3, 4  # the same of every simulated map (`test_drawn_completions_solve_the_expected_equation`)
+COMPLETIONS, ROUNDS = 40, 12  # of the observed map, and how often completions and parameters follow each other,
+OF_SIMULATED, AGAIN = 3, 4  # the same of every simulated map, of which there are many
 
 
 @dataclass(frozen=True)
