@@ -333,6 +333,7 @@ def test_a_degenerate_model_is_named():
             dfd.fit(dfd.models.RandomGraph("edges + triangle"), groups, bootstrap=50, **QUICK)
 
 
+@pytest.mark.slow
 def test_what_to_do_about_a_degenerate_model_is_not_what_it_has_already():
     for terms, theta, said in [
         ("edges + gwdegree(0.5)", [3.0, 2.0], "give it a smaller decay or leave it out"),
