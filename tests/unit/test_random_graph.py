@@ -17,7 +17,7 @@ from dfdbayes.core.refits import refit_many
 from dfdbayes.core.replicates import minimise_many
 from dfdbayes.core.resampling import Fits
 from dfdbayes.families.graph.simulate import probabilities
-from dfdbayes.families.simulate import require_sound
+from dfdbayes.families.graph.degeneracy import require_sound
 
 
 def florence():

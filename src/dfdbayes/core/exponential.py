@@ -16,7 +16,6 @@ from .distinct_terms import DistinctConditionals, DistinctDecrements, DistinctTa
 from .domain import Domain
 from .model import (
     AbstractModel,
-    Interactions,
     Row,
     arguments_of,
     is_own,
@@ -26,6 +25,7 @@ from .model import (
     with_space,
 )
 from .parameters import Space
+from .simulators.base import Interactions
 from .sites import Sites
 from .terms import Prepared
 
@@ -67,6 +67,7 @@ class ExponentialFamily(AbstractModel):
     derived: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None = field(default=None, compare=False)
     differences: Differences | None = field(default=None, compare=False)
     interactions: Callable[[dict[str, np.ndarray]], Interactions] | None = field(default=None, compare=False)
+    has_clusters: bool = field(default=False, compare=False)
     log_normaliser: Callable[[dict[str, Array]], Array] | None = field(default=None, compare=False)
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
     title: str = field(default=AbstractModel.title, compare=False)

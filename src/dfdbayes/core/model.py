@@ -22,6 +22,9 @@ from .graphs import Graph
 from .log_mass_checks import MOST_COLUMNS, endless, require_possible, require_sound
 from .log_mass_errors import in_words, no_real_number, require_entries, require_order, returned, told
 from .parameters import Parameter, Rows, Space, over_rows
+from .simulators.base import Interactions, Sample
+from .simulators.draw import draw
+from .simulators.general import by_general_gibbs
 from .sites import Sites
 from .terms import (
     MOST_POINTS,
@@ -125,6 +128,40 @@ class AbstractModel(ABC):
     def mean_parameters(self) -> tuple[str, ...]:
         """The parameters that the expected value of one column depends on."""
         return tuple(p.name for p in self.row_space.parameters)
+
+    # -- simulation ------------------------------------------------------------------------------
+
+    rises_and_falls: bool = False
+    """Whether the masses of a row of one column rise and fall again, with nothing special about the first value."""
+    has_clusters: bool = False
+    """Whether clusters of equal neighbours can change at once (Swendsen-Wang): nothing favours a value by itself."""
+
+    def draw(
+        self, thetas: Float[np.ndarray, "c p"], size: int, rng: np.random.Generator, *,
+        context: Float[np.ndarray, "size q"] | None = None, method: str | None = None, sweeps: int | None = None,
+    ) -> Sample:  # fmt: skip
+        """``size`` rows (c, size, d) at each of many parameters: one for each row of the context where there is one."""
+        return draw(self, thetas, size, rng, context=context, method=method, sweeps=sweeps)
+
+    def context_of(self, data: Dataset) -> Float[np.ndarray, "n q"] | None:
+        """The covariates of every observation where rows depend on some: what `draw` takes."""
+        if not self.designs or data.given is None:
+            return None
+        return np.repeat(data.given, np.round(data.observations).astype(int), axis=0)
+
+    def gibbs(
+        self, thetas: np.ndarray, size: int, rng: np.random.Generator, sweeps: int, context: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Rows (c, size, d) from chains of their own, and the trace of what mixing is judged by."""
+        return by_general_gibbs(self, thetas, size, rng, sweeps, context)
+
+    def simulate(
+        self, theta: Any, size: int, *, method: str | None = None, seed: int = 0, sweeps: int | None = None
+    ) -> Any:
+        """Independent observations at parameters by name or flat; see `dfdbayes.simulate`."""
+        thetas = np.asarray(self.space.flatten(theta))[None]
+        found = self.draw(thetas, size, np.random.default_rng([seed, 7]), method=method, sweeps=sweeps)
+        return replace(found, rows=found.rows[0])
 
     # -- covariates ------------------------------------------------------------------------------
 
@@ -289,22 +326,6 @@ class AbstractModel(ABC):
             "model": self.name, "domain": fingerprint(self.domain), "parameters": structure, "priors": priors,
             "options": options, "code": getattr(self, "traced", ""),
         }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Interactions:
-    """A model at given parameters as simulators see it: an intercept a node, an interaction an edge.
-
-    Leading axes of the arrays stand for different parameters. ``kind`` says what an edge weighs: the product of
-    its two values (``"product"``) or whether they are equal (``"match"``). ``nu`` is there for counts, whose mass
-    has a factor (x!)^-nu.
-    """
-
-    graph: Graph
-    kind: str
-    intercept: Float[np.ndarray, "*batch d"]
-    interaction: Float[np.ndarray, "*batch e"]
-    nu: Float[np.ndarray, "*batch d"] | None = None
 
 
 def _of_rare_values(domain: Domain, data: Dataset) -> tuple[str, str]:

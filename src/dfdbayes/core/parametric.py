@@ -21,10 +21,12 @@ from .._util.checkpoint import NOTHING
 from .._util.process import require_unforked
 from ..data.series import PLACE
 from ..errors import CalibrationError, SettingError
+from ..families.graph.degeneracy import require_sound
 from ..families.graph.model import RandomGraph
+from ..families.graph.simulate import simulate_graphs
 from ..families.map.imputation import is_incomplete, refit_incomplete
 from ..families.map.model import Autologistic
-from ..families.simulate import require_sound, simulate_graphs, simulate_maps
+from ..families.map.simulate import simulate_maps
 from .dataset import Dataset
 from .minimise import Minima, Minimum, interior, mode
 from .model import AbstractModel

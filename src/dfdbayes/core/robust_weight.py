@@ -17,7 +17,6 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import MinimiserError, ModelError, SettingError
-from ..families.regression import Regression
 from .dataset import Dataset
 from .losses.local import FISHER, RATIO
 from .losses.robust import Robust
@@ -59,7 +58,7 @@ class Tails(AbstractWeight):
 
     def _tails(self, x: np.ndarray, given: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """The chances of at most what was observed, and of at least that."""
-        if isinstance(self.model, Regression):
+        if self.model.designs:
             assert given is not None
             found = tails(self.model, np.asarray(self.theta), given, x)
             return found.below + found.here, found.above + found.here
@@ -80,7 +79,7 @@ class Tails(AbstractWeight):
 
     @property
     def words(self) -> str:
-        if isinstance(self.model, Regression):
+        if self.model.designs:
             return (
                 "values that are larger (or smaller) than a pilot fit finds in about one of "
                 f"{1 / self.level:.0f} such rows count less"

@@ -29,6 +29,7 @@ from ..errors import ModelError
 from .counts.families import AbstractFamily, CountFamily, Linked
 from .network.covariate_terms import LevelRegressionConditionals, PairwiseRegressionTable
 from .network.model import Pairwise
+from .network.simulate import by_levels_given
 from .regression_terms import RegressionConditionals, RegressionLikelihood, RegressionTable
 
 LEAST_SCALE = 1e-12  # of a covariate that hardly varies; smaller ones are scaled before
@@ -200,6 +201,17 @@ class Regression(AbstractModel):
     @property
     def derived(self) -> Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None:  # type: ignore[override]
         return _nu if "nu" in self.constant and isinstance(self.family, CountFamily) else None
+
+    def gibbs(
+        self, thetas: np.ndarray, size: int, rng: np.random.Generator, sweeps: int, context: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(self.base, Pairwise) and context is not None:
+            return by_levels_given(self, self.base, thetas, context, rng, sweeps)
+        return super().gibbs(thetas, size, rng, sweeps, context)
+
+    @property
+    def rises_and_falls(self) -> bool:  # type: ignore[override]
+        return isinstance(self.family, CountFamily) and not self.family.hurdle
 
     def with_space(self, space: Space) -> Regression:
         return replace(self, space=space)

@@ -22,7 +22,6 @@ from ..families.graph.model import RandomGraph
 from ..families.map.model import Autologistic
 from ..families.map.simulate import Maps
 from ..families.map.sites import LIKE, beside, shares, simulated_maps
-from ..families.regression import Regression
 from .goodness_of_fit import SATURATED, Finding, GoodnessOfFit, some
 from .hausman import Agreement
 from .misfit_messages import Misfit, misfits
@@ -294,7 +293,7 @@ def _differing_in(table: pd.DataFrame) -> list[str]:
 
 def _residuals(model: AbstractModel, thetas: np.ndarray, data: Dataset) -> pd.DataFrame | None:
     """Of some observations, for a picture."""
-    if not isinstance(model, Regression) or data.d > 1:
+    if not model.designs or data.d > 1:
         return None
     return residuals_of(model, thetas.mean(axis=0), some(data, MOST_RESIDUALS))
 

@@ -15,7 +15,6 @@ from ..core.model import AbstractModel
 from ..core.objective import Objective
 from ..errors import InfluenceWarning, ModelError
 from ..families.network.descriptions import RARE
-from ..families.regression import Regression
 
 if TYPE_CHECKING:
     from .fitted import Fitted
@@ -93,7 +92,7 @@ def _ordered(
     given = {}
     if data.given is not None:
         covariates = data.given[order]
-        covariates = model.as_given(covariates) if isinstance(model, Regression) else covariates
+        covariates = model.as_given(covariates) if model.designs else covariates
         given = {name: covariates[:, j] for j, name in enumerate(data.given_columns)}
     values = given | {name: data.rows[order, j] for j, name in enumerate(data.columns)}
     own = table | {name: part for name, part in values.items() if name not in table}

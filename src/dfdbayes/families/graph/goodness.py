@@ -20,9 +20,10 @@ from scipy.sparse import csgraph, csr_array
 
 from ...errors import SettingError, some
 from ...results.relevance import beyond_chance, tail_probability, total_matters
-from ..simulate import Graphs, require_sound, simulate_graphs
 from .counts import Whole
+from .degeneracy import require_sound
 from .model import RandomGraph
+from .simulate import Graphs, simulate_graphs
 
 LEVEL = 0.95  # of simulated graphs inside the envelope
 MOST_SOURCES = 200  # nodes from which distances are measured

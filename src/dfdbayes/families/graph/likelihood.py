@@ -16,9 +16,9 @@ from ...core.dataset import Dataset
 from ...core.losses.simulated import SimulatedLikelihood
 from ...core.minimise import interior, prior_at_y
 from ...errors import DegeneracyError, MinimiserError
-from ..simulate import require_sound, simulate_graphs
+from .degeneracy import require_sound
 from .model import RandomGraph
-from .simulate import Graphs
+from .simulate import Graphs, simulate_graphs
 
 ROUNDS = 20  # of simulation at most
 REACH = 1.5  # standard deviations of simulated statistics that one step goes

@@ -13,8 +13,9 @@ from ...core.dataset import Dataset
 from ...core.domain import Binary, Domain, Finite, Spins
 from ...core.exponential import ExponentialFamily
 from ...core.graphs import Graph, of
-from ...core.model import AbstractModel, Interactions, Row
+from ...core.model import Row
 from ...core.parameters import Parameter
+from ...core.simulators.base import Interactions
 from ...core.starts import logistic
 from ...errors import ModelError
 
@@ -133,6 +134,7 @@ def Ising(graph: Any, states: str = "spins", intercept: bool = False) -> Exponen
         start=pseudo_likelihood,
         differences=differences,
         interactions=interactions,
+        has_clusters=states == "spins" and not intercept,
         options={"graph": graph, "states": states, "intercept": intercept},
     )
 
@@ -195,15 +197,9 @@ def Potts(graph: Any, states: int = 3) -> ExponentialFamily:
         start=pseudo_likelihood,
         differences=differences,
         interactions=interactions,
+        has_clusters=True,
         options={"graph": graph, "states": states},
     )
-
-
-def has_clusters(model: AbstractModel) -> bool:
-    """Whether clusters of equal neighbours can change at once (Swendsen-Wang): nothing favours a value by itself."""
-    statistic = getattr(model, "T", None)
-    spins = model.domain.coordinate(0).levels == (-1, 1)
-    return isinstance(statistic, _Matches) or (isinstance(statistic, _Products) and spins)
 
 
 def _two_states(states: str, size: int) -> Domain:

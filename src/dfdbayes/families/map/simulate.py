@@ -19,7 +19,7 @@ from jaxtyping import Array, Bool, Float, Int
 from ..._util.process import require_seed, require_unforked
 from ...core.dataset import Dataset
 from ...core.graphs import Graph
-from ...core.simulators.mixing import Mixing, mixing_of
+from ...core.simulators.base import Mixing, mixing_of
 from ...errors import SettingError
 from .model import Autologistic
 

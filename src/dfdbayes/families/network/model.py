@@ -22,8 +22,9 @@ from jaxtyping import Array, Float, Int
 from ...core.dataset import Dataset
 from ...core.domain import Domain
 from ...core.graphs import Graph, complete, edge_labels, of
-from ...core.model import AbstractModel, Interactions, Row
+from ...core.model import AbstractModel, Row
 from ...core.parameters import EDGE, NODE, SHAPE, Parameter, Space
+from ...core.simulators.base import Interactions
 from ...core.sites import Sites
 from ...core.starts import logistic
 from ...core.terms import Prepared
@@ -34,6 +35,7 @@ from ..lattice.model import _two_states
 from . import descriptions as remarks
 from .kinds import FACTORIAL, QUADRATIC, Kind, binary, domain_of, evenly_seen, of_the_paper
 from .ordinal_terms import OrdinalConditionals
+from .simulate import by_levels
 from .terms import BinaryConditionals, CountConditionals, LevelConditionals, PairwiseTable
 
 OF_EDGES = (1.0, 1.0)
@@ -239,6 +241,11 @@ class Pairwise(AbstractModel):
         if self.counts and curve is None:
             curve = np.ones_like(node)
         return Interactions(self.graph, "product", np.asarray(node), self.sign * np.asarray(edge), curve)
+
+    def gibbs(
+        self, thetas: np.ndarray, size: int, rng: np.random.Generator, sweeps: int, context: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return by_levels(self, thetas, size, rng, sweeps)
 
     def advise(self, data: Dataset) -> tuple[str, str]:
         if any(kind.counts for kind in self.kinds):
