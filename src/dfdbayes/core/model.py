@@ -493,7 +493,8 @@ def with_space(model: M, space: Space) -> M:
 
 def is_own(function: Callable[..., Any]) -> bool:
     """Whether a function is this package's, which refers to nothing that may change."""
-    return (getattr(function, "__module__", None) or "").startswith(__package__)
+    package = __package__.rpartition(".")[0]
+    return (getattr(function, "__module__", None) or "").startswith((f"{package}.core.", f"{package}.families."))
 
 
 def arguments_of(model: AbstractModel) -> tuple[dict[str, Any], Any]:
