@@ -16,8 +16,8 @@ from dfdbayes.core.parametric import Parametric
 from dfdbayes.core.refits import refit_many
 from dfdbayes.core.replicates import minimise_many
 from dfdbayes.core.resampling import Fits
-from dfdbayes.families.graph.simulate import probabilities
 from dfdbayes.families.graph.degeneracy import require_sound
+from dfdbayes.families.graph.simulate import probabilities
 
 
 def florence():

@@ -68,6 +68,7 @@ class ExponentialFamily(AbstractModel):
     differences: Differences | None = field(default=None, compare=False)
     interactions: Callable[[dict[str, np.ndarray]], Interactions] | None = field(default=None, compare=False)
     has_clusters: bool = field(default=False, compare=False)
+    remedies: Mapping[str, str] = field(default_factory=dict, compare=False)
     log_normaliser: Callable[[dict[str, Array]], Array] | None = field(default=None, compare=False)
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
     title: str = field(default=AbstractModel.title, compare=False)

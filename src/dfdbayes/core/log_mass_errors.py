@@ -129,7 +129,9 @@ def without_constant(model: Any) -> str:
     """What to do where a likelihood needs a constant that cannot be summed up: of functions of one's own, give it."""
     function = getattr(model, "log_mass", None) or getattr(model, "T", None)
     others = "loss='dfd', 'ratio' or 'pseudo', which need no such sum"
-    if function is None or (getattr(function, "__module__", None) or "").startswith(f"{__package__.partition('.')[0]}."):
+    if function is None or (getattr(function, "__module__", None) or "").startswith(
+        f"{__package__.partition('.')[0]}."
+    ):
         return f"What to do: use {others}."
     made = "log_normaliser=lambda theta: ..."
     return (

@@ -191,6 +191,20 @@ class AbstractModel(ABC):
         """The formula of a parameter that has one."""
         return next(design for design in self.designs if design.parameter == name)
 
+    def as_given(self, context: np.ndarray) -> np.ndarray:
+        """Covariates as formulas make them, where some are centred and scaled inside."""
+        return context
+
+    def covariate(self, column: int) -> tuple[str, str]:
+        """The name of a column of the covariates, ``clinic=B``, and its term, ``clinic``, which offsets do not have."""
+        return "", ""
+
+    without_formulas: str = (
+        "this fit has no covariates. Fit a formula, as in formula='y ~ x'; fit.replicate() gives data from any fitted "
+        "model."
+    )
+    """Why there are no predictions, residuals or effects where there are no formulas, and what there is instead."""
+
     @abstractmethod
     def with_space(self, space: Space) -> Self:
         """The same model with parameters of the same names and shapes."""
@@ -257,8 +271,7 @@ class AbstractModel(ABC):
 
     def require_possible(self, data: Dataset, neighbours: str) -> None:
         """Refuse data that a mass function of the user's own gives probability zero; see `probes.require_possible`."""
-        function = getattr(self, "log_mass", None) or getattr(self, "T", None)
-        if function is not None and not is_own(function) and self.domain.d <= MOST_COLUMNS:
+        if self.written_by_user and self.domain.d <= MOST_COLUMNS:
             require_possible(self.name, self.log_mass_at, self.space, self.domain, data, neighbours)
 
     def supports(self, what: str) -> bool:
@@ -301,6 +314,16 @@ class AbstractModel(ABC):
     def remarks(self, data: Dataset) -> Sequence[str]:
         """What a user should know about these data under this model, each with what to do."""
         return ()
+
+    remedies: Mapping[str, str] = MappingProxyType({})
+    """What to try where data and model differ, by kind of statistic (`results.test_statistics`); ``{graph}`` in it
+    stands for the call that makes the model's graph."""
+
+    @property
+    def written_by_user(self) -> bool:
+        """Whether the mass function is one of the user's own."""
+        function = getattr(self, "log_mass", None) or getattr(self, "T", None)
+        return function is not None and not is_own(function)
 
     @property
     def graph(self) -> Graph | None:

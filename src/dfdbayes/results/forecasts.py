@@ -12,11 +12,11 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from .._util.process import require_seed
+from ..core.model import AbstractModel
 from ..core.simulators.paths import Step, expected, step
 from ..data.formulas import frame_of, variables
 from ..data.series import Series
 from ..errors import DataError, MisfitWarning, ModelError, SettingError
-from ..families.regression import Regression
 from .predictive import evenly
 from .regression import covariates, require_level, require_regression
 
@@ -112,7 +112,7 @@ def forecast(fit: Fitted, steps: int | None, newdata: Any, interval: float, draw
 class _Task:
     """The future of one unit: what is known of its past, and what is given of its future."""
 
-    model: Regression
+    model: AbstractModel
     series: Series
     response: str
     unit: Any

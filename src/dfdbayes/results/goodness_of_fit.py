@@ -332,7 +332,7 @@ def _free(
     """
     errors = 1.0 / np.sqrt(np.maximum(n * (weights @ score**2) / weights.sum(), 1e-300))
     if model.designs:
-        shape = np.concatenate([np.full(p.size, p.role == SHAPE) for p in model.space.parameters])
+        shape = np.concatenate([np.full(p.size, p.role == SHAPE and bool(p.shape)) for p in model.space.parameters])
         return ~shape | (errors < 1.0 / NEAR)
     away = np.minimum(theta - model.space.lower, model.space.upper - theta)
     return away > NEAR * errors

@@ -12,15 +12,13 @@ from scipy.special import gammaln, xlogy
 from ..core.dataset import Dataset
 from ..core.graphs import Graph, grid
 from ..core.model import AbstractModel
+from ..core.parameters import LOCATION, SHAPE, ZEROS, Parameter
 from ..data.formulas import INTERCEPT
-from ..families.counts.families import CountFamily
-from ..families.network.model import Pairwise
-from ..families.regression import Regression
 from . import test_statistics as features
 from .goodness_of_fit import Finding
 from .relevance import VARIANCE, statistic_matters
 
-SPREAD, GROUPS, ZEROS = "spread", "groups", "zeros"
+SPREAD, GROUPS, INFLATED = "spread", "groups", "zeros"
 ROUNDS = 200  # of the EM algorithm
 SIZES = 141  # of a negative binomial that are tried: neighbours differ by 10 %
 _HURDLE = "(a hurdle)"
@@ -68,7 +66,7 @@ def misfits(
 def _matters(finding: Finding, model: AbstractModel, data: Dataset) -> bool:
     """Whether the two numbers differ by what matters on the scale of the data."""
     spread = 1.0  # of a regression of one column, where statistics are of standardised residuals
-    if finding.kind == features.MEAN and not (isinstance(model, Regression) and data.d == 1):
+    if finding.kind == features.MEAN and not (model.designs and data.d == 1):
         x = data.rows[:, finding.columns[0]].astype(float)
         spread = float(np.sqrt(np.average((x - np.average(x, weights=data.counts)) ** 2, weights=data.counts)))
     return statistic_matters(finding.kind, finding.observed, finding.predicted, spread)
@@ -76,8 +74,13 @@ def _matters(finding: Finding, model: AbstractModel, data: Dataset) -> bool:
 
 def _later(misfit: Misfit, model: AbstractModel) -> bool:
     """Whether another finding says more: of zeros, or of where counts vary otherwise than their common shape has it."""
-    kind, shaped = misfit.finding.kind, isinstance(model, Regression) and "nu" in model.varying
+    kind, shaped = misfit.finding.kind, _varying(model, SHAPE) is not None
     return (_HURDLE in misfit.remedy and kind != features.ZEROS) or (shaped and kind != features.SPREAD_BY)
+
+
+def _varying(model: AbstractModel, role: str) -> Parameter | None:
+    """The parameter of a role that has a formula."""
+    return next((p for p in model.row_space.of_role(role) if p.name in model.varying), None)
 
 
 def said(finding: Finding, model: AbstractModel, data: Dataset) -> str:
@@ -86,7 +89,7 @@ def said(finding: Finding, model: AbstractModel, data: Dataset) -> str:
     names = [f"'{data.columns[j]}'" for j in finding.columns]
     of = f" of {names[0]}" if names and data.d > 1 else ""
     kind = finding.kind
-    if isinstance(model, Regression) and data.d == 1 and kind != features.ZEROS:
+    if model.designs and data.d == 1 and kind != features.ZEROS:
         return _of_residuals(finding, model, data)
     if kind == features.VARIANCE:
         return f"the model predicts a variance{of} of {predicted:.3g}, the data have {observed:.3g}"
@@ -122,7 +125,7 @@ def said(finding: Finding, model: AbstractModel, data: Dataset) -> str:
     return _share(finding)
 
 
-def _of_residuals(finding: Finding, model: Regression, data: Dataset) -> str:
+def _of_residuals(finding: Finding, model: AbstractModel, data: Dataset) -> str:
     """Of a regression: by residuals in the model's standard deviations, which is how they were tested."""
     kind, observed, side = finding.kind, finding.observed, "above" if finding.observed > 0 else "below"
     apart = f"{finding.errors:.2g} standard errors"
@@ -147,7 +150,7 @@ def _of_residuals(finding: Finding, model: Regression, data: Dataset) -> str:
     )
 
 
-def _group(model: Regression, data: Dataset, column: int) -> str:
+def _group(model: AbstractModel, data: Dataset, column: int) -> str:
     """The rows where a covariate is above its average: those of a level of a factor, where it is one."""
     assert data.given is not None
     label, _ = model.covariate(column)
@@ -182,18 +185,18 @@ def _remedy(
     finding: Finding, model: AbstractModel, data: Dataset, findings: Sequence[Finding], at: np.ndarray | None
 ) -> str:
     kind = finding.kind
+    if kind in model.remedies:
+        return model.remedies[kind].replace("{graph}", _written(model.graph))
     if kind in (features.WRAPPED, features.DIAGONAL, features.TWO_APART, features.BALANCE):
         return _of_lattice(finding, model)
     if kind in (features.PAIRS, features.EQUAL):
         return _of_pair(finding, model, data)
-    if isinstance(model, Regression) and data.d == 1:
+    if model.designs and data.d == 1:
         return _of_regression(finding, model, data, findings, at)
     if data.d == 1:
         return _of_counts(model, data, findings)
-    if kind in (features.VARIANCE, features.ZEROS, features.SKEWNESS) and _has_one_spread(model):
-        return "try model='cmp-graphical', where each column's spread is a parameter"
     if kind in (features.TOTAL, features.COMBINATIONS):
-        others = "another" if isinstance(model, Regression) else "a"
+        others = "another" if model.designs else "a"
         return (
             f"observations may come from groups that differ, or three columns may act together: if {others} column "
             "says which group, give it in the formula: formula='~ ...' (on the command line: --formula '~ ...')"
@@ -202,13 +205,10 @@ def _remedy(
 
 
 def _is_poisson(model: AbstractModel) -> bool:
-    """Whether one column is of Poisson counts, with covariates or without."""
-    return isinstance(model.family, CountFamily) and not model.family.dispersed
-
-
-def _has_one_spread(model: AbstractModel) -> bool:
-    """Whether columns are of counts whose spread is no parameter."""
-    return isinstance(model, Pairwise) and model.lowers and not any(kind.free for kind in model.kinds)
+    """Whether one column is of counts whose spread is no parameter, with covariates or without."""
+    space = model.row_space
+    counts = model.domain.d == 1 and model.domain.coordinate(0).kind == "above"
+    return counts and bool(space.of_role(LOCATION)) and not space.of_role(SHAPE)
 
 
 def _of_lattice(finding: Finding, model: AbstractModel) -> str:
@@ -220,24 +220,22 @@ def _of_lattice(finding: Finding, model: AbstractModel) -> str:
         if finding.observed > finding.predicted:
             return f"a torus, not a grid: try dfd.graphs.grid({rows}, {columns}, periodic=True)"
         return f"a grid, not a torus: try dfd.graphs.grid({rows}, {columns})"
-    if finding.kind == features.BALANCE and model.name == "ising" and not model.options.get("intercept"):
-        own = _grid_of(graph, rows, columns) + (", states='binary'" if model.options.get("states") == "binary" else "")
-        return f"one value may be commoner than the other: try dfd.models.Ising({own}, intercept=True)"
     return "the neighbourhood may be larger than the four next sites: give a graph that has the further edges"
 
 
-def _grid_of(graph: Graph, rows: int, columns: int) -> str:
+def _written(graph: Graph | None) -> str:
     """The call that makes a lattice; a word where it is another graph."""
-    for periodic in (False, True):
-        if grid(rows, columns, periodic=periodic).pairs == graph.pairs:
-            return f"dfd.graphs.grid({rows}, {columns}{', periodic=True' * periodic})"
+    if graph is not None and graph.shape is not None:
+        for periodic in (False, True):
+            if grid(*graph.shape, periodic=periodic).pairs == graph.pairs:
+                return f"dfd.graphs.grid({graph.shape[0]}, {graph.shape[1]}{', periodic=True' * periodic})"
     return "graph"
 
 
 def _of_pair(finding: Finding, model: AbstractModel, data: Dataset) -> str:
     i, j = finding.columns
     graph = model.graph
-    if model.answers == "own" and abs(finding.predicted) < UNRELATED < abs(finding.observed):
+    if model.written_by_user and abs(finding.predicted) < UNRELATED < abs(finding.observed):
         return (
             f"the model has hardly any dependence between the two: its log mass lacks a term of both x[{i}] and x[{j}]"
         )
@@ -248,14 +246,14 @@ def _of_pair(finding: Finding, model: AbstractModel, data: Dataset) -> str:
 
 
 def _of_regression(
-    finding: Finding, model: Regression, data: Dataset, findings: Sequence[Finding], at: np.ndarray | None
+    finding: Finding, model: AbstractModel, data: Dataset, findings: Sequence[Finding], at: np.ndarray | None
 ) -> str:
     """Never what the model has already."""
     missing = "a covariate may be missing"
     if finding.kind == features.BEND:
         return "a term is missing: a square, a spline such as bs(x, df=4), or a covariate"
     if finding.kind == features.ZEROS:
-        if "zeros" in model.varying:
+        if _varying(model, ZEROS) is not None:
             return "the zeros may depend on another covariate: give it in zeros='~ ...'"
         return f"try zeros='~ 1' (on the command line: --zeros '~ 1'), a part of its own for zeros {_HURDLE}"
     own = _spread_followed(finding, model)
@@ -268,24 +266,27 @@ def _of_regression(
         )
     if _is_poisson(model):
         return f"try model='cmp' (--model cmp), whose spread is a parameter; {missing}, too"
-    if "nu" not in model.varying:
+    shape = _varying(model, SHAPE)
+    if shape is None:
         return missing
-    return f"{missing}, or the spread may depend on another one: give it in nu='~ ...'"
+    return f"{missing}, or the spread may depend on another one: give it in {shape.name}='~ ...'"
 
 
-def _spread_followed(finding: Finding, model: Regression) -> str:
+def _spread_followed(finding: Finding, model: AbstractModel) -> str:
     """The formula that lets the spread depend on the covariate by which it differs, where there is not one yet."""
-    if finding.kind != features.SPREAD_BY or "nu" not in model.varying:
+    shape = _varying(model, SHAPE)
+    if finding.kind != features.SPREAD_BY or shape is None:
         return ""
-    own = model.design("nu")
+    own = model.design(shape.name)
     label, term = model.covariate(finding.values[0])
     if not term or label in own.labels:
         return ""
     right = term if own.labels == (INTERCEPT,) else f"{own.right} + {term}"
-    return f"let the spread depend on it: nu='~ {right}' (on the command line: --nu '~ {right}')"
+    name = shape.name
+    return f"let the spread depend on it: {name}='~ {right}' (on the command line: --{name} '~ {right}')"
 
 
-def _is_beyond(model: Regression, data: Dataset, findings: Sequence[Finding], at: np.ndarray | None) -> bool:
+def _is_beyond(model: AbstractModel, data: Dataset, findings: Sequence[Finding], at: np.ndarray | None) -> bool:
     """Whether counts vary more than about a geometric distribution at given covariates, the end of a CMP model."""
     times = [one.observed for one in findings if one.kind == features.VARIANCE]  # what the model predicts
     if not times:
@@ -293,10 +294,10 @@ def _is_beyond(model: Regression, data: Dataset, findings: Sequence[Finding], at
     if _is_poisson(model):
         mean = float(np.average(data.rows[:, 0], weights=data.counts))
         return times[0] > _beyond_geometric(mean) / mean
-    nu = f"nu[{INTERCEPT}]"
-    if at is None or nu not in model.space.names or model.design("nu").labels != (INTERCEPT,):
+    shape = _varying(model, SHAPE)
+    if at is None or shape is None or model.design(shape.name).labels != (INTERCEPT,):
         return False
-    return times[0] > 1.0 and at[model.space.names.index(nu)] < np.log(GEOMETRIC)
+    return times[0] > 1.0 and at[model.space.first[shape.name]] < np.log(GEOMETRIC)
 
 
 def _of_counts(model: AbstractModel, data: Dataset, findings: Sequence[Finding]) -> str:
@@ -308,15 +309,15 @@ def _of_counts(model: AbstractModel, data: Dataset, findings: Sequence[Finding])
     tails = [one for one in findings if one.kind in (features.VARIANCE, features.SKEWNESS)]
     if not _is_poisson(model) and any(one.predicted > one.observed for one in tails):
         faster = "let the log mass fall faster at large values, for example by a term -gammaln(x[0] + 1)"
-        return f"the model's tail is too long: {faster if model.answers == 'own' else _DISTRIBUTION}"
+        return f"the model's tail is too long: {faster if model.written_by_user else _DISTRIBUTION}"
     if variance <= mean:
         return "the counts vary less than Poisson counts: try model='cmp'" if _is_poisson(model) else _DISTRIBUTION
     what, numbers = spread_of(x, counts)
     column = data.columns[0]
     named = "" if data.named else f" (formulas need a name: give the data as {{'{column}': ...}})"
-    if what == ZEROS and isinstance(model.family, CountFamily):
+    if what == INFLATED and model.row_space.of_role(LOCATION):
         return f"more zeros than the rest has: try formula='{column} ~ 1', zeros='~ 1' {_HURDLE}{named}"
-    if what == GROUPS and model.answers != "mixture":
+    if what == GROUPS and "rates" not in model.options:  # a mixture has groups already
         rates, shown = (between.join(f"{rate:.3g}" for rate in numbers) for between in (" and ", ", "))
         call = f"dfd.models.PoissonMixture([{shown}]) (--model poisson-mixture --rates {shown.replace(', ', ',')})"
         return f"two groups with means near {rates}: try {call}"
@@ -354,7 +355,7 @@ def spread_of(x: Float[np.ndarray, " u"], counts: Float[np.ndarray, " u"]) -> tu
     groups, zeros = -2.0 * value + 2.0 * 3, -2.0 * inflated + 2.0 * 2
     if min(groups, zeros) > plain - ALIKE:
         return SPREAD, (mean,)
-    return (ZEROS, (rate,)) if zeros <= groups + ALIKE else (GROUPS, rates)
+    return (INFLATED, (rate,)) if zeros <= groups + ALIKE else (GROUPS, rates)
 
 
 def _poisson(x: np.ndarray, rate: np.ndarray | float) -> np.ndarray:

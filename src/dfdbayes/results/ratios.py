@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from ..core.model import AbstractModel
+from ..core.parameters import LOCATION, Parameter
 from ..data.formulas import INTERCEPT
-from ..families.counts.families import BinaryFamily, CountFamily
-from ..families.regression import Regression
 
 if TYPE_CHECKING:
     from .fitted import Fitted
@@ -17,18 +17,25 @@ if TYPE_CHECKING:
 ODDS, VALUE = "odds", "value"
 
 
-def multiplies(model: Regression) -> str:
+def _main(model: AbstractModel) -> Parameter:
+    """The parameter that a formula without a name is about, the first one if there are several."""
+    return next(p for p in model.row_space.parameters if p.name == model.main_parameters[0])
+
+
+def multiplies(model: AbstractModel) -> str:
     """What the exponential of a coefficient of the main parameter multiplies; nothing where a coefficient adds."""
-    main = next(p for p in model.family.parameters if p.name == model.family.main)
-    low, high = (np.isfinite(np.asarray(end)).all() for end in main.support)
-    return ODDS if low and high else VALUE if low else ""
+    main = _main(model)
+    if not np.isfinite(main.support[0]):
+        return ""
+    return {"logit": ODDS, "log": VALUE}[main.link]
 
 
-def heading(model: Regression) -> str:
+def heading(model: AbstractModel) -> str:
     """What such ratios are called where they are of counts, or of zeros and ones."""
-    if isinstance(model.family, BinaryFamily):
-        return "odds ratio (OR)"
-    return "rate ratio (IRR)" if isinstance(model.family, CountFamily) else "ratio"
+    main = _main(model)
+    if main.role != LOCATION:
+        return "ratio"
+    return {"logit": "odds ratio (OR)", "log": "rate ratio (IRR)"}.get(main.link, "ratio")
 
 
 def ratios(fit: Fitted, interval: float = 0.95) -> pd.DataFrame | None:
@@ -37,14 +44,14 @@ def ratios(fit: Fitted, interval: float = 0.95) -> pd.DataFrame | None:
     None where a fit is no regression of one column, or its coefficients add.
     """
     model = fit.model
-    if not isinstance(model, Regression) or fit.data.d > 1 or model.family.main not in model.varying:
+    if model is None or fit.data.d > 1 or model.main_parameters[0] not in model.varying:
         return None
-    design = model.design(model.family.main)
+    design = model.design(model.main_parameters[0])
     labels = [label for label in design.labels if label != INTERCEPT]
     if not labels or not multiplies(model):
         return None
     whole = fit.summary(interval)
     ends = [column for column in whole.columns if str(column).startswith("eti")]
-    own = whole.loc[[f"{model.family.main}[{label}]" for label in labels], ["median", *ends]]
+    own = whole.loc[[f"{design.parameter}[{label}]" for label in labels], ["median", *ends]]
     names = [f"{label} against {against}" if (against := design.reference(label)) else label for label in labels]
     return own.apply(np.exp).rename(columns={"median": "ratio"}).assign(term=names)

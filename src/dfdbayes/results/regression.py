@@ -16,14 +16,13 @@ from scipy import special
 
 from .._util.process import require_seed
 from ..core.dataset import Dataset
+from ..core.model import AbstractModel
 from ..core.parameters import over_rows
 from ..core.simulators.given import CELLS, Tails, distributions, tails, width
 from ..core.terms import coarse_size, filled
 from ..data.formulas import INTERCEPT, Design, frame_of
 from ..data.series import PLACE
 from ..errors import DataWarning, ModelError, SettingError
-from ..families.graph.model import RandomGraph
-from ..families.regression import Regression
 from .predictive import evenly
 from .ratios import ODDS, VALUE, multiplies
 
@@ -38,20 +37,12 @@ LARGEST_LOG = 700.0  # whose exponential is a number: of a unit much larger than
 LEAST_CHANCE = 1e-16  # of a tail, so that residuals are finite
 
 
-def require_regression(fit: Fitted, what: str) -> Regression:
-    """The model of a fit, if it is a regression of one column."""
+def require_regression(fit: Fitted, what: str) -> AbstractModel:
+    """The model of a fit, if it has covariates and one column."""
     if fit.model is None:
         raise ModelError("this fit was loaded without its model; give it: dfd.load(path, model=...)")
-    if isinstance(fit.model, RandomGraph):
-        raise SettingError(
-            f"there are no {what} of one graph: its ties are no rows. fit.effects() has odds ratios, fit.replicate() "
-            "graphs from the posterior, and dfd.graph_goodness(fit) compares them with the observed one."
-        )
-    if not isinstance(fit.model, Regression):
-        raise SettingError(
-            f"there are no {what}: this fit has no covariates. Fit a formula, as in formula='y ~ x'; fit.replicate() "
-            "gives data from any fitted model."
-        )
+    if not fit.model.designs:
+        raise SettingError(f"there are no {what}: {fit.model.without_formulas}")
     if fit.data.d > 1:
         raise SettingError(f"{what} are for regressions of one column, and this one has {fit.data.d}")
     return fit.model
@@ -64,7 +55,7 @@ def require_level(interval: float) -> tuple[float, float]:
     return 0.5 * (1 - interval), 0.5 * (1 + interval)
 
 
-def covariates(model: Regression, frame: pd.DataFrame) -> Float[np.ndarray, "u q"]:
+def covariates(model: AbstractModel, frame: pd.DataFrame) -> Float[np.ndarray, "u q"]:
     """What the formulas make of new data: the matrices side by side, offsets after each."""
     parts = []
     for design in model.designs:
@@ -76,7 +67,7 @@ def covariates(model: Regression, frame: pd.DataFrame) -> Float[np.ndarray, "u q
 # -- Expected values and predictions -----------------------------------------------------------
 
 
-def _expected(model: Regression, theta: Array, given: Array, points: Array) -> Array:
+def _expected(model: AbstractModel, theta: Array, given: Array, points: Array) -> Array:
     """Expected values of rows: by the family's formula, or from the masses of ``points``."""
     rows = model.at_rows(model.space.unflatten(theta), given)
     found = model.means_at(rows, len(given))
@@ -89,13 +80,20 @@ def _expected(model: Regression, theta: Array, given: Array, points: Array) -> A
     return over_rows(of_row, rows, len(given), model.ranks, jnp.arange(len(given)))
 
 
+def has_formula(model: AbstractModel, given: np.ndarray) -> bool:
+    """Whether expected values need no sum over values."""
+    inputs = (jax.ShapeDtypeStruct((model.space.size,), float), jax.ShapeDtypeStruct((1, given.shape[1]), float))
+    found = jax.eval_shape(lambda t, z: model.means_at(model.at_rows(model.space.unflatten(t), z), 1), *inputs)
+    return found is not None
+
+
 @partial(jax.jit, static_argnums=0)
-def _means(model: Regression, thetas: Array, given: Array, points: Array) -> Array:
+def _means(model: AbstractModel, thetas: Array, given: Array, points: Array) -> Array:
     return jax.lax.map(lambda theta: _expected(model, theta, given, points), thetas)
 
 
 @partial(jax.jit, static_argnums=0)
-def _slopes(model: Regression, thetas: Array, given: Array, points: Array, along: Array) -> Array:
+def _slopes(model: AbstractModel, thetas: Array, given: Array, points: Array, along: Array) -> Array:
     """Derivatives of expected values as one covariate of every row grows."""
 
     def of(theta: Array) -> Array:
@@ -105,16 +103,16 @@ def _slopes(model: Regression, thetas: Array, given: Array, points: Array, along
     return jax.lax.map(of, thetas)
 
 
-def _points(model: Regression, thetas: np.ndarray, *givens: np.ndarray) -> Float[np.ndarray, "s 1"]:
+def _points(model: AbstractModel, thetas: np.ndarray, *givens: np.ndarray) -> Float[np.ndarray, "s 1"]:
     """The values that expected values are summed over; one alone where there is a formula for these."""
-    if model.base is None:
+    if has_formula(model, givens[0]):
         return np.zeros((1, 1))
     few = evenly(thetas, 20)
     found = [part.points for given in givens for part in distributions(model, few, given)]
     return max(found, key=len).astype(float)
 
 
-def _in_blocks(function: Any, model: Regression, thetas: np.ndarray, given: np.ndarray, *more: Any) -> np.ndarray:
+def _in_blocks(function: Any, model: AbstractModel, thetas: np.ndarray, given: np.ndarray, *more: Any) -> np.ndarray:
     """A function of parameters and rows, (c, u), rows in blocks of one size."""
     each = max(1, CELLS // len(thetas))
     size = coarse_size(min(each, len(given)))
@@ -145,7 +143,7 @@ def predictions(fit: Fitted, newdata: Any, interval: float) -> pd.DataFrame:
         for row, end in zip((3, 4), ends, strict=True):
             values[row, part.rows] = points[np.argmax(cumulated >= end, axis=1)]
         values[0, part.rows], values[1:3, part.rows] = _summed(part.means, ends)
-    if len(distinct) and model.base is None:  # a formula, so that many draws cost little
+    if len(distinct) and has_formula(model, distinct):  # so that many draws cost little
         means = _in_blocks(_means, model, thetas, distinct, jnp.zeros((1, 1)))
         values[0], values[1:3] = _summed(means, ends)
     mean, low, high, new_low, new_high = values[:, where.reshape(-1)]
@@ -154,7 +152,7 @@ def predictions(fit: Fitted, newdata: Any, interval: float) -> pd.DataFrame:
     return model.observed.by_row(table, known) if newdata is None else table
 
 
-def rows_of(model: Regression, data: Dataset) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, "n q"], np.ndarray]:
+def rows_of(model: AbstractModel, data: Dataset) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, "n q"], np.ndarray]:
     """Values and covariates of the rows that formulas were evaluated on, and whether each has a value."""
     observed = model.observed
     if observed.series is not None:
@@ -167,7 +165,7 @@ def rows_of(model: Regression, data: Dataset) -> tuple[Int[np.ndarray, " n"], Fl
     return values, covariates(model, observed.rows), known
 
 
-def _warn_of_far(model: Regression, new: pd.DataFrame) -> None:
+def _warn_of_far(model: AbstractModel, new: pd.DataFrame) -> None:
     """Warn of numbers in terms that are further outside what the fit has seen than half of its range."""
     terms = [(design, names) for design in model.designs for names in design.spec.term_variables.values()]
     used = {design.names.get(name, name) for design, names in terms for name in _of_data(names)}
@@ -221,7 +219,7 @@ def residuals(fit: Fitted, seed: int) -> pd.DataFrame:
     return table.assign(residual=np.where(left_out, np.nan, _quantile_residuals(found, each, share)))
 
 
-def residuals_of(model: Regression, theta: Float[np.ndarray, " p"], data: Dataset, seed: int = 0) -> pd.DataFrame:
+def residuals_of(model: AbstractModel, theta: Float[np.ndarray, " p"], data: Dataset, seed: int = 0) -> pd.DataFrame:
     """Randomised quantile residuals of observations whose counts are whole numbers, at one value of the parameters."""
     assert data.given is not None
     found = tails(model, theta, data.given, data.rows[:, 0])
@@ -253,39 +251,28 @@ def effects(fit: Fitted, interval: float) -> pd.DataFrame:
     given, weights = _weighted(fit.data)
     thetas = evenly(fit.joint_draws, int(max(MOST_VALUES / len(given), LEAST_DRAWS)))
     draws = model.to_data_scale(fit.joint_draws)
-    before = [p.name for p in model.space.parameters].index(design.parameter)
-    at = sum(p.size for p in model.space.parameters[:before])
+    at = model.space.first[design.parameter]
     link = {ODDS: "odds_ratio", VALUE: "ratio"}.get(multiplies(model), "")
     lines = []
     for place, label in enumerate(design.labels):
         if label == INTERCEPT:
             continue
         coefficient = draws[:, at + place]
-        line: dict[str, Any] = {"term": label} | _interval("coefficient", coefficient, ends)
+        line: dict[str, Any] = {"term": label} | interval_of("coefficient", coefficient, ends)
         if link:
             times = np.exp(np.clip(coefficient, -LARGEST_LOG, LARGEST_LOG))
-            line |= _interval(link, times, ends) | {link: float(np.median(times))}
+            line |= interval_of(link, times, ends) | {link: float(np.median(times))}
         change, found = _effect(model, design, place, given, weights, thetas)
-        lines.append(line | {"change": change} | _interval("effect", found, ends))
+        lines.append(line | {"change": change} | interval_of("effect", found, ends))
     return pd.DataFrame(lines).set_index("term") if lines else pd.DataFrame(index=pd.Index([], name="term"))
 
 
-def odds_ratios(fit: Fitted, interval: float) -> pd.DataFrame:
-    """What each term of a random graph does to the odds of a tie, given all others; see `Fit.effects`."""
-    ends, lines = require_level(interval), []
-    for name, draws in fit.entries.items():
-        low, middle, high = np.exp(np.quantile(draws, [ends[0], 0.5, ends[1]]))
-        line: dict[str, Any] = {"term": name} | _interval("coefficient", draws, ends)
-        line |= {"odds_ratio": middle, "odds_ratio_low": low, "odds_ratio_high": high}
-        lines.append(line | {"above_zero": float(np.mean(draws > 0.0))})
-    return pd.DataFrame(lines).set_index("term")
-
-
-def _main_design(model: Regression) -> Design:
+def _main_design(model: AbstractModel) -> Design:
     """The design of the main parameter."""
-    if model.family.main not in model.varying:
-        raise SettingError(f"there are no effects: {model.family.main} has no formula")
-    return model.design(model.family.main)
+    main = model.main_parameters[0]
+    if main not in model.varying:
+        raise SettingError(f"there are no effects: {main} has no formula")
+    return model.design(main)
 
 
 def _weighted(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
@@ -295,7 +282,7 @@ def _weighted(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
     return distinct, np.bincount(where.reshape(-1), weights=data.counts) / data.counts.sum()
 
 
-def _interval(name: str, draws: np.ndarray | None, ends: tuple[float, float]) -> dict[str, float]:
+def interval_of(name: str, draws: np.ndarray | None, ends: tuple[float, float]) -> dict[str, float]:
     if draws is None:
         return {name: np.nan, f"{name}_low": np.nan, f"{name}_high": np.nan}
     low, high = np.quantile(draws, ends)
@@ -303,7 +290,7 @@ def _interval(name: str, draws: np.ndarray | None, ends: tuple[float, float]) ->
 
 
 def _effect(
-    model: Regression, design: Design, place: int, given: np.ndarray, weights: np.ndarray, thetas: np.ndarray
+    model: AbstractModel, design: Design, place: int, given: np.ndarray, weights: np.ndarray, thetas: np.ndarray
 ) -> tuple[str, np.ndarray | None]:
     """How a term changes, and draws of what that does to the expected value, averaged over the rows."""
     label = design.labels[place]
@@ -332,7 +319,7 @@ def _effect(
     return f"{against} to {label.partition('=')[2]}" if against else "0 to 1", change @ weights
 
 
-def _columns_of(model: Regression, design: Design, place: int) -> tuple[list[int], list[int]]:
+def _columns_of(model: AbstractModel, design: Design, place: int) -> tuple[list[int], list[int]]:
     """The covariates of a column's term in all formulas that the expected value depends on, and of the column itself.
 
     None where the term is not the same in all of them, or a variable of it is in another term too.
@@ -357,9 +344,10 @@ def _columns_of(model: Regression, design: Design, place: int) -> tuple[list[int
     return columns, own
 
 
-def _first_of(model: Regression, design: Design) -> int:
+def _first_of(model: AbstractModel, design: Design) -> int:
     """The first covariate of a formula."""
-    return next(term.first for term in model.terms if term.parameter == design.parameter)
+    before = model.designs[: [one.parameter for one in model.designs].index(design.parameter)]
+    return sum(len(one.labels) + bool(one.offsets) for one in before)  # as `covariates` puts them side by side
 
 
 def _term_at(design: Design, place: int) -> Any:

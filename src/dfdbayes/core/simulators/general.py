@@ -13,8 +13,8 @@ from jaxtyping import Array
 
 from ...errors import ModelError
 from ..domain import Coordinate
-from .base import Simulable
 from ..parameters import Rows, over_rows
+from .base import Simulable
 
 MOST_LEVELS = 4096
 

@@ -18,7 +18,9 @@ from ...core.parameters import Parameter
 from ...core.simulators.base import Interactions
 from ...core.starts import logistic
 from ...errors import ModelError
+from ...results.test_statistics import BALANCE
 
+COMMONER = "one value may be commoner than the other: try"
 HEAT = {"temperature": "how weakly neighbours hold together (the paper's theta): the lower, the more alike they are"}
 
 
@@ -83,6 +85,7 @@ def Ising(graph: Any, states: str = "spins", intercept: bool = False) -> Exponen
     """
     graph = of(graph)
     domain = _two_states(states, graph.size)
+    binary = ", states='binary'" if states == "binary" else ""
     own = " + intercept Σ<sub>j</sub> x<sub>j</sub>" if intercept else ""
 
     def differences(rows: np.ndarray, moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -135,6 +138,7 @@ def Ising(graph: Any, states: str = "spins", intercept: bool = False) -> Exponen
         differences=differences,
         interactions=interactions,
         has_clusters=states == "spins" and not intercept,
+        remedies={} if intercept else {BALANCE: f"{COMMONER} dfd.models.Ising({{graph}}{binary}, intercept=True)"},
         options={"graph": graph, "states": states, "intercept": intercept},
     )
 

@@ -29,6 +29,7 @@ from ...core.sites import Sites
 from ...core.starts import logistic
 from ...core.terms import Prepared
 from ...errors import ModelError
+from ...results.test_statistics import SKEWNESS, VARIANCE, ZEROS
 from ..counts.models import _regression_of_log_ratios
 from ..counts.normaliser import log_normaliser
 from ..lattice.model import _two_states
@@ -246,6 +247,14 @@ class Pairwise(AbstractModel):
         self, thetas: np.ndarray, size: int, rng: np.random.Generator, sweeps: int, context: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
         return by_levels(self, thetas, size, rng, sweeps)
+
+    @property
+    def remedies(self) -> Mapping[str, str]:  # type: ignore[override]
+        """Of counts whose spread is no parameter: the model where it is."""
+        if not self.lowers or any(kind.free for kind in self.kinds):
+            return {}
+        shaped = "try model='cmp-graphical', where each column's spread is a parameter"
+        return dict.fromkeys((VARIANCE, ZEROS, SKEWNESS), shaped)
 
     def advise(self, data: Dataset) -> tuple[str, str]:
         if any(kind.counts for kind in self.kinds):
