@@ -10,9 +10,9 @@ import pytest
 from scipy import optimize
 
 import dfdbayes as dfd
-from dfdbayes.core.imputation import begun, settled
 from dfdbayes.core.losses import by_name
 from dfdbayes.core.minimise import prior_at_y
+from dfdbayes.core.missing import joint_mode, objective_with_missing
 from dfdbayes.core.objective import Objective
 from dfdbayes.core.replicates import minimise_many
 
@@ -94,7 +94,7 @@ def answers():
 def test_shares_settle_where_the_expected_gradient_vanishes(answers):
     model, objective = begin(answers[:15], "ratio")
     minimum = dfd.minimise(objective)
-    found, y = settled(objective, 1.0, minimum, model.space.to_y(minimum.vector))
+    found, y = joint_mode(objective, 1.0, minimum, model.space.to_y(minimum.vector))
     theta = np.asarray(model.space.from_y(y))
     slope = model.space.slopes_of_y(y)[0]
     prior = prior_at_y(model.space, y)[1]
@@ -104,12 +104,12 @@ def test_shares_settle_where_the_expected_gradient_vanishes(answers):
 def begin(frame, loss):
     data = dfd.Dataset.of(frame, missing="impute")
     model = dfd.models.Network(dfd.Ordinal(3, 3) * dfd.Counts(1)).labelled(data.columns)
-    return model, begun(model, data, by_name(loss), None, 0)
+    return model, objective_with_missing(model, data, by_name(loss), None, 0)
 
 
 def brute(objective, theta):
     """The expected gradient given what was observed, one observed row after the other."""
-    model, data = objective.model, objective.incomplete.observed
+    model, data = objective.model, objective.observed
     top = int(np.ceil(1.5 * data.rows[data.observed[:, 3], 3].max())) + 5
     values = [np.arange(3)] * 3 + [np.arange(top + 1)]
     named, total = model.space.unflatten(theta), np.zeros(len(theta))
@@ -135,7 +135,9 @@ def test_the_equations_derivative_is_that_of_finite_differences(answers):
     step = 1e-5
     slopes = [(gradient(theta + step * e) - gradient(theta - step * e)) / (2 * step) for e in np.eye(len(theta))]
     at = objective.imputed_at(theta)
-    np.testing.assert_allclose(at.hessian(theta) + at.moved(theta), np.array(slopes).T, atol=1e-4, rtol=1e-4)
+    np.testing.assert_allclose(
+        at.hessian(theta) + at.weights_derivative(theta), np.array(slopes).T, atol=1e-4, rtol=1e-4
+    )
 
 
 @pytest.mark.filterwarnings("ignore:levels with fewer than 5 rows")
@@ -160,7 +162,7 @@ def plainly(frame, how):
 
 
 def fitted(frame, most, monkeypatch):
-    monkeypatch.setattr("dfdbayes.core.completions.MOST_EACH", most)
+    monkeypatch.setattr("dfdbayes.core.missing.MAX_LISTED_OF_ROW", most)
     return dfd.fit("network", frame, missing="impute", sampler="laplace", progress=False)
 
 
@@ -178,7 +180,7 @@ def test_a_bootstrap_imputes_anew(answers):
     """Against replicates that are settled one by one, from other starts."""
     model, objective = begin(answers[["a", "b", "c"]].assign(n=answers["n"].fillna(1)), "pseudo")
     minimum = dfd.minimise(objective)
-    objective, _ = settled(objective, 1.0, minimum, model.space.to_y(minimum.vector))
+    objective, _ = joint_mode(objective, 1.0, minimum, model.space.to_y(minimum.vector))
     weights = objective.units.weights * (1 + 0.3 * np.random.default_rng(0).random((2, len(objective.units.weights))))
     found = minimise_many(objective, weights, dfd.minimise(objective))
     for one, vector in zip(weights, found.vectors, strict=True):

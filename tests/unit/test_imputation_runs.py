@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.core import imputation, replicates
+from dfdbayes.core import missing, replicates
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_matched_information_is_that_of_an_equation_whose_shares_move(answers):
     fit = fitted(answers, calibration="lyddon")
     data = dfd.Dataset.of(answers, missing="impute")
     model = fit.model
-    begin = imputation.begun(model, data, fit.loss, None, 0)
+    begin = missing.objective_with_missing(model, data, fit.loss, None, 0)
     theta, step = fit.minimum.vector, 1e-5
     at = begin.imputed_at(theta)
     slopes = [
@@ -78,9 +78,9 @@ def interrupted_at(number, function):
 
 
 MOMENTS = {
-    "settling": (imputation, "evaluate", 3),
+    "settling": (missing, "evaluate", 3),
     "the first part of the bootstrap": (replicates, "_search_each", 4),
-    "the second part of the bootstrap": (replicates, "_imputed_many", 2),
+    "the second part of the bootstrap": (missing.ObjectiveWithMissing, "minimise_each", 2),
 }
 
 

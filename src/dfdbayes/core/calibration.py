@@ -287,7 +287,7 @@ def _lyddon(objective: Objective, minimum: Minimum) -> Calibration:
             f"information matching ('lyddon') needs the inverse of the gradients' covariance, which is singular here "
             f"(condition number {condition:.1e}). What to do: use calibration='score-matching-invariant'."
         )
-    whole = hessian + slope[:, None] * objective.moved(minimum.vector) * slope[None, :]
+    whole = hessian + slope[:, None] * objective.weights_derivative(minimum.vector) * slope[None, :]
     top, bottom = float(np.trace(whole.T @ np.linalg.solve(squares, whole))), float(np.trace(hessian))
     found = replace(_of_weight(top / bottom, space, "lyddon"), numerator=top, denominator=bottom)
     if found.beta <= 0:

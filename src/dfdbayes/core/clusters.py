@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .objective import Objective
-from .sites import CLUSTERS, Units
+from .sites import CLUSTERS
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ def summarised(objective: Objective, theta: Any) -> ClusterSummary | None:
     units = objective.units
     if units.kind != CLUSTERS or units.owner is None:
         return None
-    data = objective.data if objective.incomplete is None else objective.incomplete.observed
+    data = objective.observed
     sizes = np.bincount(units.owner, weights=data.observations)
     inverse = np.linalg.pinv(objective.hessian(theta), hermitian=True)
-    alone = _by_rows(objective).moments(theta)
+    alone = objective.by_rows().moments(theta)
     apart, together = (
         np.diag(inverse @ (squares - np.outer(total, total) / size) @ inverse)
         for size, total, squares in (alone, objective.moments(theta))
@@ -63,12 +63,3 @@ def summarised(objective: Objective, theta: Any) -> ClusterSummary | None:
         len(sizes), float(sizes.min()), float(np.median(sizes)), float(sizes.max()), rows,
         rows / max(float(np.mean(effects)), 1e-300), dict(zip(objective.space.names, map(float, effects), strict=True)),
     )  # fmt: skip
-
-
-def _by_rows(objective: Objective) -> Objective:
-    """The same loss with rows as units."""
-    if objective.incomplete is None:
-        return replace(objective, resampled=None)
-    data = objective.incomplete.observed
-    rows = replace(objective.incomplete, units=Units("rows", data.counts, data.observations))
-    return replace(objective, incomplete=rows)

@@ -24,8 +24,8 @@ from jaxtyping import Float
 from scipy import linalg, special
 
 from ..errors import CalibrationError, DfdbayesError, MinimiserError
-from .imputation import settled
 from .minimise import Minimum, evaluate, flat_parameters, flatness, interior, prior_at_y
+from .missing import joint_mode
 from .objective import Objective
 from .parameters import Space
 from .sites import CLUSTERS, WINDOWS
@@ -136,7 +136,7 @@ def curvature(
     beta, centre = 1.0, space.to_y(interior(space, minimum.vector))
     believed = simulated is None and objective.loss.normalised and not objective.model.sampled
     for _ in range(ROUNDS):
-        objective, centre = settled(objective, beta, minimum, centre)
+        objective, centre = joint_mode(objective, beta, minimum, centre)
         loss, gradient, hessian, _ = evaluate(objective, centre)
         _, force, bend = prior_at_y(space, centre)
         slope, _ = space.slopes_of_y(centre)
@@ -159,8 +159,9 @@ def curvature(
                 about = about * of_few(1.0 + size / DEGREES)
             squares = slope[:, None] * about * slope
         apart = space.size < size
-        if objective.incomplete is not None and simulated is None:
-            squares = _widened(squares, hessian, slope[:, None] * objective.moved(space.from_y(centre)) * slope)
+        moving = objective.weights_derivative(space.from_y(centre))
+        if moving.any() and simulated is None:
+            squares = _widened(squares, hessian, slope[:, None] * moving * slope)
         hessian, across, ratios = _directions(hessian, squares, beta, -bend, apart)
         if believed:
             ratios = np.ones_like(ratios)  # J = H: the weight is 1, and not 1 but for rounding

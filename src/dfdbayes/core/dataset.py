@@ -198,6 +198,16 @@ class Dataset:
             repeats=of(self.repeats) if counts is None else None, observed=of(self.observed),
         )  # fmt: skip
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether no entry is missing."""
+        return self.observed is None
+
+    @property
+    def seen(self) -> Bool[np.ndarray, "u d"]:
+        """Which entries were observed."""
+        return np.ones(self.rows.shape, bool) if self.observed is None else self.observed
+
     def thinned(self, most: int = 2**16) -> Dataset:
         """Every so-many-th distinct row with its weight, at most ``most``: enough for a first guess."""
         if len(self.rows) <= most:

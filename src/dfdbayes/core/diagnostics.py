@@ -60,8 +60,7 @@ def warnings_of(
     found: list[DfdbayesWarning] = [DataWarning(note) for note in objective.data.notes]
     found += _of_columns(objective.data, objective.space.size)
     if not objective.elsewhere:
-        seen = objective.data if objective.incomplete is None else objective.incomplete.observed
-        found += [DataWarning(remark) for remark in objective.model.remarks(seen)]
+        found += [DataWarning(remark) for remark in objective.model.remarks(objective.observed)]
     if objective.data.dropped:
         found.append(
             DroppedRowsWarning(

@@ -34,8 +34,7 @@ FEW = 2**20  # numbers, up to which every fit computes them
 
 def require_rows(objective: Objective) -> None:
     """Influence is that of rows that could have been left out."""
-    if objective.incomplete is not None:
-        raise SettingError("the influence of rows is not known where entries are missing; use missing='drop'")
+    objective.require_rows()
     if not objective.model.independent or objective.data.n < 2:
         raise SettingError("there is one observation, and nothing to leave out: rows have no influence of their own")
 

@@ -17,7 +17,6 @@ from .._util.process import require_unforked
 from ..errors import DataError, ModelError, SettingError
 from . import losses, windows
 from .dataset import Dataset
-from .incomplete import Incomplete, scores
 from .losses.base import AbstractLoss
 from .model import AbstractModel
 from .parameters import Space, Theta
@@ -164,8 +163,6 @@ class Objective:
         What weights and resamples are of: the distinct rows by default.
     coordinates : Space, optional
         The parameters with supports and priors other than the model's own.
-    incomplete : Incomplete, optional
-        Where entries are missing: the observed rows that the data complete, each shared among its completions.
     held : bool
         Whether replicates are minimised together with the prior.
 
@@ -182,7 +179,6 @@ class Objective:
     loss: AbstractLoss
     resampled: Units | None = None
     coordinates: Space | None = None
-    incomplete: Incomplete | None = None
     held: bool = False
 
     @property
@@ -196,16 +192,33 @@ class Objective:
         object.__setattr__(made, "coordinates", space)
         return made
 
+    # -- weights that depend on the parameters: `missing` overrides these, nothing else does -----
+
+    @property
+    def observed(self) -> Dataset:
+        """The data as they were read."""
+        return self.data
+
     def imputed_at(self, theta: Any) -> Objective:
         """The same loss with missing entries weighed as the model has them at ``theta``; nothing is prepared anew."""
-        if self.incomplete is None:
-            return self
-        _ = self._prepared
-        made, incomplete = copy.copy(self), self.incomplete.at(self.model, self.model.space.flatten(theta))
-        object.__setattr__(made, "incomplete", incomplete)
-        object.__setattr__(made, "data", replace(self.data, counts=incomplete.spread(incomplete.units.weights)))
-        made.__dict__.pop("own_weights", None)
-        return made
+        return self
+
+    def weights_derivative(self, theta: Any) -> Float[np.ndarray, "p p"]:
+        """How the gradient changes because weights depend on the parameters; zero where no entry is missing."""
+        return np.zeros((self.model.space.size,) * 2)
+
+    def minimise_each(
+        self, search: Callable[..., Any], weights: np.ndarray, around: Any, advance: Callable[[int], None]
+    ) -> Any:
+        """What ``search(objective, weights, around, advance)`` finds of minimisers under each row of weights."""
+        return search(self, weights, around, advance)
+
+    def by_rows(self) -> Objective:
+        """The same loss with rows as units."""
+        return replace(self, resampled=None)
+
+    def require_rows(self) -> None:
+        """Refuse data whose rows are not known, so that none could have been left out."""
 
     @cached_property
     def problem(self) -> Problem:
@@ -227,15 +240,13 @@ class Objective:
     @cached_property
     def units(self) -> Units:
         """What is resampled: distinct rows, classes of such, clusters, or blocks of sites."""
-        if self.incomplete is not None:
-            return self.incomplete.units
         own, classes = self.sites.units, self._prepared.units
         return own if classes is None else replace(own, weights=classes, observations=classes)
 
     @property
     def rowwise(self) -> bool:
         """Whether the units are the distinct rows."""
-        return self.units.kind == ROWS and self._prepared.units is None and self.incomplete is None
+        return self.units.kind == ROWS and self._prepared.units is None
 
     @property
     def elsewhere(self) -> bool:
@@ -266,8 +277,7 @@ class Objective:
 
     def weigh(self, weights: np.ndarray) -> Any:
         """Weights of the loss's terms from weights of the units (or a stack of such)."""
-        weights = np.asarray(weights, float)
-        return self._prepared.weigh(weights if self.incomplete is None else self.incomplete.spread(weights))
+        return self._prepared.weigh(np.asarray(weights, float))
 
     @cached_property
     def own_weights(self) -> Any:
@@ -349,8 +359,6 @@ class Objective:
                 "the gradient of every row was asked for, and the rows are on other machines. What to do: load the "
                 "data here, without a client."
             )
-        if self.incomplete is not None:
-            return self.incomplete.by_unit(self.row_gradients(theta))
         flat = self.model.space.flatten(theta)
         if self._prepared.one_more is not None:
             return self._prepared.one_more(np.asarray(flat))
@@ -406,13 +414,6 @@ class Objective:
         if self.units.kind == WINDOWS:
             return windows.moments(self.units, weighted)
         return float(self.units.observations.sum()), weighted.sum(axis=0), weighted.T @ lines
-
-    def moved(self, theta: Any) -> Float[np.ndarray, "p p"]:
-        """How the gradient changes because the shares of completions do; nothing where no entry is missing."""
-        if self.incomplete is None:
-            return np.zeros((self.model.space.size,) * 2)
-        flat = np.asarray(self.model.space.flatten(theta))
-        return self.incomplete.moved(self.row_gradients(flat), scores(self.model, flat, self.data))
 
     def values(self, thetas: np.ndarray) -> Float[np.ndarray, " b"]:
         """D_n at many parameters, on the full data."""

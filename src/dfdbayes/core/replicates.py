@@ -8,7 +8,6 @@ will not do for (rare answers, heavy tails, bounds, a loss that is not convex) s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,15 +17,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from . import newton
-from .incomplete import COMPLETED
 from .minimise import AIM, ENOUGH, Ends, Minima, Minimum, evaluate, judged
 from .objective import Objective, Problem, second_order
 from .parameters import Space
-from .sites import Units
 from .terms import SecondOrder
 
 FEW = 16  # parameters up to which bootstrap replicates each have Hessians of their own,
-ALTERNATIONS, STILL = 40, 1e-5  # of shares and minimisers in turn, at most; relative changes at which they end
 MOST_HELD = 3  # and coordinates at a bound beyond which they have, too: hardly two replicates hold the same ones
 
 
@@ -49,35 +45,18 @@ def minimise_many(
 
     Where entries are missing, each replicate weighs them by its own parameters.
     """
-    if objective.incomplete is not None:
-        return _imputed_many(objective, weights, around, advance)
+    found: Minima = objective.minimise_each(_minimise_each, weights, around, advance)
+    return found
+
+
+def _minimise_each(
+    objective: Objective, weights: np.ndarray, around: Minimum, advance: Callable[[int], None]
+) -> Minima:
     space = objective.space
     lower, upper = (space.to_y(end) for end in (around.lower, around.upper))
     lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
     found = judged(objective, _search_each(objective, weights, around, lower, upper, advance), lower, upper)
     return Minima(found.vectors, found.values, found.gradient_norms, found.outcomes)
-
-
-def _imputed_many(objective: Objective, weights: np.ndarray, around: Minimum, advance: Callable[[int], None]) -> Minima:
-    """Shares of completions and minimisers in turn, until no minimiser moves; those of the data to begin with."""
-    assert objective.incomplete is not None
-    of_rows = replace(
-        objective, resampled=Units(COMPLETED, objective.data.counts, objective.data.counts), incomplete=None
-    )
-    vectors = np.repeat(around.vector[None], len(weights), axis=0)
-    values, norms = np.empty(len(weights)), np.empty(len(weights))
-    outcomes, moving = np.empty(len(weights), object), np.arange(len(weights))
-    for _ in range(ALTERNATIONS):
-        spread = objective.incomplete.spread_each(objective.model, vectors[moving], weights[moving])
-        found = minimise_many(of_rows, spread, around)
-        change = np.abs(found.vectors - vectors[moving]) / (1.0 + np.abs(found.vectors))
-        vectors[moving], values[moving], norms[moving] = found.vectors, found.values, found.gradient_norms
-        outcomes[moving] = found.outcomes
-        moving = moving[change.max(axis=1) >= STILL]
-        if not len(moving):
-            break
-    advance(len(weights))
-    return Minima(vectors, values, norms, tuple(outcomes))
 
 
 def _search_each(

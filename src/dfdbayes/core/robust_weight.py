@@ -105,7 +105,7 @@ def weight_of(described: Mapping[str, Any] | None, model: AbstractModel | None) 
 
 def decided(loss: Robust, model: AbstractModel, data: Dataset) -> tuple[Robust, str]:
     """A robust loss with what was left to the data, and why it weights what it does (empty where a user said so)."""
-    if data.observed is not None:
+    if not data.is_complete:
         raise SettingError(
             "a robust loss weights whole rows, and these have missing entries. What to do: missing='drop', or another "
             "loss."

@@ -95,7 +95,7 @@ def _agreements(fits: dict[str, Fit]) -> dict[str, Agreement]:
     """Each loss beside the first one, where both have a minimum and rows that they share."""
     found: dict[str, Agreement] = {}
     (_, base), *others = fits.items()
-    if base.model is None or isinstance(base.model, RandomGraph) or base.incomplete is not None:
+    if base.model is None or isinstance(base.model, RandomGraph) or base.imputation is not None:
         return found
     for name, one in others:
         if base.loss is None or one.loss is None:

@@ -80,7 +80,7 @@ def require_comparable(name: str, fit: Fit) -> None:
         raise ModelError(f"'{name}' was loaded without its model or its loss; fit again")
     if isinstance(fit.model, RandomGraph) or fit.data.n < 2:
         raise SettingError(f"'{name}' has one observation: none can be left out to see how well it is predicted")
-    if fit.incomplete is not None:
+    if fit.imputation is not None:
         raise SettingError(
             f"'{name}' has missing entries that were imputed, and a row that is not known cannot be predicted. What to "
             "do: compare fits with missing='drop'."

@@ -29,9 +29,9 @@ from ..core.dataset import opened
 from ..core.diagnostics import bounds_of, require_finite, require_in_basin, warnings_of
 from ..core.graphs import of as graph_of
 from ..core.identification import held_by_prior
-from ..core.imputation import begun, described, settled
 from ..core.log_mass_errors import in_words
-from ..core.minimise import Minimum, Outcome, interior, minimise, require
+from ..core.minimise import Minimum, Outcome, minimise, require
+from ..core.missing import described, minimised, objective_with_missing
 from ..core.model import AbstractModel
 from ..core.objective import Objective
 from ..core.parameters import Space
@@ -205,7 +205,7 @@ def fit(
             advance = by_percent(shown.begin("reading", 100))
             source, regressed = read_regression(backend, model, data, options, formula, formulas, asked, advance)
             made = regressed.with_priors(own_priors(prior)).labelled(source.data.columns)
-        if source.data.observed is None:
+        if source.data.is_complete:
             made.require_possible(source.data, "")
         plans = plan.of_data(made, source.data)
     for plan in plans:
@@ -226,12 +226,12 @@ def fit(
         target = getattr(plan.sampler, "target", None)
         told = warnings_of(objective, minimum, weight, drawn.stats, groups["posterior"], target) + left_out
         influential, moved = of_rows(objective, minimum, weight)
+        imputed = described(objective, minimum.vector)
         told += moved
         found = Fit(
             made, objective.data, minimum, weight, groups, _settings(objective, minimum, weight, plan, drawn),
             tuple(map(str, told)), {"seconds": clock.seconds, "compiling": clock.compiling}, versions(), objective.loss,
-            imputation=described(objective, minimum.vector),
-            incomplete=None if objective.incomplete is None else objective.incomplete.observed,
+            imputation=imputed, incomplete=None if imputed is None else objective.observed,
             clusters=None if weight.curvature is None else summarised(objective, minimum.vector),
             influential=influential,
         )  # fmt: skip
@@ -267,7 +267,7 @@ def _inferred(
     with clock.stage("tabulate"):
         objective = _tabulate(source, made, plan, shown)
     with clock.stage("minimise"):
-        objective, minimum = _minimised(objective)
+        objective, minimum = minimised(objective)
         if plan.needs_minimum:
             require(minimum, objective)
         if plan.inside and minimum.outcome is Outcome.BOUNDARY:
@@ -282,16 +282,6 @@ def _inferred(
         with clock.stage("sample"):
             drawn, theta = _sample(wide, around, weight, plan, kept, shown)
     return objective, minimum, weight, drawn, theta
-
-
-def _minimised(objective: Objective) -> tuple[Objective, Minimum]:
-    """The minimum; where entries are missing, at shares of their completions that agree with it and the prior."""
-    if objective.incomplete is None:
-        return objective, minimise(objective)
-    space = objective.space
-    minimum = minimise(objective, objective.incomplete.theta)
-    objective, at = settled(objective, 1.0, minimum, space.to_y(interior(space, minimum.vector)))
-    return objective, minimise(objective, np.asarray(space.from_y(at)))
 
 
 def _read(
@@ -334,7 +324,7 @@ def _read(
 
 def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress) -> Objective:
     """The loss on the data, as long as the machine can hold what comes next."""
-    if source.data.observed is None:
+    if source.data.is_complete:
         model.require_possible(source.data, plan.loss.neighbours)
     units = None
     if plan.needs_units:
@@ -342,10 +332,10 @@ def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress)
     whole = objective_of_whole(source, model, plan, units, shown)
     if whole is not None:
         objective = whole
-    elif source.data.observed is None:
+    elif source.data.is_complete:
         objective = source.objective(model, plan.loss, units)
     else:
-        objective = begun(model, source.data, plan.loss, units, plan.seed)
+        objective = objective_with_missing(model, source.data, plan.loss, units, plan.seed)
     _ = objective.own_weights
     cells = min(sum(leaf.size for leaf in jax.tree.leaves(objective.table)), objective.data.rows.size)
     cells += 0 if objective.data.given is None else objective.data.given.size
@@ -409,7 +399,7 @@ def _checked(fit: Fit, objective: Objective, plan: Plan) -> Fit:
         objective.model, fit.joint_draws, objective.data, plan.seed, fit.estimate, objective.loss.normalised
     )  # fmt: skip
     checks = replace(checks, held=held_by_prior(objective, fit.minimum, fit.calibration, fit.joint_draws))
-    if checks.goodness is not None and not objective.elsewhere and objective.incomplete is None:
+    if checks.goodness is not None and not objective.elsewhere and fit.imputation is None:
         checks = replace(checks, agreement=another(objective.model, objective.data, objective.loss, fit.minimum))
     plain = uncalibrated_intervals(objective, fit.minimum, plan.seed, list(fit.entries))
     told = (*fit.warnings, *map(str, checks.warnings))
@@ -468,8 +458,7 @@ def _may_be_zero(space: Space) -> list[str]:
 def _identity(objective: Objective, minimum: Minimum, plan: Plan) -> dict[str, Any]:
     """What the parts of a run depend on."""
     parts = {"bootstrap": plan.bootstrap, "resampling": fingerprint(plan.resampling), "on_failure": plan.on_failure}
-    seen = objective.data if objective.incomplete is None else objective.incomplete.observed
-    parts |= {"data": seen.digest, "calibration": str(plan.method)}
+    parts |= {"data": objective.observed.digest, "calibration": str(plan.method)}
     parts |= {
         "sampler settings": fingerprint(plan.sampler),
         "loss settings": fingerprint(losses.plain(plan.loss) or plan.loss),

@@ -77,7 +77,7 @@ class Plan:
 
     def of_data(self, model: AbstractModel, data: Dataset) -> list[Plan]:
         """The same with a loss; where the choice was left to the model, with a second one that cannot run away."""
-        if data.observed is not None:
+        if not data.is_complete:
             self._require_widths_of_missing()
         plans = [plan._simulating(model) for plan in self._with_loss(model, data)]
         if self.usual and isinstance(model, Autologistic):

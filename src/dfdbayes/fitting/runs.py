@@ -211,7 +211,7 @@ def again(earlier: Fit, settings: Mapping[str, Any]) -> dict[str, Any]:
         return {"data": earlier.model.observed.frame, "weights": weights} | done
     if isinstance(earlier.model, RandomGraph):
         return {"data": earlier.model.graph_observed} | done
-    whole = earlier.data if earlier.incomplete is None else earlier.incomplete
+    whole = earlier.as_read
     found = {"data": whole, "columns": None, "weights": None} | done
     kept = earlier.settings["options"]
     if "kinds" not in kept:

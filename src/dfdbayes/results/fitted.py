@@ -16,9 +16,9 @@ from ..core.calibration import Calibration
 from ..core.clusters import ClusterSummary
 from ..core.dataset import Dataset
 from ..core.diagnostics import why_not_converged
-from ..core.imputation import Imputation
 from ..core.losses.base import AbstractLoss
 from ..core.minimise import Minimum, Outcome
+from ..core.missing import Imputation
 from ..core.mixing import entries_of
 from ..core.model import AbstractModel
 from ..errors import SettingError
@@ -122,6 +122,11 @@ class Fitted:
     clusters: ClusterSummary | None = None
     influential: pd.DataFrame | None = None
     selections: dict[Any, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def as_read(self) -> Dataset:
+        """The data as they were read: with the gaps that ``data`` has completed."""
+        return self.data if self.incomplete is None else self.incomplete
 
     @property
     def beta(self) -> float:

@@ -31,7 +31,7 @@ def more_groups(fit: Fitted, replicates: int, seed: int) -> dict[str, Table]:
         raise SettingError(f"replicates is {replicates}; it must be at least 1")
     require_seed(seed)
     model = fit.model
-    if model is None or not model.independent or fit.incomplete is not None or not len(fit.data.rows):
+    if model is None or not model.independent or fit.imputation is not None or not len(fit.data.rows):
         return {}
     found: dict[str, Table] = {}
     rng, how = np.random.default_rng([seed, 6]), affordable(model, fit.data)

@@ -111,7 +111,7 @@ def second_opinion(fit: Fitted, loss: Any) -> pd.DataFrame:
     """See `Fit.second_opinion`."""
     if fit.model is None or fit.loss is None:
         raise ModelError("this fit was loaded without its model or its loss; fit again")
-    if not fit.model.sampled or fit.incomplete is not None:
+    if not fit.model.sampled or fit.imputation is not None:
         what = "data with imputed entries" if fit.model.sampled else "random graphs"
         raise SettingError(f"second opinions are not for {what}: there are no independent rows that both losses see")
     other = losses.by_name(loss)

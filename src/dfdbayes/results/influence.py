@@ -32,7 +32,7 @@ def objective_of(fit: Fitted) -> Objective:
     if fit.model is None or fit.loss is None:
         raise ModelError(f"this fit was loaded without its {' and its '.join(fit.missing)}; fit again")
     found = Objective(fit.model, fit.data, fit.loss)
-    if fit.incomplete is not None:
+    if fit.imputation is not None:
         raise ModelError("the influence of rows is not known where entries are missing; use missing='drop'")
     return found
 
@@ -108,7 +108,7 @@ def of_rows(
 
     Nothing where rows have no influence of their own, or are too many to look at each without being asked.
     """
-    if calibration.curvature is None or calibration.simulated or objective.incomplete is not None:
+    if calibration.curvature is None or calibration.simulated:
         return None, []
     if not objective.model.independent or objective.data.n < 2 or not is_quick(objective):
         return None, []

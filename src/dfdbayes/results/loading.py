@@ -19,9 +19,9 @@ from ..core.calibration import Calibration
 from ..core.clusters import ClusterSummary
 from ..core.curvature import Curvature
 from ..core.dataset import Dataset
-from ..core.imputation import Imputation
 from ..core.losses.base import AbstractLoss
 from ..core.minimise import Minimum, Outcome
+from ..core.missing import Imputation
 from ..core.mixing import entries_of
 from ..core.model import AbstractModel
 from ..core.objective import objective

@@ -74,9 +74,9 @@ def _likeness(fit: Fitted) -> _Likeness:
     Products of centred indicators of two sites are uncorrelated among such sites, also those of pairs that share one.
     """
     assert fit.model is not None
-    data = fit.data if fit.incomplete is None else fit.incomplete
+    data = fit.as_read
     first, second = fit.model.options["graph"].edges.T
-    seen = np.ones(data.rows.shape, bool) if data.observed is None else data.observed
+    seen = data.seen
     levels = fit.model.domain.coordinate(0).levels
     totals = np.array([data.counts @ (seen & (data.rows == level)).sum(axis=1) for level in levels], float)
     shares = totals / max(totals.sum(), 1.0)

@@ -57,7 +57,7 @@ def about_levels(kinds: Sequence[Kind], data: Dataset, origin: Sequence[str]) ->
     for j, (kind, name) in enumerate(zip(kinds, data.columns, strict=True)):
         if not kind.levels:
             continue
-        number = data.observations if data.observed is None else data.observations * data.observed[:, j]
+        number = data.observations * data.seen[:, j]
         rows = {level: float(number[data.rows[:, j] == level].sum()) for level in kind.levels}
         called = dict(zip(kind.levels, kind.coordinate.names, strict=True))
         if kind.coordinate.ordered and origin and origin[j] != DECLARED:
