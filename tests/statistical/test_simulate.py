@@ -176,8 +176,7 @@ def test_coupling_from_further_in_the_past_gives_the_same_state():
     import jax.numpy as jnp
 
     from dfdbayes.core.simulators.gibbs import weights_of
-    from dfdbayes.core.simulators.exact import probabilities
-from dfdbayes.core.simulators.perfect import _from_the_past
+    from dfdbayes.core.simulators.perfect import _from_the_past
 
     model = ISING["open"]
     weights = weights_of(model.interactions({"temperature": np.array([2.5])}))

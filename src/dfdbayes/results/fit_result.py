@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from .._util.files import write_atomically
 from ..errors import ConvergenceWarning, MisfitWarning, ModelError, SettingError
 from ..families.graph.model import RandomGraph
+from ..families.graph.simulate import Graphs, simulate_graphs
 from ..families.map.model import Autologistic
 from ..families.map.sites import site_probabilities
 from ..families.narratives import family_of, remedy_of
@@ -24,8 +27,8 @@ from .for_arviz import more_groups
 from .forecasts import Forecast, forecast
 from .hausman import second_opinion
 from .influence import influences
-from .predictive import replicate, replicate_graph
-from .regression import effects, odds_ratios, predictions, residuals
+from .predictive import evenly, replicate
+from .regression import effects, interval_of, predictions, require_level, residuals
 from .saving import plain, written
 from .tree import tree_of
 
@@ -377,3 +380,26 @@ class Fit(Fitted):
     def __str__(self) -> str:
         """The answer, the table, and how it was found."""
         return told(self, 0.95)
+
+
+def replicate_graph(
+    model: RandomGraph, thetas: Float[np.ndarray, "all p"], draws: int, size: int | None, method: str | None, seed: int
+) -> Graphs:
+    """A graph at each of ``draws`` of the posterior draws ``thetas``."""
+    if draws < 1:
+        raise SettingError("draws must be at least 1")
+    if size not in (None, 1):
+        raise SettingError("the data are one graph, and so is a replicate: leave out size=, and ask for more draws")
+    chosen = evenly(thetas, draws)
+    return simulate_graphs(model, chosen, len(chosen), method=method, seed=seed)
+
+
+def odds_ratios(fit: Fitted, interval: float) -> pd.DataFrame:
+    """What each term of a random graph does to the odds of a tie, given all others; see `Fit.effects`."""
+    ends, lines = require_level(interval), []
+    for name, draws in fit.entries.items():
+        low, middle, high = np.exp(np.quantile(draws, [ends[0], 0.5, ends[1]]))
+        line: dict[str, Any] = {"term": name} | interval_of("coefficient", draws, ends)
+        line |= {"odds_ratio": middle, "odds_ratio_low": low, "odds_ratio_high": high}
+        lines.append(line | {"above_zero": float(np.mean(draws > 0.0))})
+    return pd.DataFrame(lines).set_index("term")

@@ -283,6 +283,7 @@ def _weighted(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
 
 
 def interval_of(name: str, draws: np.ndarray | None, ends: tuple[float, float]) -> dict[str, float]:
+    """The mean of draws and their interval, as entries of a table; not known without draws."""
     if draws is None:
         return {name: np.nan, f"{name}_low": np.nan, f"{name}_high": np.nan}
     low, high = np.quantile(draws, ends)
