@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from .core.losses import kernels
     from .core.losses.divergence import divergence
     from .core.minimise import Minimum, Outcome, minimise
-    from .core.objective import Objective, objective
+    from .core.objective import Objective
     from .core.parameters import Parameter
     from .core.parametric import bootstrap
     from .core.resampling import Bootstrap
-    from .data.lags import lagged
     from .data.read import builtin as datasets
+    from .data.series import lagged
     from .families import ExponentialFamily, Model
     from .families.graph.goodness import graph_goodness
     from .families.graph.observed import ObservedGraph
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from .fitting.comparison import compare, compare_losses
     from .fitting.coverage import Coverage, coverage
     from .fitting.describe import Description, describe, suggest
-    from .fitting.fit import fit, sample
+    from .fitting.fit import fit, objective, sample
     from .fitting.model_choice import ModelComparison, compare_models
     from .fitting.nested import compare_nested
     from .fitting.runs import rerun
@@ -121,20 +121,20 @@ __version__ = VERSION
 # seconds.
 _MODULES = {
     "data.read.builtin": "datasets",
-    "core.dataset": "Dataset",
-    "data.lags": "lagged",
+    "data.read.dataset": "Dataset",
+    "data.series": "lagged",
     "core.domain": "Binary Categories Counts CountsBelow Domain Finite Integers Ordinal Spins",
     "families.graph.observed": "ObservedGraph",
     "errors": "errors",
     "fitting.comparison": "compare compare_losses",
     "fitting.coverage": "Coverage coverage",
     "fitting.describe": "Description describe suggest",
-    "fitting.fit": "fit sample",
+    "fitting.fit": "fit objective sample",
     "fitting.model_choice": "ModelComparison compare_models",
     "fitting.nested": "compare_nested",
     "core.calibration": "Calibration calibrate",
     "core.minimise": "Minimum Outcome minimise",
-    "core.objective": "Objective objective",
+    "core.objective": "Objective",
     "core.parametric": "bootstrap",
     "core.resampling": "Bootstrap resampling",
     "core.samplers": "samplers",

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 
 def some(names: Iterable[str], most: int = 12) -> str:
@@ -138,3 +141,77 @@ class DivergenceWarning(DfdbayesWarning):
 
 class ConvergenceWarning(DfdbayesWarning):
     """Chains that disagree, or too few effective draws."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a column in some rows, said of the first of them.
+
+    Attributes
+    ----------
+    what : str
+        For example "row 3, column 'age' is the text 'x'; the model needs whole numbers".
+    remedy : str
+    rows : tuple of int
+        The first rows of those it is said of, counted from 1.
+    count : int
+        How many rows these are.
+    said : str
+        How many these are in words, where that is not "(3 rows are affected: 3, 7, 9)".
+    """
+
+    what: str
+    remedy: str
+    rows: tuple[int, ...] = ()
+    count: int = 1
+    said: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.what}{self._affected}. {self.remedy}".strip()
+
+    @property
+    def _affected(self) -> str:
+        if self.said is not None:
+            return self.said
+        if self.count < 2:
+            return ""
+        shown = ", ".join(map(str, self.rows)) + (", ..." if self.count > len(self.rows) else "")
+        return f" ({self.count} rows are affected: {shown})"
+
+
+def affected(count: int, least: str = "", of: int | None = None) -> str:
+    """How many rows, in words: " (1 of 60 rows is affected)"."""
+    rows = "row" if count == 1 and of is None and not least else "rows"
+    return f" ({least}{count}{'' if of is None else f' of {of}'} {rows} {'is' if count == 1 else 'are'} affected)"
+
+
+@dataclass
+class Problems:
+    """Problems of one chunk of a table, or of all of it."""
+
+    source: str
+    skipped: list[int] = field(default_factory=list)
+    """Rows that could not be taken apart, counted from 0: those after them have higher numbers in the file."""
+    found: list[Problem] = field(default_factory=list)
+
+    def number(self, row: int) -> int:
+        """The number of a row in the file, from 1, of its number among the rows that could be read, from 0."""
+        for lost in sorted(self.skipped):
+            row += lost <= row
+        return row + 1
+
+    def add(self, what: str, remedy: str, rows: Sequence[int] | np.ndarray = (), said: str | None = None) -> None:
+        """A problem of some rows, counted from 0; ``what`` holds ``{row}`` where the first one's number belongs."""
+        first = tuple(self.number(int(row)) for row in rows[:5])
+        shown = what.replace("{row}", str(first[0])) if first else what
+        self.found.append(Problem(shown, remedy, first, max(1, len(rows)), said))
+
+    def refuse(self) -> None:
+        """Raise `DataError` with everything that was found, if anything was."""
+        if not self.found:
+            return
+        if len(self.found) == 1:
+            raise DataError(str(self.found[0]))
+        listed = "".join(f"\n- {problem}" for problem in self.found[:12])
+        more = f"\n- and {len(self.found) - 12} more" if len(self.found) > 12 else ""
+        raise DataError(f"{self.source} has {len(self.found)} problems:{listed}{more}")

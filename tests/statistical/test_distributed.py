@@ -13,8 +13,8 @@ import pytest
 import dfdbayes as dfd
 from dfdbayes._util.checkpoint import Folder
 from dfdbayes.backends import dask as distributed
-from dfdbayes.core import dataset as data
 from dfdbayes.core import replicates
+from dfdbayes.data.read import dataset as data
 
 dask = pytest.importorskip("distributed")
 SAME = 1e-10

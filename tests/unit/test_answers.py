@@ -13,13 +13,13 @@ from jax.scipy.special import gammaln
 import dfdbayes as dfd
 import small_fits
 from dfdbayes._util.tables import Table
+from dfdbayes._util.words import Estimate, Ratio, listed, named, rounded
 from dfdbayes.core.diagnostics import why_not_converged
+from dfdbayes.core.narrative import Narrative
 from dfdbayes.families import AbstractModel
 from dfdbayes.families.counts.dispersion import _is_edge
-from dfdbayes.families.narratives import FAMILIES, answer
 from dfdbayes.fitting.runs import write_run
 from dfdbayes.results.goodness_of_fit import GoodnessOfFit
-from dfdbayes.results.words import Estimate, Ratio, listed, named, rounded
 
 SAID = {
     "counts": ("The mean of sales is 3.5", "it varies more than a Poisson count does", "The model reproduces the data"),
@@ -51,7 +51,7 @@ def test_every_family_begins_with_its_answer(kind):
     for words in SAID[kind]:
         assert words in f"{fit!r}"
     prose, table, *rest = str(fit).split("\n\n")[1:]
-    assert prose.replace("\n", " ") == fit.answer and len(answer(fit)) <= 7
+    assert prose.replace("\n", " ") == fit.answer and len(fit.sentences) <= 7
     assert "95 % from" in table and "calibration: " in rest[-1] and "Theorem" not in prose
     assert not re.search(r"\bnan\b|\binf\b|\(\(|\)\)|  ", fit.answer) and fit.answer.endswith(".")
     assert set(fit.meanings) == {entry.partition("[")[0] for entry in fit.entries} - {"bend"}
@@ -64,10 +64,10 @@ def test_the_most_spread_of_a_count_model_is_its_edge():
     assert _is_edge(0.5, 0.05) and not _is_edge(1e6, 0.01)
 
 
-def test_every_model_names_a_family():
-    """Those of this package one with sentences of its own; others are told parameter by parameter."""
-    named = {make().model.answers for make in small_fits.ALL.values()}
-    assert named == set(FAMILIES) and AbstractModel.answers == "own"
+def test_every_family_has_a_narrative():
+    """Those of this package sentences of their own; others are told parameter by parameter."""
+    own = {kind for kind, make in small_fits.ALL.items() if type(make().narrative) is Narrative}
+    assert own == {"own"} and type(AbstractModel.narrative) is Narrative
 
 
 def test_a_fit_without_its_model_is_told_parameter_by_parameter():

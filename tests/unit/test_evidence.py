@@ -7,7 +7,7 @@ import pytest
 
 import dfdbayes as dfd
 import small_fits
-from dfdbayes.data.read import column_summary as glance
+from dfdbayes.core.dataset import column_summary, frequencies, pooled_summary
 from dfdbayes.families.network import evidence
 from dfdbayes.fitting.runs import write_run
 from dfdbayes.present.report import render, wording
@@ -35,14 +35,14 @@ def around(centres, spread, size=2000):
 
 def test_columns_at_a_glance_against_the_definition():
     rows = np.array([[0, 2], [0, 5], [3, 2], [0, 2]])
-    table = glance.columns(dfd.Dataset.of(rows, columns=None))
+    table = column_summary(dfd.Dataset.of(rows, columns=None))
     np.testing.assert_allclose(table["mean"], rows.mean(axis=0))
     np.testing.assert_allclose(table["variance"], rows.var(axis=0))
     assert table["min"].tolist() == [0, 2] and table["max"].tolist() == [3, 5] and table["zeros"].tolist() == [0.75, 0]
-    whole = glance.together(dfd.Dataset.of(rows)).iloc[0]
+    whole = pooled_summary(dfd.Dataset.of(rows)).iloc[0]
     assert whole["mean"] == pytest.approx(rows.mean()) and whole["variance"] == pytest.approx(rows.var())
     assert whole["zeros"] == pytest.approx((rows == 0).mean())
-    values, weight = glance.frequencies(dfd.datasets.sales())
+    values, weight = frequencies(dfd.datasets.sales())
     assert values[0] == 0 and weight[0] == 514 and weight.sum() == 3168
 
 
@@ -115,7 +115,7 @@ def test_people_see_the_strongest_edges_first(tmp_path):
 
 def test_verdicts_of_counts_need_relevance_and_more_than_the_prior():
     fit = small_fits.count_network()
-    spread = np.sqrt(glance.columns(fit.data)["variance"].to_numpy())
+    spread = np.sqrt(column_summary(fit.data)["variance"].to_numpy())
     regions = evidence.regions(fit)
     np.testing.assert_allclose(regions[0], -np.log(0.95) / max(spread[0], spread[1]))
     small = np.abs(around([0.0] * 3, 0.001))

@@ -11,7 +11,7 @@ import pytest
 
 import dfdbayes as dfd
 from dfdbayes.data.formulas import Design, as_factor, parse, split_offsets, variables
-from dfdbayes.data.read.tokens import tokens_of, written
+from dfdbayes.data.grammar import tokens_of, written
 from dfdbayes.data.series import canonical, lags_of
 from dfdbayes.errors import DataError, SettingError
 from dfdbayes.families.map.observed import ObservedMap

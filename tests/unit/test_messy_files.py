@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.data.read import encodings
-from dfdbayes.data.read.dialect import sniff
+from dfdbayes.data.read import text as encodings
 from dfdbayes.data.read.reading import table_of
+from dfdbayes.data.read.text import sniff
 
 DataError = dfd.errors.DataError
 
@@ -251,8 +251,7 @@ def test_all_problems_are_told_at_once(tmp_path):
 
 def test_a_text_in_a_long_file_is_found_wherever_it_is(tmp_path, monkeypatch):
     """The same rows and the same refusal whatever the size of the blocks that a file is read in."""
-    from dfdbayes.core import dataset
-    from dfdbayes.data.read import text
+    from dfdbayes.data.read import dataset, text
 
     lines = [str(i % 7) for i in range(3000)]
     (tmp_path / "x.csv").write_text("\n".join(["x", *lines]))

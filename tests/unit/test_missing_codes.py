@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dfdbayes as dfd
-from dfdbayes.data.read.missing_codes import suspects
-from dfdbayes.data.read.numerals import doubtful, readings, under
+from dfdbayes.data.read.text import doubtful, readings, suspects, under
 
 DataError, SettingError = dfd.errors.DataError, dfd.errors.SettingError
 

@@ -11,7 +11,6 @@ import pytest
 import dfdbayes as dfd
 import oracles
 import small_fits
-from dfdbayes.families.counts.families import off_link
 from dfdbayes.families.counts.normaliser import listing
 from dfdbayes.families.network import nodes
 
@@ -158,7 +157,7 @@ def of_covariates(fit, theta):
             term = next(term for term in fit.model.terms if term.parameter == p.name)
             z = fit.data.given[i, term.first : term.first + term.terms]
             predictor = sum(z[q] * named[p.name].reshape(len(z), -1)[q] for q in range(len(z)))
-            own.append(np.asarray(off_link(p, predictor)))
+            own.append(np.asarray(p.from_link(predictor)))
         return log_mass_of(base, np.concatenate(own))(i, x)
 
     return log_mass

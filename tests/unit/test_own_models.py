@@ -10,11 +10,11 @@ import pytest
 from jax.scipy.special import gammaln
 
 import dfdbayes as dfd
+from dfdbayes._util.words import rounded
 from dfdbayes.core.identification import ridges
 from dfdbayes.families.own.from_file import model_of
 from dfdbayes.present.report import sections
 from dfdbayes.results.checks import Checks
-from dfdbayes.results.words import rounded
 from small_fits import QUICK, quietly
 
 NORMAL, HALF = dist.Normal(0.0, 1.0), dist.HalfNormal(1.0)

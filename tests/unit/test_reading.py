@@ -10,12 +10,13 @@ from numpy.testing import assert_array_equal
 
 import dfdbayes as dfd
 import small_fits
-from dfdbayes.core import dataset as data
 from dfdbayes.core import distinct_terms as exponential_tables
 from dfdbayes.core.distinct import BUCKETS, Tallies, bucket_of, condense, merge
 from dfdbayes.core.resampling import resample
-from dfdbayes.data.read import interpreting, reading
-from dfdbayes.data.read.scales import domain_of
+from dfdbayes.data.read import columns as interpreting
+from dfdbayes.data.read import dataset as data
+from dfdbayes.data.read import reading
+from dfdbayes.data.read.profile import domain_of
 
 RNG = np.random.default_rng(5)
 TABLES = {

@@ -7,7 +7,7 @@ import pytest
 import dfdbayes as dfd
 import small_fits
 from dfdbayes.cli.running import levels_of, show
-from dfdbayes.data.read.scales import domain_of
+from dfdbayes.data.read.profile import domain_of
 from dfdbayes.errors import DataError, ModelError, SettingError
 from dfdbayes.families import needs_data
 from dfdbayes.families.network import mixed

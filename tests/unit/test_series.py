@@ -11,8 +11,8 @@ import dfdbayes as dfd
 from dfdbayes.core.objective import _second_order
 from dfdbayes.core.simulators.paths import Step, _each
 from dfdbayes.core.windows import automatic_length, long_run, of_windows, starts_of
-from dfdbayes.data.calendar import Calendar
-from dfdbayes.data.series import canonical, lags_of, ordered, season
+from dfdbayes.data.grammar import season
+from dfdbayes.data.series import Calendar, canonical, lags_of, ordered
 from dfdbayes.results.forecasts import _require_bounded
 
 FORMULA = "cases ~ log1p(lag(cases)) + x"

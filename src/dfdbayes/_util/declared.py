@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import is_dataclass
 from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import pandas as pd
 
@@ -22,7 +22,7 @@ def unlike(value: Any, hint: Any, name: str = "") -> str | None:
         return None if any(unlike(value, own) is None for own in inner) else name
     declared = isinstance(kind, type) and is_dataclass(kind)
     if is_typeddict(hint) or (declared and isinstance(value, kind)):
-        known = get_type_hints(hint)
+        known = {own: each for own, each in get_type_hints(hint).items() if get_origin(each) is not ClassVar}
         if declared:
             value = {own: getattr(value, own) for own in known if hasattr(value, own)}
         return _unlike_parts(value, known, name) if isinstance(value, dict) else name

@@ -31,7 +31,7 @@ from jaxtyping import Array, Float
 
 from .._util.checkpoint import Checkpoint
 from .._util.process import kept
-from ..core.dataset import Dataset, of_all_rows, of_tally
+from ..core.dataset import Dataset
 from ..core.distinct import BUCKETS, Tallies, Tally, bucket_of, merge
 from ..core.domain import Domain
 from ..core.losses.base import AbstractLoss
@@ -44,7 +44,8 @@ from ..core.replicates import minimise_many
 from ..core.resampling import AbstractResampling, Bootstrap, Fits, in_bucket, of_buckets
 from ..core.sites import Sites, Units
 from ..core.terms import Prepared, SecondOrder
-from ..data.read.interpreting import Reading
+from ..data.read.columns import Reading
+from ..data.read.dataset import of_all_rows, of_tally, read
 from ..data.read.reading import CHUNK, Memory, Table, table_of
 from ..data.read.text import Ragged
 from ..errors import ClusterError, DataError, DfdbayesError, ModelError, SettingError
@@ -257,11 +258,11 @@ class Dask:
     def read(self, source: Any, domain: Domain | Callable[[int], Domain], *, advance: Reader, **reading: Any) -> Source:
         """The pass over a table, part by part on the workers."""
         if isinstance(source, Dataset) or reading.get("missing") == "impute":  # completions are made here
-            return InMemory(Dataset.of(source, domain, advance=advance, **reading))
+            return InMemory(read(source, domain, advance=advance, **reading))
         table = table_of(source)
         how = Reading.of(source, table, domain, **reading)
         if isinstance(table.parts[0], Memory):
-            data = Dataset.of(source, how.domain, advance=advance, **reading)
+            data = read(source, how.domain, advance=advance, **reading)
             return InMemory(data) if len(data.rows) <= GATHERED else _spread_rows(self.client, data, how)
         if isinstance(how.weights, np.ndarray):
             raise SettingError("with a cluster, weights of files must be a column of theirs: give its name")

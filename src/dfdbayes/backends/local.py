@@ -21,6 +21,7 @@ from ..core.objective import Objective, arranged
 from ..core.replicates import minimise_many
 from ..core.resampling import AbstractResampling, Bootstrap, Fits
 from ..core.sites import Units
+from ..data.read.dataset import read
 
 Advance = Callable[[int], None]
 Reader = Callable[[int, int], None]
@@ -79,7 +80,7 @@ class Local:
     def read(
         self, source: Any, domain: Domain | Callable[[int], Domain], *, advance: Reader, **reading: Any
     ) -> InMemory:
-        return InMemory(Dataset.of(source, domain, advance=advance, **reading))
+        return InMemory(read(source, domain, advance=advance, **reading))
 
     def bootstrap(
         self, how: AbstractResampling, objective: Objective, minimum: Minimum, size: int, *, seed: int,

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from .._util.tables import Table
-from ..data.read.column_summary import far_values
 from ..errors import (
     BoundaryWarning,
     CalibrationWarning,
@@ -29,7 +28,7 @@ from ..errors import (
 )
 from .boundaries import NOISE
 from .calibration import RESAMPLING, Calibration
-from .dataset import Dataset
+from .dataset import Dataset, far_values
 from .identification import ridges
 from .minimise import Minimum, Outcome, flat_parameters, flatness
 from .mixing import bulk_size, entries_of, r_hat, stacked, tail_size

@@ -24,6 +24,7 @@ from .model import (
     space_of,
     with_space,
 )
+from .narrative import Narrative
 from .parameters import Space
 from .simulators.base import Interactions
 from .sites import Sites
@@ -73,7 +74,7 @@ class ExponentialFamily(AbstractModel):
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
     title: str = field(default=AbstractModel.title, compare=False)
     formula: str = field(default="", compare=False)
-    answers: str = field(default=AbstractModel.answers, compare=False)
+    narrative: Narrative = field(default=AbstractModel.narrative, compare=False)
     meanings: Mapping[str, str] = field(default_factory=dict, compare=False)
     family: AbstractFamily | None = field(default=None, compare=False)
     space: Space = field(init=False)

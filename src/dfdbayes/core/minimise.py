@@ -19,9 +19,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._util.process import require_unforked
-from ..data.read.column_summary import far_values
 from ..errors import MinimiserError
 from . import newton
+from .dataset import far_values
 from .losses import RATIO
 from .losses.base import AbstractLoss
 from .objective import Objective, chain_rule, second_order

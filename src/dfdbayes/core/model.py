@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,7 @@ from .domain import Domain
 from .graphs import Graph
 from .log_mass_checks import MOST_COLUMNS, endless, require_possible, require_sound
 from .log_mass_errors import in_words, no_real_number, require_entries, require_order, returned, told
+from .narrative import Narrative
 from .parameters import Parameter, Rows, Space, over_rows
 from .simulators.base import Interactions, Sample
 from .simulators.draw import draw
@@ -60,8 +61,8 @@ class AbstractModel(ABC):
     """What it is, in a sentence: "a Poisson model"."""
     formula: str = ""
     """Its mass function in HTML, for reports; nothing of a user's enters it."""
-    answers: str = "own"
-    """Who says what a fit found, and which picture shows it: a name in the table of `results/answers`."""
+    narrative: Narrative = Narrative()
+    """Who says what a fit found, and which picture shows it."""
     meanings: Mapping[str, str] = MappingProxyType({})
     """What parameters and derived quantities are, by name, each a clause that ends without a full stop."""
     space: Space
@@ -177,10 +178,8 @@ class AbstractModel(ABC):
     series_told: str | None = None
     """The order of rows in time in a sentence, where they have one."""
 
-    @property
-    def formulas(self) -> Mapping[str, str]:
-        """By parameter, as `fit` takes them."""
-        return {design.parameter: f"~ {design.right}" for design in self.designs}
+    formulas: Mapping[str, str] = MappingProxyType({})
+    """By parameter, as `fit` takes them."""
 
     @property
     def varying(self) -> frozenset[str]:
@@ -271,7 +270,8 @@ class AbstractModel(ABC):
 
     def require_possible(self, data: Dataset, neighbours: str) -> None:
         """Refuse data that a mass function of the user's own gives probability zero; see `probes.require_possible`."""
-        if self.written_by_user and self.domain.d <= MOST_COLUMNS:
+        function = getattr(self, "log_mass", None) or getattr(self, "T", None)
+        if function is not None and not is_own(function) and self.domain.d <= MOST_COLUMNS:
             require_possible(self.name, self.log_mass_at, self.space, self.domain, data, neighbours)
 
     def supports(self, what: str) -> bool:
@@ -318,12 +318,6 @@ class AbstractModel(ABC):
     remedies: Mapping[str, str] = MappingProxyType({})
     """What to try where data and model differ, by kind of statistic (`results.test_statistics`); ``{graph}`` in it
     stands for the call that makes the model's graph."""
-
-    @property
-    def written_by_user(self) -> bool:
-        """Whether the mass function is one of the user's own."""
-        function = getattr(self, "log_mass", None) or getattr(self, "T", None)
-        return function is not None and not is_own(function)
 
     @property
     def graph(self) -> Graph | None:
@@ -423,7 +417,7 @@ class Model(AbstractModel):
         What the model was made with, in values JSON can hold.
     title, formula : str, optional
         What it is, in a sentence, and its mass function in HTML; for reports.
-    answers : str, optional
+    narrative : Narrative, optional
         Who says what a fit found; one's own model is told parameter by parameter.
     meanings : mapping, optional
         What parameters and derived quantities are, by name: ``{"rate": "births per day"}``.
@@ -457,9 +451,9 @@ class Model(AbstractModel):
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
     title: str = field(default=AbstractModel.title, compare=False)
     formula: str = field(default="", compare=False)
-    answers: str = field(default=AbstractModel.answers, compare=False)
+    narrative: Narrative = field(default=AbstractModel.narrative, compare=False)
     meanings: Mapping[str, str] = field(default_factory=dict, compare=False)
-    formulas: Mapping[str, str] = field(default_factory=dict, compare=False)
+    formulas: Mapping[str, str] = field(default=cast("Mapping[str, str]", None), compare=False)  # over a property
     space: Space = field(init=False)
     traced: str = field(init=False)
     """What the functions compute. Models are equal, and share compiled code, where they compute the same."""

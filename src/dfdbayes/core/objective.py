@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from .._util.process import require_unforked
 from ..errors import DataError, ModelError, SettingError
-from . import losses, windows
+from . import windows
 from .dataset import Dataset
 from .losses.base import AbstractLoss
 from .model import AbstractModel
@@ -423,17 +423,6 @@ class Objective:
             return (_values(self.problem, at_once, part, self.table, self.own_weights),)
 
         return in_batches(of, thetas)[0]
-
-
-def objective(model: AbstractModel, data: Any, loss: Any = "dfd") -> Objective:
-    """The loss ``loss`` of ``model`` on ``data`` (anything `Dataset.of` reads; a graph for `RandomGraph`)."""
-    model = model.current()
-    seen = model.observe(data)
-    if seen is not None:
-        return Objective(seen[1], seen[0], losses.by_name(loss))
-    dataset, chosen = arranged(model, Dataset.of(data, model.domain)), losses.by_name(loss)
-    model.require_possible(dataset, chosen.neighbours)
-    return Objective(model.labelled(dataset.columns), dataset, chosen)
 
 
 def arranged(model: AbstractModel, data: Dataset) -> Dataset:

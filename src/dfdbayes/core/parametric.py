@@ -19,7 +19,6 @@ from jaxtyping import Float
 
 from .._util.checkpoint import NOTHING
 from .._util.process import require_unforked
-from ..data.series import PLACE
 from ..errors import CalibrationError, SettingError
 from ..families.graph.degeneracy import require_sound
 from ..families.graph.model import RandomGraph
@@ -27,7 +26,7 @@ from ..families.graph.simulate import simulate_graphs
 from ..families.map.imputation import is_incomplete, refit_incomplete
 from ..families.map.model import Autologistic
 from ..families.map.simulate import simulate_maps
-from .dataset import Dataset
+from .dataset import PLACE, Dataset
 from .minimise import Minima, Minimum, interior, mode
 from .model import AbstractModel
 from .objective import Objective

@@ -19,10 +19,9 @@ import numpy as np
 from jaxtyping import Float
 
 from .._util.checkpoint import NOTHING, Checkpoint
-from ..data.series import PLACE
 from ..errors import DataError, ModelError, SettingError
 from ..families.map.model import Autologistic
-from .dataset import Dataset
+from .dataset import PLACE, Dataset
 from .distinct import BUCKETS, bucket_of
 from .distinct_terms import LARGE
 from .minimise import Minima, Minimum, Outcome

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from ..data.series import PLACE
 from ..errors import SettingError
-from .dataset import Dataset
+from .dataset import PLACE, Dataset
 from .domain import Domain
 
 ROWS, CLUSTERS, BLOCKS, WINDOWS = "rows", "clusters", "blocks", "windows"

@@ -24,10 +24,22 @@ from jaxtyping import Float
 
 from .._util.resources import require_matrix
 from ..errors import DataError, SettingError, close, some
-from .grammar import NAMESPACES, RESERVED, Content, context, read
-from .read.identifiers import are_durations, are_nested
+from .grammar import (
+    NAMESPACES,
+    RESERVED,
+    WORDS,
+    Content,
+    calls_of,
+    context,
+    is_called,
+    name_in,
+    read,
+    split,
+    tokens_of,
+    written,
+)
+from .read.columns import are_durations, are_nested
 from .read.reading import require_names, table_of
-from .read.tokens import WORDS, calls_of, is_called, name_in, split, tokens_of, written
 from .series import lag_calls
 
 if TYPE_CHECKING:
@@ -255,6 +267,11 @@ class Design:
             raise DataError(f"the formula of {parameter} has no terms; write '~ 1' for a constant")
         made._require_used_levels(asked.frame)
         return made, made.code(matrix), offset
+
+    @property
+    def slopes(self) -> tuple[str, ...]:
+        """The terms but the intercept."""
+        return tuple(label for label in self.labels if label != INTERCEPT)
 
     def code(self, matrix: np.ndarray) -> np.ndarray:
         """The matrix with columns centred and scaled, where that is needed."""

@@ -12,7 +12,8 @@ import pandas as pd
 
 from ..core.dataset import Dataset
 from ..core.domain import Domain
-from .levels import decoded, encoded, plain_values
+from .covariates import decoded, encoded, plain_values
+from .read.dataset import read
 from .series import Series
 
 _KIND = re.compile(
@@ -97,7 +98,7 @@ class Observed:
         """Those of ``rows`` that have a value and a weight, equal ones apart, in their order; ``first`` says which."""
         number = f"{BESIDE}row"
         frame = self.rows.assign(**{number: np.arange(len(self.rows), dtype=float)})
-        found = Dataset.of(
+        found = read(
             frame, domain, columns=columns, weights=self.weights, given=[number], missing="drop", cluster=self.cluster,
             weighting=self.weighting,
         )  # fmt: skip

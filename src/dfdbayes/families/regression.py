@@ -20,6 +20,7 @@ from ..core.dataset import Dataset
 from ..core.domain import Domain
 from ..core.graphs import Graph
 from ..core.model import AbstractModel, Row
+from ..core.narrative import Narrative
 from ..core.parameters import Parameter, Rows, Space
 from ..core.sites import Sites
 from ..core.terms import FlipConditionals, LikelihoodConditionals, Prepared
@@ -95,9 +96,8 @@ class Regression(AbstractModel):
         return self.family.domain
 
     @property
-    def answers(self) -> str:  # type: ignore[override]
-        """Networks with covariates are networks still."""
-        return self.base.answers if isinstance(self.base, Pairwise) else "regression"
+    def narrative(self) -> Narrative:  # type: ignore[override]
+        return self.family.narrative if self.base is None else self.base.narrative
 
     @property
     def meanings(self) -> Mapping[str, str]:  # type: ignore[override]
@@ -110,6 +110,10 @@ class Regression(AbstractModel):
         design = self.design(name)
         known = {label.partition("=")[0]: level for label in design.labels if (level := design.reference(label))}
         return f"; levels are against {', '.join(f'{one}={level}' for one, level in known.items())}" * bool(known)
+
+    @property
+    def formulas(self) -> Mapping[str, str]:  # type: ignore[override]
+        return {design.parameter: f"~ {design.right}" for design in self.designs}
 
     @property
     def base(self) -> AbstractModel | None:

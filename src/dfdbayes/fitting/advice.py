@@ -12,11 +12,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..data.read.problems import Problems
+from ..data.grammar import written
+from ..data.read.columns import two_answers
 from ..data.read.profile import Profile, profiles
-from ..data.read.tokens import written
-from ..data.read.yes_no import two_answers
-from ..errors import DfdbayesError
+from ..errors import DfdbayesError, Problems
 from ..families.graph.observed import ObservedGraph
 from ..families.map.read import MOST_CATEGORIES
 from .table_layout import frequencies_of, places_of, survey_weights_of, time_of

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..core.dataset import Dataset, opened
-from ..data.read.missing_codes import note
-from ..data.read.problems import Problems
+from ..core.dataset import Dataset
+from ..data.read.dataset import opened
 from ..data.read.profile import Profile, profiles
 from ..data.read.reading import CHUNK, table_of
-from ..data.read.text import Ragged
+from ..data.read.text import Ragged, note
+from ..errors import Problems
 from ..families.graph.observed import ObservedGraph
 from ..families.graph.read import is_networkx
 from .advice import About, Suggestion, of_graph, of_raster, suggestions_for

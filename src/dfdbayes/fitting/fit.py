@@ -25,7 +25,6 @@ from ..core import samplers as sampling
 from ..core.boundaries import beyond, clipped
 from ..core.calibration import Calibration, calibrate
 from ..core.clusters import summarised
-from ..core.dataset import opened
 from ..core.diagnostics import bounds_of, require_finite, require_in_basin, warnings_of
 from ..core.graphs import of as graph_of
 from ..core.identification import held_by_prior
@@ -33,14 +32,15 @@ from ..core.log_mass_errors import in_words
 from ..core.minimise import Minimum, Outcome, minimise, require
 from ..core.missing import described, minimised, objective_with_missing
 from ..core.model import AbstractModel
-from ..core.objective import Objective
+from ..core.objective import Objective, arranged
 from ..core.parameters import Space
 from ..core.parametric import how_resampled
 from ..core.posterior import named_draws, posterior, where_taken
 from ..core.priors import describe_prior
 from ..core.resampling import Bootstrap
 from ..core.samplers import Draws
-from ..data.read.scales import domain_of
+from ..data.read.dataset import opened, read
+from ..data.read.profile import domain_of
 from ..errors import EscapedError, MinimiserError, ModelError, SettingError
 from ..families.network.groups import draw_graphs
 from ..results.checks import Checks, check
@@ -391,6 +391,17 @@ def sample(
     log_density, inputs, start = posterior(objective, beta, minimum)
     around = sampling.centre(log_density, inputs, start)
     return chosen.run(sampling.Task(log_density, inputs, around, seed, advance, checkpoint))
+
+
+def objective(model: AbstractModel, data: Any, loss: Any = "dfd") -> Objective:
+    """The loss ``loss`` of ``model`` on ``data`` (anything `Dataset.of` reads; a graph for `RandomGraph`)."""
+    model = model.current()
+    seen = model.observe(data)
+    if seen is not None:
+        return Objective(seen[1], seen[0], losses.by_name(loss))
+    dataset, chosen = arranged(model, read(data, model.domain)), losses.by_name(loss)
+    model.require_possible(dataset, chosen.neighbours)
+    return Objective(model.labelled(dataset.columns), dataset, chosen)
 
 
 def _checked(fit: Fit, objective: Objective, plan: Plan) -> Fit:

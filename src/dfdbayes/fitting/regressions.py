@@ -11,9 +11,9 @@ import pandas as pd
 
 from .. import families as models
 from ..backends.local import Backend, Source
-from ..core.dataset import Dataset
+from ..core.dataset import PLACE
 from ..core.model import AbstractModel
-from ..data.covariates import notes_of, require_plain
+from ..data.covariates import notes_of, require_kept, require_plain
 from ..data.formulas import (
     Design,
     alone,
@@ -26,14 +26,13 @@ from ..data.formulas import (
     split_offsets,
     variables,
 )
-from ..data.levels import require_kept
+from ..data.grammar import written
 from ..data.observed import BESIDE, Observed
-from ..data.read import scales
-from ..data.read.identifiers import LOOKED_AT, without_identifiers
-from ..data.read.interpreting import listed, require_column, weights_for
+from ..data.read import profile as scales
+from ..data.read.columns import LOOKED_AT, listed, require_column, weights_for, without_identifiers
+from ..data.read.dataset import read
 from ..data.read.reading import Table, table_of
-from ..data.read.tokens import written
-from ..data.series import PLACE, Ordered, canonical, lags_of, ordered
+from ..data.series import Ordered, canonical, lags_of, ordered
 from ..errors import DataError, SettingError, close, some
 from ..families.counts.families import AbstractFamily, BinaryFamily, CountFamily
 from ..families.regression import Regression, family_of, regression
@@ -235,7 +234,7 @@ def _base(
         return models.by_name(model, len(columns), own)
     settings = reading | {"columns": list(columns)}
     domain = scales.domain_of(frame, settings, own.get("levels"), own.get("kinds"))
-    return models.network_for(Dataset.of(frame, domain, **settings), own, domain)
+    return models.network_for(read(frame, domain, **settings), own, domain)
 
 
 def _complete(

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from ..data.calendar import Calendar
-from ..data.read.identifiers import NAMES as ID_LIKE
+from ..data.read.columns import NAMES as ID_LIKE
 from ..data.read.profile import LEVELS, Profile
+from ..data.series import Calendar
 from ..errors import DfdbayesError
 from ..families.map.read import MOST_CATEGORIES, cells_of, neighbours_of
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..families.narratives import family_of
 from ..families.network.evidence import edges_first
 from ..families.regression import Regression
-from ..results.ratios import heading, ratios
+from ..results.ratios import ratios
 
 if TYPE_CHECKING:
     from ..results.fitted import Fitted
@@ -21,7 +20,7 @@ MOST = 60  # lines of the table; the whole is in the summary
 
 def told(fit: Fitted, interval: float) -> str:
     """What `print(fit)` and the command line show; ``interval`` is the level of the table's intervals."""
-    head = f"{fit.settings['model']} fitted to {fit.data.source}: {family_of(fit).size(fit)}"
+    head = f"{fit.settings['model']} fitted to {fit.data.source}: {fit.size}"
     parts = [
         head + _kinds(fit),
         _wrapped(fit.answer),
@@ -70,7 +69,7 @@ def _ratios(fit: Fitted, interval: float) -> list[str]:
     low, high = (str(c) for c in shown.columns if str(c).endswith(("_lb", "_ub")))
     shown = shown.rename(columns={low: f"{100 * interval:g} % from", high: "to"})
     assert isinstance(fit.model, Regression)
-    return [f"{heading(fit.model)}, the exponential of a coefficient\n{shown.to_string(float_format=_number)}"]
+    return [f"{fit.model.narrative.ratio}, the exponential of a coefficient\n{shown.to_string(float_format=_number)}"]
 
 
 def _meanings(fit: Fitted) -> list[str]:

@@ -17,7 +17,6 @@ from ..families.graph.model import RandomGraph
 from ..families.graph.simulate import Graphs, simulate_graphs
 from ..families.map.model import Autologistic
 from ..families.map.sites import site_probabilities
-from ..families.narratives import family_of, remedy_of
 from ..families.network.evidence import edges
 from ..families.network.nodes import node_table
 from ..families.network.temporal import effects_over_time
@@ -174,7 +173,7 @@ class Fit(Fitted):
         """Where numbers are asked for that rest on draws: say that these are none of the posterior."""
         if not self.converged:
             text = f"the chains did not converge ({self.not_converged}), and these numbers rest on them"
-            warnings.warn(ConvergenceWarning(f"{text}. {remedy_of(self)}"), stacklevel=3)
+            warnings.warn(ConvergenceWarning(f"{text}. {self.remedy}"), stacklevel=3)
 
     def _warn_of_misfit(self) -> None:
         """Repeat what the checks found, where intervals of new observations are asked for."""
@@ -374,8 +373,7 @@ class Fit(Fitted):
         return of_fit(self)
 
     def __repr__(self) -> str:
-        size = family_of(self).size(self)
-        return f"Fit of {self.settings['model']} to {self.data.source}, {size}. {self.answer}"
+        return f"Fit of {self.settings['model']} to {self.data.source}, {self.size}. {self.answer}"
 
     def __str__(self) -> str:
         """The answer, the table, and how it was found."""

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from .._util.tables import Table
+from .._util.words import counted
 from ..core.boundaries import projected
 from ..core.calibration import Calibration
 from ..core.clusters import ClusterSummary
@@ -21,6 +22,7 @@ from ..core.minimise import Minimum, Outcome
 from ..core.missing import Imputation
 from ..core.mixing import entries_of
 from ..core.model import AbstractModel
+from ..core.narrative import Narrative
 from ..errors import SettingError
 from .checks import Checks
 from .predictive import parameters_of
@@ -226,10 +228,42 @@ class Fitted:
 
     @cached_property
     def answer(self) -> str:
-        """What was found, in two or three sentences: see `results.answers`."""
-        from ..families.narratives import answer  # families know fits, not the reverse
+        """What was found, in two or three sentences."""
+        return " ".join(self.sentences)
 
-        return " ".join(answer(self))
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """The answer: what was found, what missing entries and clusters cost, whether the model reproduces the data.
+
+        Of chains that did not converge there is no answer, and why is all that is said.
+        """
+        if not self.converged:
+            return (f"There is no answer: the chains did not converge ({self.not_converged}). {self.remedy}",)
+        checked = [] if self.checks is None else [self.checks.sentence]
+        return (*self.narrative.sentences(self), *_costs(self), *checked)
+
+    @property
+    def narrative(self) -> Narrative:
+        """Who tells of this fit; a loaded one without its model is told parameter by parameter."""
+        return AbstractModel.narrative if self.model is None else self.model.narrative
+
+    @property
+    def size(self) -> str:
+        """How much was observed: "83 observations"."""
+        return self.narrative.size(self)
+
+    @property
+    def remedy(self) -> str:
+        """What to do about chains that did not converge."""
+        draws, sampler = 4 * int(self.settings["draws"]), self.settings["sampler"]
+        longer = f"draws={draws} (--draws {draws})"
+        if sampler not in ("nuts", "hmc"):  # those begin each draw anew, or walk at random
+            longer = f"sampler='nuts' (--sampler nuts) and {longer}"
+        return (
+            "What to do: look at the warnings first. Columns that number the rows, hardly vary or repeat others leave "
+            "a posterior that no sampler can follow: leave them out (columns=[...], --columns), or give parameters a "
+            f"tighter prior={{...}}. Where nothing of that is the case, ask for more: {longer}."
+        )
 
     @property
     def meanings(self) -> dict[str, str]:
@@ -252,3 +286,25 @@ class Fitted:
         }
         k = "" if s.get("pareto_k") is None else f"; Pareto k {s['pareto_k']:.2f} (below 0.5 is sound)"
         return f"{drawn} by {kinds.get(s['sampler'], s['sampler'])}{k}"
+
+
+def _costs(fit: Fitted) -> list[str]:
+    """What incomplete or dependent rows cost, where there are any."""
+    told = []
+    if fit.data.dropped:
+        were = "was" if fit.data.dropped == 1 else "were"
+        told.append(f"{counted(fit.data.dropped, 'row')} with missing values {were} left out.")
+    if fit.imputation is not None:
+        lost = np.array(list(fit.imputation.lost.values()))
+        mean, most = 100.0 * lost.mean(), 100.0 * lost.max()
+        of = "none" if most < 0.5 else f"{mean:.0f} % on average and at most {most:.0f} %"
+        told.append(
+            f"{counted(fit.imputation.entries, 'missing entry', 'missing entries')} cost {of} of what complete data "
+            "would have told about a parameter."
+        )
+    if fit.clusters is not None:
+        told.append(
+            f"The {fit.clusters.rows:.0f} observations in {fit.clusters.number} clusters tell as much as "
+            f"{fit.clusters.worth:.0f} independent ones would."
+        )
+    return told

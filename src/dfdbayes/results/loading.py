@@ -24,7 +24,7 @@ from ..core.minimise import Minimum, Outcome
 from ..core.missing import Imputation
 from ..core.mixing import entries_of
 from ..core.model import AbstractModel
-from ..core.objective import objective
+from ..core.objective import Objective, arranged
 from ..core.robust_weight import weight_of
 from ..data.formulas import Design, parse
 from ..data.observed import Observed
@@ -152,7 +152,8 @@ def _is_of_the_file(model: AbstractModel, about: dict[str, Any], data: Dataset) 
     if loss is None:
         return False
     try:
-        value = objective(model, data, loss)(minimum["theta"])
+        data.check(model.domain)
+        value = Objective(model, arranged(model, data), loss)(minimum["theta"])
     except DfdbayesError:
         return False
     return bool(np.isclose(value, minimum["value"], rtol=1e-8, atol=1e-8))

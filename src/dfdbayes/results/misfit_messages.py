@@ -235,7 +235,7 @@ def _written(graph: Graph | None) -> str:
 def _of_pair(finding: Finding, model: AbstractModel, data: Dataset) -> str:
     i, j = finding.columns
     graph = model.graph
-    if model.written_by_user and abs(finding.predicted) < UNRELATED < abs(finding.observed):
+    if model.narrative.editable and not model.designs and abs(finding.predicted) < UNRELATED < abs(finding.observed):
         return (
             f"the model has hardly any dependence between the two: its log mass lacks a term of both x[{i}] and x[{j}]"
         )
@@ -309,7 +309,7 @@ def _of_counts(model: AbstractModel, data: Dataset, findings: Sequence[Finding])
     tails = [one for one in findings if one.kind in (features.VARIANCE, features.SKEWNESS)]
     if not _is_poisson(model) and any(one.predicted > one.observed for one in tails):
         faster = "let the log mass fall faster at large values, for example by a term -gammaln(x[0] + 1)"
-        return f"the model's tail is too long: {faster if model.written_by_user else _DISTRIBUTION}"
+        return f"the model's tail is too long: {faster if model.narrative.editable else _DISTRIBUTION}"
     if variance <= mean:
         return "the counts vary less than Poisson counts: try model='cmp'" if _is_poisson(model) else _DISTRIBUTION
     what, numbers = spread_of(x, counts)
@@ -317,7 +317,7 @@ def _of_counts(model: AbstractModel, data: Dataset, findings: Sequence[Finding])
     named = "" if data.named else f" (formulas need a name: give the data as {{'{column}': ...}})"
     if what == INFLATED and model.row_space.of_role(LOCATION):
         return f"more zeros than the rest has: try formula='{column} ~ 1', zeros='~ 1' {_HURDLE}{named}"
-    if what == GROUPS and "rates" not in model.options:  # a mixture has groups already
+    if what == GROUPS and not model.narrative.grouped:
         rates, shown = (between.join(f"{rate:.3g}" for rate in numbers) for between in (" and ", ", "))
         call = f"dfd.models.PoissonMixture([{shown}]) (--model poisson-mixture --rates {shown.replace(', ', ',')})"
         return f"two groups with means near {rates}: try {call}"

@@ -7,35 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ..core.model import AbstractModel
-from ..core.parameters import LOCATION, Parameter
+from ..core.narrative import main_of, multiplies
 from ..data.formulas import INTERCEPT
 
 if TYPE_CHECKING:
     from .fitted import Fitted
-
-ODDS, VALUE = "odds", "value"
-
-
-def _main(model: AbstractModel) -> Parameter:
-    """The parameter that a formula without a name is about, the first one if there are several."""
-    return next(p for p in model.row_space.parameters if p.name == model.main_parameters[0])
-
-
-def multiplies(model: AbstractModel) -> str:
-    """What the exponential of a coefficient of the main parameter multiplies; nothing where a coefficient adds."""
-    main = _main(model)
-    if not np.isfinite(main.support[0]):
-        return ""
-    return {"logit": ODDS, "log": VALUE}[main.link]
-
-
-def heading(model: AbstractModel) -> str:
-    """What such ratios are called where they are of counts, or of zeros and ones."""
-    main = _main(model)
-    if main.role != LOCATION:
-        return "ratio"
-    return {"logit": "odds ratio (OR)", "log": "rate ratio (IRR)"}.get(main.link, "ratio")
 
 
 def ratios(fit: Fitted, interval: float = 0.95) -> pd.DataFrame | None:
@@ -44,11 +20,12 @@ def ratios(fit: Fitted, interval: float = 0.95) -> pd.DataFrame | None:
     None where a fit is no regression of one column, or its coefficients add.
     """
     model = fit.model
-    if model is None or fit.data.d > 1 or model.main_parameters[0] not in model.varying:
+    main = None if model is None or fit.data.d > 1 else main_of(model)
+    if model is None or main is None or main.name not in model.varying or not multiplies(main):
         return None
-    design = model.design(model.main_parameters[0])
+    design = model.design(main.name)
     labels = [label for label in design.labels if label != INTERCEPT]
-    if not labels or not multiplies(model):
+    if not labels:
         return None
     whole = fit.summary(interval)
     ends = [column for column in whole.columns if str(column).startswith("eti")]

@@ -15,16 +15,15 @@ from jaxtyping import Array, Float, Int
 from scipy import special
 
 from .._util.process import require_seed
-from ..core.dataset import Dataset
+from ..core.dataset import PLACE, Dataset
 from ..core.model import AbstractModel
+from ..core.narrative import main_of, multiplies
 from ..core.parameters import over_rows
 from ..core.simulators.given import CELLS, Tails, distributions, tails, width
 from ..core.terms import coarse_size, filled
 from ..data.formulas import INTERCEPT, Design, frame_of
-from ..data.series import PLACE
 from ..errors import DataWarning, ModelError, SettingError
 from .predictive import evenly
-from .ratios import ODDS, VALUE, multiplies
 
 if TYPE_CHECKING:
     from .fitted import Fitted
@@ -252,7 +251,8 @@ def effects(fit: Fitted, interval: float) -> pd.DataFrame:
     thetas = evenly(fit.joint_draws, int(max(MOST_VALUES / len(given), LEAST_DRAWS)))
     draws = model.to_data_scale(fit.joint_draws)
     at = model.space.first[design.parameter]
-    link = {ODDS: "odds_ratio", VALUE: "ratio"}.get(multiplies(model), "")
+    main = main_of(model)
+    link = {"logit": "odds_ratio", "log": "ratio"}[main.link] if multiplies(main) else ""
     lines = []
     for place, label in enumerate(design.labels):
         if label == INTERCEPT:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...core.dataset import Dataset
+from .dataset import read
 
 _SALES = (514, 503, 457, 423, 326, 233, 195, 139, 101, 77, 56, 40, 37, 22, 9, 7, 10, 9, 3, 2, 2, 2) + (0,) * 8 + (1,)
 
@@ -18,7 +19,7 @@ def sales() -> Dataset:
     >>> dfd.datasets.sales().n
     3168
     """
-    data = Dataset.of(dict(enumerate(_SALES)))
+    data = read(dict(enumerate(_SALES)))
     return replace(data, columns=("sales",), source="sales (Shmueli et al., 2005)")
 
 

@@ -15,10 +15,7 @@ import numpy as np
 
 from ..._util.resources import SHARE, memory
 from ...errors import DataError
-from .dialect import LOOKED_AT, names_of
-from .encodings import shown_name
-from .missing_codes import AMONG_NUMBERS, WORDS, MissingCodes
-from .numerals import Marks
+from .text import AMONG_NUMBERS, LOOKED_AT, WORDS, Marks, MissingCodes, names_of, shown_name
 
 EXCEL = (".xlsx",)
 LABELLED = (".sav", ".zsav", ".dta")

@@ -21,13 +21,20 @@ import pyarrow.parquet as pq
 
 from ..._util.files import misspelt
 from ...errors import DataError, SettingError
-from .dialect import sniff
-from .encodings import shown_name
 from .foreign import CELL, ELSEWHERE, EXCEL, LABELLED, excel, labelled, require_held
-from .missing_codes import MissingCodes
-from .numerals import DECIMALS
-from .problems import readable
-from .text import NO_WORDS, Columns, Ragged, TextFile, Words, whole_column
+from .text import (
+    DECIMALS,
+    NO_WORDS,
+    Columns,
+    MissingCodes,
+    Ragged,
+    TextFile,
+    Words,
+    readable,
+    shown_name,
+    sniff,
+    whole_column,
+)
 
 CHUNK = 2**20  # rows read at a time
 TEXT = (".csv", ".tsv", ".txt")

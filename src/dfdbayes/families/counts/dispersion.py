@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import gammaln
 
+from ..._util.words import Estimate, listed, named
+from ...core.model import AbstractModel
+from ...core.parameters import SHAPE
 from ...data.formulas import INTERCEPT
-from ...results.words import Estimate, listed, named
-from ..regression import Regression
 from .mean_form import of_mean
 
 if TYPE_CHECKING:
@@ -21,16 +22,23 @@ LARGEST = 1000.0  # mean whose variance is worked out
 EDGE = "as much as this model allows, or more"
 
 
-def dispersion(fit: Fitted, model: Regression) -> list[str]:
+def dispersion(fit: Fitted) -> list[str]:
     """Where nu is one number, or one for each level of a factor."""
+    assert fit.model is not None
+    for shape in fit.model.row_space.of_role(SHAPE):
+        return _told(fit, fit.model, shape.name)
+    return []
+
+
+def _told(fit: Fitted, model: AbstractModel, shape: str) -> list[str]:
     x, weights = fit.data.rows[:, 0], fit.data.counts
-    if "nu_value" in fit.entries:
-        nu = Estimate.of(fit, "nu_value")
+    if f"{shape}_value" in fit.entries:  # one for all rows
+        nu = Estimate.of(fit, f"{shape}_value")
         at_edge = _is_edge(float(np.average(x, weights=weights)), nu.low)
         told = f": {EDGE}, its most being that of a geometric distribution (nu = 0)" if at_edge else ""
         return [f"At given covariates the counts vary {_beside(nu)} (nu {nu.inside}){told}."]
     parts = []
-    for name, inside, draws in _levels(fit, model):
+    for name, inside, draws in _levels(fit, model, shape):
         nu = Estimate.of_draws(draws)
         at_edge = _is_edge(float(np.average(x[inside], weights=weights[inside])), nu.low)
         parts.append(f"{f'{EDGE},' if at_edge else _beside(nu)} where {name} (nu {nu.inside})")
@@ -43,23 +51,25 @@ def _beside(nu: Estimate) -> str:
     return f"{'less' if nu.low > 1 else 'more'} than Poisson counts"
 
 
-def _levels(fit: Fitted, model: Regression) -> list[tuple[str, np.ndarray, np.ndarray]]:
+def _levels(fit: Fitted, model: Any, shape: str) -> list[tuple[str, np.ndarray, np.ndarray]]:
     """By level of the only factor of nu's formula: its name, which rows have it, and draws of nu."""
-    if "nu" not in model.varying:
+    if shape not in model.varying:
         return []
-    design, data = model.design("nu"), fit.data
+    design, data = model.design(shape), fit.data
     if len(design.factors) != 1 or design.offsets:
         return []
     levels, places, matrix = design.of_levels(design.factors[0])
     if len(levels) > MOST or {INTERCEPT, *(design.labels[k] for k in places)} < set(design.labels):
         return []
-    first = next(term.first for term in model.terms if term.parameter == "nu")
+    first = next(term.first for term in model.terms if term.parameter == shape)
     assert data.given is not None
     found = []
     for level, terms in zip(levels, matrix, strict=True):
         inside = (data.given[:, [first + k for k in places]] == terms).all(axis=1)
-        log_nu = sum(value * fit.entries[f"nu[{design.labels[k]}]"] for k, value in zip(places, terms, strict=True))
-        log_nu = log_nu + (fit.entries[f"nu[{INTERCEPT}]"] if INTERCEPT in design.labels else 0.0)
+        log_nu = sum(
+            value * fit.entries[f"{shape}[{design.labels[k]}]"] for k, value in zip(places, terms, strict=True)
+        )
+        log_nu = log_nu + (fit.entries[f"{shape}[{INTERCEPT}]"] if INTERCEPT in design.labels else 0.0)
         found.append((f"{named(design.factors[0])} = {named(level)}", inside, np.exp(log_nu)))
     return found
 

@@ -21,11 +21,13 @@ from scipy import special
 from ...core.dataset import Dataset
 from ...core.domain import Binary, Counts, Domain
 from ...core.model import AbstractModel, Row
+from ...core.narrative import Narrative
 from ...core.parameters import LOCATION, SHAPE, ZEROS, Parameter, Rows, over_rows
 from ...core.starts import logarithmic, logistic
 from ...core.terms import MOST_POINTS, softplus
 from ...errors import ModelError
 from .mean_form import held, of_mean
+from .narrative import CountNarrative, ShareNarrative
 
 BINARY, COUNTS = Binary(1), Counts(1)
 WEAK = (3.0, 2.5)
@@ -81,6 +83,9 @@ class AbstractFamily(ABC):
     def of_the_mean(self) -> tuple[str, ...]:
         """The parameters that the expected value depends on."""
         return tuple(p.name for p in self.parameters)
+
+    narrative: Narrative = Narrative()
+    """Who says what a regression found."""
 
     @property
     def meanings(self) -> Mapping[str, str]:
@@ -156,6 +161,7 @@ class BinaryFamily(AbstractFamily):
     """One binary column: log odds."""
 
     domain: Domain = BINARY
+    narrative = ShareNarrative()
     main: str = "probability"
 
     @property
@@ -201,6 +207,7 @@ class CountFamily(AbstractFamily):
     form: str = "mean"
     hurdle: bool = False
     domain: Domain = COUNTS
+    narrative = CountNarrative()
 
     def __post_init__(self) -> None:
         if self.form not in ("mean", "location"):

@@ -16,6 +16,7 @@ from ...core.domain import Counts
 from ...core.model import Model, Row
 from ...core.parameters import Parameter
 from ...errors import ModelError
+from .narrative import MixtureNarrative
 
 
 class _LogMixture:
@@ -56,7 +57,7 @@ def PoissonMixture(rates: Sequence[float]) -> Model:
         name="poisson-mixture",
         title="a mixture of two Poisson distributions with known rates",
         formula=f"p(x) = proportion Poisson(x; {low:g}) + (1 − proportion) Poisson(x; {high:g})",
-        answers="mixture",
+        narrative=MixtureNarrative(),
         meanings={"proportion": f"the share of counts from the Poisson distribution with mean {low:g}"},
         start=moments,
         log_normaliser=_nothing,

@@ -17,6 +17,7 @@ from ...core.exponential import ExponentialFamily
 from ...core.model import Row
 from ...core.parameters import LOCATION, SHAPE, Parameter
 from .families import BinaryFamily, CountFamily
+from .narrative import CountNarrative, ShareNarrative
 from .normaliser import log_normaliser
 
 # -- Bernoulli ---------------------------------------------------------------------------------
@@ -51,7 +52,7 @@ def Bernoulli() -> ExponentialFamily:
         name="bernoulli",
         title="a Bernoulli model",
         formula="p(1) = probability, &nbsp; p(0) = 1 − probability",
-        answers="share",
+        narrative=ShareNarrative(),
         meanings={"probability": "the probability of a 1"},
         start=_share_of_ones,
         family=BinaryFamily(),
@@ -96,7 +97,7 @@ def Poisson() -> ExponentialFamily:
         name="poisson",
         title="a Poisson model",
         formula="p(x) ∝ λ<sup>x</sup> / x!, &nbsp; λ = rate",
-        answers="counts",
+        narrative=CountNarrative(),
         meanings={"rate": "the mean count, and its variance too"},
         start=_mean_count,
         differences=_poisson_differences,
@@ -216,7 +217,7 @@ def ConwayMaxwellPoisson() -> ExponentialFamily:
         name="cmp",
         title="a Conway-Maxwell-Poisson model",
         formula="p(x) ∝ λ<sup>x</sup> / (x!)<sup>ν</sup>, &nbsp; λ = rate, ν = nu",
-        answers="counts",
+        narrative=CountNarrative(),
         meanings={
             "rate": "lambda of the formula (the paper's theta_1), about the mean to the power nu: read the mean",
             "nu": "the shape (the paper's theta_2): below 1 counts vary more than Poisson's, at 1 alike, above 1 less",

@@ -21,6 +21,7 @@ from ...core.sites import Sites
 from ...core.starts import logistic
 from ...core.terms import AbstractTable, Function, Prepared, SecondOrder, by_row, derivatives, doubled_size, pad, table
 from ...errors import DataError, ModelError
+from .narrative import GraphNarrative
 from .observed import ObservedGraph
 from .parsing import parse
 from .statistics import GraphStatistics
@@ -64,7 +65,7 @@ class RandomGraph(AbstractModel):
 
     domain = Binary(1)
     name = "graph"
-    answers = "graph"
+    narrative = GraphNarrative()
     sampled = False
     without_formulas = (
         "the data are one graph, whose ties are no rows. fit.effects() has odds ratios, fit.replicate() graphs from "

@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...results.words import Estimate, also, counted, listed, multiplied, named
-from .model import RandomGraph
+from ..._util.words import Estimate, also, counted, listed, multiplied, named
+from ...core.narrative import CLEAREST, Narrative
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ...results.fitted import Fitted
 
-FEW = 3  # terms that are told one by one
 EDGES = "edges"  # how many ties there are at all
 
 
-def graph(fit: Fitted) -> list[str]:
+class GraphNarrative(Narrative):
+    """Terms of a random graph by what they do to the odds of a tie; the picture is the graph among simulated ones."""
+
+    editable = False
+
+    def size(self, fit: Any) -> str:
+        graph = fit.model.graph_observed
+        return f"{counted(graph.n, 'node')}, {counted(graph.ties, 'tie')}"
+
+    def sentences(self, fit: Fitted) -> list[str]:
+        return terms(fit)
+
+    def figure(self, fit: Fitted) -> Figure | None:
+        from .figure import graph_goodness
+
+        return None if fit.checks is None or fit.checks.problem else graph_goodness(fit)
+
+
+def terms(fit: Fitted) -> list[str]:
     """What each term does to the odds of a tie, given all other ties."""
     entries = fit.entries
     found = {name: Estimate.of(fit, name) for name in entries if name != EDGES}
@@ -25,11 +44,11 @@ def graph(fit: Fitted) -> list[str]:
     if not found:
         return [_density(fit)]
     told = []
-    for i, name in enumerate(clear[:FEW]):
+    for i, name in enumerate(clear[:CLEAREST]):
         odds, which = multiplied(entries[name]), "Given all other ties, the odds of a tie" if i == 0 else "They"
         told.append(f"{which} are multiplied by {odds.full if i == 0 else odds.brief} {_when(fit, name)}.")
-    if len(clear) > FEW:
-        told.append(also([f"{named(name)} (times {multiplied(entries[name]).ends})" for name in clear[FEW:]]))
+    if len(clear) > CLEAREST:
+        told.append(also([f"{named(name)} (times {multiplied(entries[name]).ends})" for name in clear[CLEAREST:]]))
     rest = {named(name): multiplied(entries[name]).ends for name in found if name not in clear}
     if rest:
         whose = "interval of its odds ratio" if len(rest) == 1 else "intervals of their odds ratios"
@@ -40,19 +59,11 @@ def graph(fit: Fitted) -> list[str]:
     return told
 
 
-def _when(fit: Fitted, entry: str) -> str:
+def _when(fit: Any, entry: str) -> str:
     """Where a tie has one more of a term."""
-    assert isinstance(fit.model, RandomGraph)
     label, _, level = entry.partition("[")
     term = next(term for term in fit.model.parts if term.label == label)
     return term.told + (f" ({named(level.removesuffix(']'))})" if level else "")
-
-
-def size(fit: Fitted) -> str:
-    """What was observed."""
-    assert isinstance(fit.model, RandomGraph)
-    graph = fit.model.graph_observed
-    return f"{counted(graph.n, 'node')}, {counted(graph.ties, 'tie')}"
 
 
 def _density(fit: Fitted) -> str:

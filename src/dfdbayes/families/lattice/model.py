@@ -19,6 +19,7 @@ from ...core.simulators.base import Interactions
 from ...core.starts import logistic
 from ...errors import ModelError
 from ...results.test_statistics import BALANCE
+from .narrative import LatticeNarrative
 
 COMMONER = "one value may be commoner than the other: try"
 HEAT = {"temperature": "how weakly neighbours hold together (the paper's theta): the lower, the more alike they are"}
@@ -131,7 +132,7 @@ def Ising(graph: Any, states: str = "spins", intercept: bool = False) -> Exponen
         name="ising",
         title="an Ising model",
         formula=f"p(x) ∝ exp( Σ<sub>i–j</sub> x<sub>i</sub> x<sub>j</sub> / temperature{own} )",
-        answers="lattice",
+        narrative=LatticeNarrative(),
         meanings=HEAT
         | ({"intercept": "how much more the upper of the two values is favoured everywhere"} if own else {}),
         start=pseudo_likelihood,
@@ -196,7 +197,7 @@ def Potts(graph: Any, states: int = 3) -> ExponentialFamily:
         name="potts",
         title="a Potts model",
         formula="p(x) ∝ exp( number of edges with equal ends / temperature )",
-        answers="lattice",
+        narrative=LatticeNarrative(),
         meanings=HEAT,
         start=pseudo_likelihood,
         differences=differences,

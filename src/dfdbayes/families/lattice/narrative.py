@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..._util.words import Estimate
 from ...core.minimise import Outcome
-from ...results.words import Estimate
+from ...core.narrative import Narrative
 
 if TYPE_CHECKING:
     from ...results.fitted import Fitted
@@ -34,7 +35,16 @@ class _Likeness(NamedTuple):
         return f"{share} of neighbouring pairs are alike, and independent sites would give {chance}"
 
 
-def lattice(fit: Fitted) -> list[str]:
+class LatticeNarrative(Narrative):
+    """How much neighbours are alike."""
+
+    editable = False
+
+    def plain(self, fit: Fitted) -> list[str]:
+        return neighbours(fit)
+
+
+def neighbours(fit: Fitted) -> list[str]:
     """What one neighbour does to the odds of a site, where data and not the prior tell it; else what data show."""
     assert fit.model is not None
     heat, found = Estimate.of(fit, "temperature").inside, _likeness(fit)

@@ -20,11 +20,11 @@ from ...core.sites import Sites
 from ...core.starts import logistic
 from ...core.terms import Prepared
 from ...errors import DataError, ModelError
+from .narrative import INTERACTION, MapNarrative
 from .observed import ObservedMap
 
 WIDTH = 3.0  # standard deviation of a coefficient's prior, for a covariate on the scale of 1
 OF_INTERACTION = 6.0  # divided by the number of neighbours: that of the interaction
-INTERACTION = "interaction"
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Autologistic(AbstractModel):
     space: Space = field(default=Space(()), repr=False)
 
     name = "autologistic"
-    answers = "map"
+    narrative = MapNarrative()
     reads = ("formula", "missing")
     title = "an autologistic model"
     formula = (

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...results.words import Estimate, counted, listed, multiplied, named, untold
-from .model import INTERACTION, Autologistic
+from ..._util.words import Estimate, counted, listed, multiplied, named, untold
+from ...core.narrative import CLEAREST, Narrative
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ...results.fitted import Fitted
 
-FEW = 3  # covariates that are told one by one
+INTERACTION = "interaction"
 
 
-def sites(fit: Fitted) -> str:
-    """How much was observed."""
-    assert isinstance(fit.model, Autologistic)
-    return counted(fit.model.map.n, "site")
-
-
-def of_map(fit: Fitted) -> list[str]:
+class MapNarrative(Narrative):
     """Whether neighbours are alike beyond what covariates explain, and the clearest covariates as factors."""
-    assert isinstance(fit.model, Autologistic)
-    return [*_neighbours(fit), *_covariates(fit, [str(level) for level in fit.model.map.categories])]
+
+    editable = False
+
+    def size(self, fit: Any) -> str:
+        return counted(fit.model.map.n, "site")
+
+    def sentences(self, fit: Any) -> list[str]:
+        return [*_neighbours(fit), *_covariates(fit, [str(level) for level in fit.model.map.categories])]
+
+    def figure(self, fit: Fitted) -> Figure | None:
+        from .figure import sites
+
+        return None if fit.checks is None or fit.checks.problem else sites(fit)
 
 
 def _neighbours(fit: Fitted) -> list[str]:
@@ -48,9 +55,9 @@ def _covariates(fit: Fitted, levels: list[str]) -> list[str]:
     told = [
         f"Given its neighbours, the odds {of} at a site are multiplied by {multiplied(fit.entries[name]).brief} per "
         f"unit of {named(name)}."
-        for name in clear[:FEW]
+        for name in clear[:CLEAREST]
     ]
-    if len(clear) > FEW:
-        told.append(f"Clear effects have also {listed([named(name) for name in clear[FEW:]])}.")
+    if len(clear) > CLEAREST:
+        told.append(f"Clear effects have also {listed([named(name) for name in clear[CLEAREST:]])}.")
     rest = [named(name) for name in found if name not in clear]
     return [*told, untold(rest)] if rest else told

@@ -23,6 +23,7 @@ from ...core.dataset import Dataset
 from ...core.domain import Domain
 from ...core.graphs import Graph, complete, edge_labels, of
 from ...core.model import AbstractModel, Row
+from ...core.narrative import Narrative
 from ...core.parameters import EDGE, NODE, SHAPE, Parameter, Space
 from ...core.simulators.base import Interactions
 from ...core.sites import Sites
@@ -35,6 +36,7 @@ from ..counts.normaliser import log_normaliser
 from ..lattice.model import _two_states
 from . import descriptions as remarks
 from .kinds import FACTORIAL, QUADRATIC, Kind, binary, domain_of, evenly_seen, of_the_paper
+from .narrative import NetworkNarrative
 from .ordinal_terms import OrdinalConditionals
 from .simulate import by_levels
 from .terms import BinaryConditionals, CountConditionals, LevelConditionals, PairwiseTable
@@ -66,7 +68,7 @@ class Pairwise(AbstractModel):
     origin: tuple[str, ...] = field(default=(), compare=False)
     """What of each column was read off the data (see `remarks`); nothing where this is empty."""
     derived: None = None
-    answers: str = field(default="network", compare=False)
+    narrative: Narrative = field(default=NetworkNarrative(), compare=False)
 
     @property
     def meanings(self) -> Mapping[str, str]:  # type: ignore[override]

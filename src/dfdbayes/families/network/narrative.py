@@ -2,37 +2,53 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from ...results.words import Estimate, counted, listed, named
-from ..own.narrative import own
-from . import evidence, groups
-from .model import Pairwise
+from ..._util.words import Estimate, counted, listed, named
+from ...core.narrative import CLEAREST, Narrative, by_parameter
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ...results.fitted import Fitted
 
-STRONGEST = 3
+
+class NetworkNarrative(Narrative):
+    """The edges of a network with covariates or without; without any edge it is told parameter by parameter."""
+
+    editable = False
+
+    def sentences(self, fit: Fitted) -> list[str]:
+        from . import evidence
+
+        return network(fit) if evidence.is_network(fit) else by_parameter(fit)
+
+    def figure(self, fit: Fitted) -> Figure:
+        from .figure import network
+
+        return network(fit)
 
 
 def network(fit: Fitted) -> list[str]:
     """How many edges are present, absent and inconclusive; the strongest that are present; how groups differ."""
-    if not evidence.is_network(fit):
-        return own(fit)
+    from . import evidence
+
     table = evidence.edges(fit)
-    strongest = table[table["evidence"] == evidence.PRESENT].head(STRONGEST)
+    strongest = table[table["evidence"] == evidence.PRESENT].head(CLEAREST)
     told = [_verdicts(table, "At the average of the covariates, of" if evidence.varies(fit) else "Of")]
     if len(strongest):
-        words = listed([_edge(row, evidence.network_of(fit)) for _, row in strongest.iterrows()], STRONGEST)
+        words = listed([_edge(row, evidence.network_of(fit)) for _, row in strongest.iterrows()], CLEAREST)
         told.append(f"The strongest {'edges are' if len(strongest) > 1 else 'edge is'} {words}.")
     return told + _groups(fit)
 
 
 def _verdicts(table: pd.DataFrame, where: str) -> str:
     """How many edges are what, those that are none left out, and how many of those found are expected to be wrong."""
+    from . import evidence
+
     count = table["evidence"].value_counts()
     there, gone, open_ = (
         int(count.get(kind, 0)) for kind in (evidence.PRESENT, evidence.ABSENT, evidence.INCONCLUSIVE)
@@ -46,10 +62,12 @@ def _verdicts(table: pd.DataFrame, where: str) -> str:
 
 def _groups(fit: Fitted) -> list[str]:
     """Where edges depend on a factor, what differs between its levels."""
+    from . import groups
+
     told = []
     for factor in groups.factors(fit):
         found = groups.group_differences(fit, factor)
-        apart = found.table[found.table["verdict"] == groups.DIFFERENT].head(STRONGEST)
+        apart = found.table[found.table["verdict"] == groups.DIFFERENT].head(CLEAREST)
         told.append(f"Edges by {named(factor)}: {str(found)[0].lower()}{str(found)[1:]}")
         if len(apart):
             told.append(f"The largest differences are {listed([_difference(row) for _, row in apart.iterrows()])}.")
@@ -65,7 +83,7 @@ def _are(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def _edge(row: pd.Series, model: Pairwise) -> str:
+def _edge(row: pd.Series, model: Any) -> str:
     """An edge, and what it means where that is short to say."""
     ends, found = f"{named(row['from'])} – {named(row['to'])}", Estimate(row["mean"], row["low"], row["high"])
     if model.lowers:

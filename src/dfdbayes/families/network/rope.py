@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
+from ...core.dataset import column_summary
 from ...core.model import AbstractModel
 from ...core.parameters import Parameter
-from ...data.read import column_summary as glance
 from ...errors import ModelError
 from ..regression import Regression
 from .model import Pairwise
@@ -74,7 +74,7 @@ def regions(fit: Fitted) -> Float[np.ndarray, " e"]:
         reach = reaches(fit, model)
         i, j = model.graph.edges.T
         return ODDS / (reach[i] * reach[j])
-    spread = np.sqrt(glance.columns(fit.data)["variance"].to_numpy())
+    spread = np.sqrt(column_summary(fit.data)["variance"].to_numpy())
     i, j = model.graph.edges.T
     return -np.log1p(-LOWERED) / np.maximum(np.maximum(spread[i], spread[j]), 1e-12)
 

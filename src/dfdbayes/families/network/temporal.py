@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.parameters import Space
-from ...data.lags import SUFFIX
+from ...data.series import SUFFIX
 from ...errors import ModelError
 from ..regression import Regression
 from .evidence import LEVEL, NO_VERDICT, by_region, chooses, judged, raised

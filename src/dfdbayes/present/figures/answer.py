@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from ...families.graph import figure as random_graphs
-from ...families.map import figure as maps
-from ...families.narratives import family_of
-from ...families.network import figure as structure
 from ...results.fitted import Fitted
-from . import draws, observed, regression
+from . import draws, regression
 from .base import Figure
-
-MODULES = (draws, observed, random_graphs, regression, structure, maps)
 
 
 def answer(fit: Fitted) -> Figure:
-    """The picture that the model's family names in `results.answers`; posterior densities where it needs checks.
+    """The picture that the model's family has; where it has none, what covariates do, or posterior densities.
 
     Of chains that did not converge it is the chains.
     """
     if not fit.converged:
         return draws.trace(fit)
-    family = family_of(fit)
-    unchecked = fit.checks is None or fit.checks.problem
-    name = "posterior" if family.checked and unchecked else family.picture
-    return next(getattr(module, name) for module in MODULES if hasattr(module, name))(fit)
+    found = fit.narrative.figure(fit)
+    if found is not None:
+        return found
+    return regression.ratios(fit) if fit.model is not None and fit.model.designs else draws.posterior(fit)

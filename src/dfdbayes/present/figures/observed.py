@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from ...core.dataset import Dataset
-from ...data.read import column_summary as glance
+from ...core.dataset import Dataset, column_summary, frequencies
 from ...errors import SettingError
 from ...results.checks import Checks
 from ...results.fitted import Fitted
@@ -26,17 +25,17 @@ def data(observed: Dataset, shape: tuple[int, int] | None = None) -> Figure:
     """The data themselves: frequencies of one column, means by site if they have a ``shape``, else means by column."""
     if shape is not None:
         figure = Figure(figsize=(4.2, 3.4), layout="constrained")
-        _sites(figure, figure.subplots(), glance.columns(observed)["mean"].to_numpy().reshape(shape), "mean by site")
+        _sites(figure, figure.subplots(), column_summary(observed)["mean"].to_numpy().reshape(shape), "mean by site")
         return figure
     figure = Figure(figsize=(6.4, 3.0), layout="constrained")
     axes = figure.subplots()
     if observed.d == 1:
-        values, weight = glance.frequencies(observed)
+        values, weight = frequencies(observed)
         axes.bar(values, weight, color=BLUE, alpha=0.7, width=0.85)
         axes.set_xlabel(fitted(observed.columns[0], 60), fontsize=9)
         axes.set_ylabel("observations", fontsize=9)
     else:
-        table = glance.columns(observed)
+        table = column_summary(observed)
         places = np.arange(observed.d)
         axes.bar(places, table["mean"], color=BLUE, alpha=0.7, width=0.8)
         counts = table["max"].max() > 1  # the spread of two values is known from their mean
@@ -74,7 +73,7 @@ def lattice(fit: Fitted, checked: Predictive | Checks | None = None) -> Figure:
     shape = grid_of(fit)
     if shape is None:
         raise SettingError(f"'{fit.settings['model']}' is not on a lattice; make its graph with dfd.graphs.grid")
-    observed = glance.columns(fit.data)["mean"].to_numpy().reshape(shape)
+    observed = column_summary(fit.data)["mean"].to_numpy().reshape(shape)
     checked = fit.checks if checked is None else checked
     if checked is None or checked.means is None:
         return data(fit.data, shape)

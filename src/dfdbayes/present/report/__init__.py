@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 from ..._util.files import write_atomically
-from ...families.narratives import family_of
 from ...families.network import evidence
 from ...results.fitted import Fitted
 from ...results.forecasts import Forecast
@@ -53,7 +52,7 @@ def render(fit: Fitted, beside: str = "", forecast: Forecast | None = None) -> s
     return html.templates().get_template("page.html").render(
         title=f"{fit.settings['model']}: {fit.data.source}",
         heading=f"{fit.settings['model']} fitted to {fit.data.source}",
-        intro=f"{what[0].upper()}{what[1:]}, fitted to {family_of(fit).size(fit)}.",
+        intro=f"{what[0].upper()}{what[1:]}, fitted to {fit.size}.",
         answer=fit.answer,
         warnings=f"{told} below." if number else "",
         parts=[{"anchor": _anchor(title), "title": title, "body": body} for title, body in parts.items() if body],

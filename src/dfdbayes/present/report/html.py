@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 
 from ...families.regression import Regression
 from ...results.fitted import Fitted
-from ...results.ratios import heading, ratios
+from ...results.ratios import ratios
 from ..figures.base import png
 
 LINE = Markup("\n")
@@ -112,7 +112,7 @@ def with_ratios(table: pd.DataFrame, fit: Fitted) -> pd.DataFrame:
     if found is None or not isinstance(fit.model, Regression):
         return table
     texts = found["ratio"].map("{:.3g}".format) + " " + between(found["eti95_lb"], found["eti95_ub"])
-    return table.assign(**{heading(fit.model): texts.reindex(table.index, fill_value="")})
+    return table.assign(**{fit.model.narrative.ratio: texts.reindex(table.index, fill_value="")})
 
 
 def figure(picture: Any, caption: str, large: bool = False) -> Markup:

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from ...core.calibration import Calibration
-from ...families.narratives import family_of, findings
 from ...families.network.evidence import Evidence, edges_first
 from ...fitting.comparison import Comparison
 from ...fitting.coverage import Coverage
@@ -60,7 +59,7 @@ def of_fit(fit: Fitted) -> str:
     known = fit.meanings
     if known:
         table["what it is"] = _once([known.get(str(name).partition("[")[0], "") for name in table.index])
-    title = f"{fit.settings['model']} fitted to {fit.data.source}, {family_of(fit).size(fit)}"
+    title = f"{fit.settings['model']} fitted to {fit.data.source}, {fit.size}"
     return shown(
         title, fit.answer, table, plots.answer(fit), fit.answer, fit.warnings, lines_of(fit), "fit.summary()"
     )  # fmt: skip
@@ -107,4 +106,4 @@ def of_evidence(found: Evidence) -> str:
     fit = found.of
     title = f"Edges of {fit.settings['model']}, fitted to {fit.data.source}"
     picture, table = plots.network(fit, found), pd.DataFrame(found)
-    return shown(title, findings(fit)[0], table, picture, "The network", rest="this table")
+    return shown(title, fit.sentences[0], table, picture, "The network", rest="this table")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from ...data.read import column_summary as glance
+from ...core.dataset import column_summary, pooled_summary
 from ...families.graph.goodness import GraphGoodness
 from ...families.graph.model import RandomGraph
 from ...families.map.model import Autologistic
@@ -51,7 +51,7 @@ def data(fit: Fitted) -> Markup:
     if shape is not None:
         about["lattice"] = f"{shape[0]} × {shape[1]} sites"
     lattice = shape is not None or observed.d > MOST_COLUMNS
-    rows = glance.together(observed) if lattice else glance.columns(observed)
+    rows = pooled_summary(observed) if lattice else column_summary(observed)
     rows["zeros"] = [f"{share:.1%}" for share in rows["zeros"]]
     named = rows.rename(columns={"zeros": "share of zeros"})
     if shape is not None:

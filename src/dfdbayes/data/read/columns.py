@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ...core.distinct import Tally, condense
-from ...core.domain import Coordinate, Domain
-from ...errors import DataError, SettingError, close, some
-from .identifiers import LOOKED_AT, without_identifiers
-from .missing_codes import MissingCodes
-from .numerals import both, doubtful
-from .problems import Problems, affected
+from ...core.dataset import MISSING, match, tell_outside, wrong_width
+from ...core.distinct import Tally, condense, keys
+from ...core.domain import Domain
+from ...errors import DataError, Problems, SettingError, affected
 from .reading import CHUNK, Memory, Table, repeated, unmasked
-from .text import NO_WORDS, Columns, Ragged
-from .yes_no import read_answers, told_answers
+from .text import NO_WORDS, Columns, MissingCodes, Ragged, both, doubtful
 
-MISSING = np.iinfo(np.int32).min  # stands for a missing entry until rows are distinct
 HANDLED = ("refuse", "drop", "impute")
 WEIGHTINGS = ("auto", "frequency", "sampling")
 
@@ -286,6 +282,7 @@ class Reading:
 
 
 def _whole(numbers: np.ndarray) -> bool:
+    """Whether all are whole numbers, or truth values."""
     kind = numbers.dtype.kind
     return kind in "biu" or (kind == "f" and np.array_equal(numbers, np.round(numbers)))
 
@@ -469,19 +466,6 @@ def tell_unclear(texts: np.ndarray, name: str, where: np.ndarray, problems: Prob
         )
 
 
-def tell_outside(
-    problems: Problems, name: str, value: int, coordinate: Coordinate, rows: np.ndarray, said: str | None = None
-) -> None:
-    """Add values of a column that a domain does not hold."""
-    code = f" If {value} stands for a missing value, say missing_codes=[{value}] (--missing-codes={value})."
-    problems.add(
-        f"row {{row}}, column '{name}' is {value}; {coordinate.label} needs {coordinate.needs}",
-        f"Correct or remove those rows, or choose a model whose domain holds them.{code if value < 0 else ''}",
-        rows,
-        said,
-    )
-
-
 def _is_time(column: np.ndarray) -> bool:
     if column.dtype.kind in "mM":
         return len(column) > 0
@@ -501,28 +485,158 @@ def _as_weights(weights: np.ndarray, name: str, start: int, problems: Problems) 
     return np.where(wrong, 1.0, numbers)
 
 
-def match(name: str, table: Sequence[str]) -> str:
-    """The name of a column that there is."""
-    if name not in table:
-        hint = close(name, list(map(str, table))) or "."
-        raise DataError(f"there is no column '{name}'{hint} The columns are {some(map(repr, table))}.")
-    return name
+NO = ("no", "n", "false", "absent", "nein", "nee", "non", "não", "nao", "nej")
+YES = ("yes", "y", "true", "present", "ja", "oui", "sí", "sì", "si", "sim")
+ANSWERS = dict.fromkeys(NO, 0) | dict.fromkeys(YES, 1)
 
 
-def position(columns: tuple[str, ...], name: str) -> int:
-    """Where a column stands."""
-    return columns.index(match(name, columns))
+def read_answers(column: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Words for no and yes as 0 and 1, what is missing as it is; a column of other words or numbers as it is.
+
+    Also whether there were such words.
+    """
+    known = ~np.asarray(pd.isna(column))
+    if column.dtype.kind not in "OUT" or not known.any() or not all(isinstance(v, str) for v in column[known]):
+        return column, False
+    words = {word: ANSWERS.get(word.strip().casefold()) for word in set(column[known].tolist())}
+    if None in words.values():
+        return column, False
+    found = np.array([words.get(value, value) for value in column.tolist()], dtype=object)
+    return found.astype(np.int64) if known.all() else found, True
 
 
-def wrong_width(columns: tuple[str, ...], needed: int) -> str:
-    """What to say of data with more or fewer columns than a model has coordinates."""
-    shown = ", ".join(f"'{c}'" for c in columns[:8]) + (", ..." if len(columns) > 8 else "")
-    text = (
-        f"the model needs {needed} column{'s' if needed > 1 else ''}, the data have {len(columns)} ({shown}). "
-        "Choose with columns=[...] (on the command line: --columns NAME,...)"
+def two_answers(texts: list[str]) -> tuple[str, ...]:
+    """Two words for no and yes, in this order; nothing where these are others."""
+    values = {ANSWERS.get(text.strip().casefold()): text for text in texts}
+    return (values[0], values[1]) if len(texts) == 2 and set(values) == {0, 1} else ()
+
+
+def told_answers(names: Iterable[str]) -> tuple[str, ...]:
+    """A note on columns whose words were read."""
+    shown = ", ".join(names)
+    return (
+        (f"words in {shown} were read as no = 0 and yes = 1. What to do: nothing, if that is meant.",) if shown else ()
     )
-    if len(columns) == needed + 1:
-        text += f"; if '{columns[-1]}' holds frequencies, say weights='{columns[-1]}' (--weights {columns[-1]})"
-    if needed == 1:
-        text += "; if others are covariates, give a formula='y ~ x' (--formula 'y ~ x')"
-    return text + "."
+
+
+NAMES = re.compile(
+    r"(^|[_. ])(id|ids|nr|no|number|index|obs|case|subject|subj|person|patient|key|rownames)$", re.IGNORECASE
+)
+SHORT = 10  # different values up to which a column may be a short scale, whatever its name
+OFTEN = 20  # rows for each value on average, from which a column is a group and no identifier
+LOOKED_AT = 1000  # rows from which it is told what a column is before the others are read
+
+
+def identifier(name: str, rows: np.ndarray) -> str:
+    """Whether whole numbers are an "id", different in every row, or a "group", an id that repeats; "" if neither.
+
+    Numbers that rise from row to row count the rows, whatever they are called.
+    """
+    distinct = len(np.unique(rows))
+    if distinct <= SHORT:
+        return ""
+    if distinct == len(rows) and ((np.diff(rows) > 0).all() or NAMES.search(name)):
+        return "id"
+    return "group" if NAMES.search(name) and len(rows) < OFTEN * distinct else ""
+
+
+def without_identifiers(columns: Mapping[str, np.ndarray], weighted: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of columns that are no identifiers, and what to say of the others; all where fewer than two are left.
+
+    Two columns alone may be values and how often each occurs. In a table with weights rows are not people: numbers that
+    rise are identifiers only by their name.
+    """
+    found = {name: identifier(name, rows) for name, rows in columns.items() if _counts(rows)}
+    if weighted:
+        found = {name: kind for name, kind in found.items() if NAMES.search(name)}
+    kept = tuple(name for name in columns if not found.get(name))
+    if len(kept) < 2 or len(kept) == len(columns):
+        return tuple(columns), ()
+    return kept, tuple(_note(name, kind) for name, kind in found.items() if kind)
+
+
+def _counts(rows: np.ndarray) -> bool:
+    """Whether rows hold whole numbers, all of them finite, and no truth values."""
+    return rows.dtype.kind != "b" and _whole(rows) and bool(np.isfinite(rows).all())
+
+
+def _note(name: str, kind: str) -> str:
+    keep = f"columns=['{name}', ...] (--columns) names the columns to use, if it is data"
+    if kind == "id":
+        return f"'{name}' numbers the rows and was left out. What to do: nothing; or {keep}."
+    whose = f"cluster='{name}' (--cluster {name}) if rows of the same '{name}' belong together"
+    return f"'{name}' says whose row it is and was left out. What to do: {whose}; or {keep}."
+
+
+def are_durations(column: pd.Series) -> bool:
+    """Whether a column holds lengths of time, which are numbers only in a unit."""
+    if column.dtype == object:
+        return any(isinstance(value, (datetime.timedelta, np.timedelta64)) for value in column)
+    return str(column.dtype).startswith(("timedelta64", "duration"))
+
+
+def are_nested(column: pd.Series) -> bool:
+    """Whether rows hold several values each: lists, mappings."""
+    return column.dtype == object and any(isinstance(value, (list, dict, set, np.ndarray)) for value in column)
+
+
+ONES = 0.05  # share of weights of 1 from which rows may well have been counted: rare values of counts occur once
+LARGE = 10.0  # mean weight below which a survey's weights would be unusually small: one person for ten
+SMALL = 50  # rows up to which a table is too small for a survey
+MANY = 500  # rows beyond any published table of frequencies that are all large (the longest known to us has 306)
+LISTED = 0.2  # share of the combinations that a table of large frequencies lists at least
+
+
+def told_of_weights(tally: Tally, name: str) -> tuple[str, ...]:
+    """A note where weights taken for frequencies may be a survey's; `DataError` where they are.
+
+    ``tally`` has the weights still apart from the rows, and ``name`` is what the user calls them.
+    """
+    weights, rows = tally.weights, float(tally.repeats.sum())
+    if weights is None or rows <= SMALL or not (weights == np.round(weights)).all():
+        return ()
+    with np.errstate(over="ignore"):
+        total = float(tally.repeats @ weights)
+    if not np.isfinite(total):  # refused where weights are read
+        return ()
+    if tally.repeats[weights == 1].sum() >= ONES * rows or total <= LARGE * rows:
+        return ()
+    distinct, combinations = _distinct(tally)
+    if distinct == rows and rows >= LISTED * combinations:
+        return ()
+    how = f"only {distinct} of them differ" if distinct < rows else "few combinations of values occur"
+    said = (
+        f"'{name}' holds whole numbers, {total / rows:,.0f} on average: as frequencies {total:,.0f} observations in "
+        f"{rows:,.0f} rows, of which {how}"
+    )
+    sampling = "weighting='sampling' (--weighting sampling)"
+    if distinct < rows <= MANY and rows >= LISTED * combinations:
+        return (
+            f"{said}. They were taken for frequencies. What to do: nothing if each says how many observations its row "
+            f"stands for; {sampling} if they are a survey's weights.",
+        )
+    raise DataError(
+        f"{said}. These look like a survey's weights, each row being one person. What to do: {sampling}; or "
+        "weighting='frequency' (--weighting frequency) if every row was observed as often as that."
+    )
+
+
+def _distinct(tally: Tally) -> tuple[int, float]:
+    """How many rows differ in their values, and how many combinations there are of all values of the columns.
+
+    Covariates, which may be one factor in several columns, and the cluster are one column here. A column that says in
+    other words what others say, as an age group does of an age, adds no combinations.
+    """
+    codes = [np.unique(part, return_inverse=True)[1] for part in (() if tally.extra is None else tally.extra)]
+    columns = [
+        np.unique(part, return_inverse=True)[1] for part in (*tally.columns, *([keys(codes)[0]] if codes else []))
+    ]
+    joint, combinations = np.zeros(tally.size, np.int64), 1.0
+    for column in sorted(columns, key=lambda own: -own.max()):
+        before = joint.max() + 1
+        joint = np.unique(keys([joint, column])[0], return_inverse=True)[1]
+        if (
+            joint.max() + 1 > before or before > 2 / 3 * tally.size
+        ):  # any column is a function of rows that hardly repeat
+            combinations *= column.max() + 1
+    return int(joint.max()) + 1, combinations

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from .fitted import Fitted
 
 LEVEL = 0.95
 LONGEST = 40  # characters of a name in a sentence
@@ -22,8 +19,8 @@ class Estimate(NamedTuple):
     high: float
 
     @classmethod
-    def of(cls, fit: Fitted, entry: str) -> Estimate:
-        """An entry of the summary; its median where a few huge draws decide the mean."""
+    def of(cls, fit: Any, entry: str) -> Estimate:
+        """An entry of a fit's summary; its median where a few huge draws decide the mean."""
         row = fit.summary(LEVEL).loc[entry].to_dict()
         return cls(row["median"] if np.isnan(row["mean"]) else row["mean"], row["eti95_lb"], row["eti95_ub"])
 
