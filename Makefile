@@ -16,7 +16,7 @@ demo: install  ## fit the built-in sales data and write runs/sales
 	$(BIN)/dfdbayes demo --out runs/sales --force
 
 test: install  ## the tests
-	$(BIN)/pytest -n 2 --dist worksteal src tests
+	$(BIN)/pytest -n 2 --dist loadgroup src tests
 
 check: install  ## style, types, and the direction of imports
 	$(BIN)/ruff check src tests benchmarks docs

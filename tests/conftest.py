@@ -1,6 +1,7 @@
 import gc
 import os
 import sys
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 # What one process of the tests compiles the others need not; set before JAX is imported, and inherited by commands.
@@ -13,17 +14,46 @@ os.environ.setdefault(
     "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 )
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # commands of the package start a hundred times
+
 import jax
 import numpy as np
 import pandas as pd
 import pytest
+from _pytest.doctest import DoctestModule
 
 import dfdbayes
 from dfdbayes import cli
 
+sys.dont_write_bytecode = False
 gc.set_threshold(200_000, 20, 1000)  # what is compiled stays; looking through all of it often takes a tenth of the time
 jax.config.update("jax_numpy_rank_promotion", "raise")
 dfdbayes.fit.__kwdefaults__["check"] = False  # most tests look elsewhere; those of the checks ask for them
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Examples are those of the package; docstrings of tests have none."""
+    return [found for found in (yield) if not isinstance(found, DoctestModule)]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Of a test that names daily cases the others are slow; tests of one file share a process and what it compiles."""
+    seen = {}
+    for item in items:
+        wanted = item.get_closest_marker("daily")
+        if wanted is not None:
+            case = item.callspec.id
+            met = [pattern for pattern in wanted.args if fnmatchcase(case, pattern)]
+            seen.setdefault((item.function, wanted.args), set()).update(met)
+            if not met:
+                item.add_marker(pytest.mark.slow)
+        shared = hasattr(getattr(item, "module", None), "small_fits")
+        item.add_marker(pytest.mark.xdist_group("small fits" if shared else item.nodeid.partition("::")[0]))
+    for (function, patterns), met in seen.items():
+        if met and met < set(patterns) and not any("::" in word for word in sys.argv):
+            raise pytest.UsageError(f"{function.__name__} has no case {', '.join(set(patterns) - met)}")
 
 
 @pytest.fixture(scope="session")

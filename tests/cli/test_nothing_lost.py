@@ -252,6 +252,7 @@ def test_every_command_that_writes_is_listed():
     "problem", [BrokenPipeError(errno.EPIPE, "Broken pipe"), OSError(errno.ENOSPC, "disk is full")]
 )
 @pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.daily("fit-problem0", "rerun-problem1", "predict-problem0")
 def test_what_was_computed_is_written_though_nothing_can_be_printed(
     call, runs, tmp_path, monkeypatch, capsys, name, problem
 ):
@@ -296,6 +297,7 @@ def test_a_mistake_in_the_report_does_not_lose_the_fit(call, runs, tmp_path, mon
 
 
 @pytest.mark.parametrize(("where", "code"), [("| head -c 0", 0), ("> /dev/full", 2), (">&-", 0)])
+@pytest.mark.daily("> /dev/full-2")
 def test_output_of_a_process_that_cannot_be_printed(runs, tmp_path, where, code):
     """Pipes, full disks and closed descriptors of the system, where text is printed only as the process ends."""
     words = shlex.join([*COMMAND, *writing("predict", runs, tmp_path / "out")])

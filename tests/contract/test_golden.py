@@ -10,6 +10,17 @@ KEPT = json.loads(golden.FIXTURE.read_text())
 
 
 @pytest.mark.parametrize("name", golden.CASES)
+@pytest.mark.daily(
+    "poisson, likelihood",
+    "cmp, lyddon",
+    "regression, binary",
+    "series",
+    "binary network, pseudo",
+    "network, missing",
+    "lattice, pseudo",
+    "graph, independent",
+    "own, scores",
+)
 def test_numbers_are_as_they_were(name):
     assert not golden.differences(golden.numbers_of(name), KEPT[name], name)
 

@@ -108,6 +108,7 @@ def case(request):
     return model, theta, dfd.Dataset.of(rows), names
 
 
+@pytest.mark.daily("cmp", "ising torus", "potts", "ordinal network", "poisson graphical", "poisson mixture")
 def test_log_ratios_are_differences_of_the_log_mass(case):
     model, theta, data, _ = case
     part = data.reweighted(np.arange(1.0, len(data.rows) + 1))
@@ -157,6 +158,9 @@ def slow_sum(domain, data, log_mass, power):
 
 
 @pytest.mark.parametrize("loss", ["dfd", "ratio"])
+@pytest.mark.daily(
+    "cmp-*", "ising torus-ratio", "potts-dfd", "ordinal network-ratio", "poisson graphical-dfd", "poisson mixture-ratio"
+)
 def test_derivatives_are_those_of_the_general_path(case, loss):
     model, theta, data, _ = case
     data = dfd.Dataset(data.rows[:40], data.counts[:40], data.columns, data.first[:40])
@@ -174,6 +178,7 @@ def test_derivatives_are_those_of_the_general_path(case, loss):
     np.testing.assert_allclose(fast.unit_gradients(flat), each, rtol=1e-9, atol=1e-9 * scale)
 
 
+@pytest.mark.daily("cmp", "ising torus", "ordinal network", "poisson graphical", "poisson mixture")
 def test_start_lies_inside_and_the_fit_recovers_the_truth(case):
     """Within 4 standard errors (sandwich) of each parameter: a false alarm in 1 of 10^4 comparisons, seeds fixed."""
     model, theta, data, _ = case
@@ -190,6 +195,7 @@ def test_start_lies_inside_and_the_fit_recovers_the_truth(case):
     assert (np.abs(found.vector - truth) < 4 * error + 1e-12).all()
 
 
+@pytest.mark.daily("cmp", "ising torus", "ordinal network", "poisson graphical", "poisson mixture")
 def test_one_call_names_and_round_trip(case, tmp_path):
     model, _, data, names = case
     fit = dfd.fit(model, data, beta=0.5, sampler="laplace", draws=200, progress=False)

@@ -91,6 +91,7 @@ def test_value_gradient_and_weights(pair):
     ids="-".join,
     indirect=True,
 )
+@pytest.mark.daily("cmp-dfd", "ising network-ratio", "poisson-likelihood")
 def test_minimise_calibrate_and_draw(pair):
     """The minimiser is near the truth (5 bootstrap standard errors), beta exists, 200 draws are finite."""
     model, theta, objective = pair

@@ -88,9 +88,9 @@ BOOTSTRAPPED = {"loss": "ratio", "calibration": "score-matching-invariant", "sam
 NEEDS = {resampling.Clusters: in_clusters, resampling.Windows: of_a_series, resampling.Blocks: a_lattice}
 CASES = {
     # The discrete Fisher divergence has no normal posterior here: the default sampler turns to chains that keep parts.
-    **{f"sampler {name}": (rows, {"sampler": name, "loss": "dfd", "draws": 100}) for name in sampling._BY_NAME},
+    **{f"sampler {name}": (rows, {"sampler": name, "loss": "dfd", "draws": 100}) for name in sampling.SAMPLERS},
     **{f"loss {name}": (rows, {"loss": name}) for name in losses.names()},
-    **{f"calibration {name}": (rows, BOOTSTRAPPED | {"calibration": name}) for name in calibration.METHODS},
+    **{f"calibration {name}": (rows, BOOTSTRAPPED | {"calibration": name}) for name in calibration.CALIBRATIONS},
     **{
         f"resampling {kind.__name__}": (NEEDS.get(kind, rows), BOOTSTRAPPED | {"resampling": kind()})
         for kind in concrete(AbstractResampling)
@@ -168,6 +168,9 @@ def interrupted_and_resumed(case, kept, stop_at, moments):
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.daily(
+    "calibration curvature", "calibration score-matching", "imputation", "simulated maps", "resampling Clusters"
+)
 def test_an_interrupted_run_goes_on(case, tmp_path, stop_at):
     names = interrupted_and_resumed(case, tmp_path / "kept", stop_at, lambda parts: [parts // 2] if parts else [])
     if case in ("sampler auto", "sampler hmc", "sampler nuts", "sampler random-walk", "simulated graphs", "imputation"):

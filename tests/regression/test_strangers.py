@@ -296,6 +296,15 @@ FORGED = {
 
 
 @pytest.mark.parametrize("change", FORGED.values(), ids=FORGED.keys())
+@pytest.mark.daily(
+    "model by its module",
+    "prior that is a function",
+    "transformation that is a module",
+    "kernel that is no name",
+    "options with a graph that fills the memory",
+    "options with terms that are code",
+    "newer format",
+)
 def test_a_forged_fit_is_read_or_refused_and_nothing_else_happens(call, copied, canary, frame, tmp_path, change):
     (tmp_path / "evil.py").write_text("open('canary', 'w')\n")
     _tried(call, copied(change), frame, tmp_path)

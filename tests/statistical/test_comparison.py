@@ -9,18 +9,17 @@ from dfdbayes import plots
 
 @pytest.fixture(scope="module")
 def fits():
-    settings = {"sampler": dfd.samplers.NUTS(target=0.95), "prior": "paper", "progress": False, "seed": 2}
-    fits = {
-        loss: dfd.fit("cmp", dfd.datasets.sales(), loss=loss, **settings) for loss in ("dfd", "ratio", "ksd", "pseudo")
-    }
-    bayes = dfd.fit("cmp", dfd.datasets.sales(), loss="likelihood", calibration="none", **settings)
-    return fits | {"likelihood": bayes}
+    settings = {"sampler": "laplace", "prior": "paper", "progress": False, "seed": 2}
+    return {loss: dfd.fit("cmp", dfd.datasets.sales(), loss=loss, **settings) for loss in ("dfd", "ksd", "pseudo")}
 
 
-def test_standard_bayes_on_the_sales_data(fits):
+@pytest.mark.slow
+def test_standard_bayes_on_the_sales_data():
     """The exact posterior: mean (0.9765, 0.1293), sd (0.0196, 0.0117), within 5 Monte-Carlo errors and rounding."""
-    table = fits["likelihood"].summary()
-    assert fits["likelihood"].beta == 1.0
+    settings = {"sampler": dfd.samplers.NUTS(target=0.95), "prior": "paper", "progress": False, "seed": 2}
+    fit = dfd.fit("cmp", dfd.datasets.sales(), loss="likelihood", calibration="none", **settings)
+    table = fit.summary()
+    assert fit.beta == 1.0
     for name, mean, sd in (("rate", 0.9765, 0.0196), ("nu", 0.1293, 0.0117)):
         row = table.loc[name]
         assert abs(row["mean"] - mean) < 5 * row["mcse_mean"] + 5e-5

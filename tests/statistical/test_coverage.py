@@ -11,6 +11,7 @@ import dfdbayes as dfd
 POISSON = dfd.models.Poisson()
 
 
+@pytest.mark.slow
 def test_standard_bayes_covers_as_it_should():
     """200 data sets, n = 200: the exact posterior's coverage is nominal to about 1 / n.
 
@@ -26,6 +27,7 @@ def test_standard_bayes_covers_as_it_should():
     assert found.table.loc["joint", 0.95] == found.joint[0.95]
 
 
+@pytest.mark.slow
 def test_an_uncalibrated_loss_does_not():
     """beta = 1 for the discrete Fisher divergence: the intervals are far too wide or too narrow, and it is seen."""
     found = dfd.coverage(POISSON, {"rate": 3.0}, 200, replicates=100, beta=20.0, sampler="laplace", progress=False)
@@ -48,10 +50,10 @@ def test_finished_replicates_are_kept(tmp_path):
 def test_failures_are_counted_not_hidden():
     """Five counts a data set: many have no calibration; they are counted by reason."""
     found = dfd.coverage(
-        dfd.models.ConwayMaxwellPoisson(), {"rate": 4.0, "nu": 1.25}, 12, replicates=30, loss="dfd", sampler="laplace",
+        dfd.models.ConwayMaxwellPoisson(), {"rate": 4.0, "nu": 1.25}, 12, replicates=12, loss="dfd", sampler="laplace",
         progress=False,
     )  # fmt: skip
-    assert sum(found.failures.values()) + found.replicates == 30
+    assert sum(found.failures.values()) + found.replicates == 12
     assert set(found.failures) <= {"MinimiserError", "CalibrationError"} and found.failures
 
 

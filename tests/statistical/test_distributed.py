@@ -146,6 +146,7 @@ def on_the_client(*arguments, **settings):
 
 @pytest.mark.filterwarnings("ignore::dfdbayes.errors.DfdbayesWarning")
 @pytest.mark.parametrize("kind", ["rows in several parts", "a graph", "a map"])
+@pytest.mark.daily("a map")
 def test_simulated_data_sets_are_fitted_by_the_workers(cluster, monkeypatch, kind):
     """A parametric bootstrap runs there, and gives the same: of rows in several parts, of a graph, of a map."""
     import networkx as nx
@@ -200,6 +201,7 @@ ENDS = {
 
 @pytest.mark.filterwarnings("ignore::dfdbayes.errors.DfdbayesWarning")
 @pytest.mark.parametrize("lost", ENDS)
+@pytest.mark.daily("client")
 def test_a_cluster_that_goes_away_midway_is_told_in_words(counts, small_cluster, tmp_path, monkeypatch, lost):
     """With the folder of what is done, from which the same run goes on without a cluster."""
     rows, settings = counts[0][:400], QUICK | {"bootstrap": 600, "checkpoint": tmp_path / "kept", "loss": "ratio"}

@@ -72,6 +72,7 @@ def test_twenty_genes_have_a_posterior(shared_data, capsys):
 
 
 @pytest.mark.parametrize("proportion", [0.5, 0.7])
+@pytest.mark.slow
 def test_mixtures_far_apart_cannot_be_seen(proportion):
     """Rates 5 and 60: the loss does not depend on the proportion; rates 5 and 15: it does."""
     ranges = {}
@@ -163,6 +164,7 @@ def test_stein_matrix_is_the_definition(model, theta):
         assert matrix[i, j] == pytest.approx(slow_stein(model, theta, x, y), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_goodness_of_fit_has_its_level_at_estimated_parameters():
     """P-values are uniform under the model, though the parameters were estimated (Kolmogorov-Smirnov, alarm 1e-4)."""
     model = dfd.models.Poisson()

@@ -76,6 +76,7 @@ def test_an_approximation_of_many_skewed_coordinates_is_placed_at_their_means():
     assert around.mode.mean() == pytest.approx(digamma(30.0) - np.log(30.0), abs=0.003)  # the mode is 0.017 away
 
 
+@pytest.mark.slow
 def test_a_funnel_is_left_to_nuts():
     def funnel(z):
         return -0.5 * (z[0] / 3.0) ** 2 - jnp.sum(0.5 * z[1:] ** 2 * jnp.exp(-z[0]) + 0.5 * z[0])

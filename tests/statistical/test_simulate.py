@@ -55,6 +55,14 @@ def p_value(rows, points, chance):
     + [(name, "swendsen-wang") for name in ("open", "torus", "potts")]
     + [(name, "metropolis") for name in ("binary with intercept", "network")],
 )
+@pytest.mark.daily(
+    "torus-enumeration",
+    "mixed network-gibbs",
+    "potts-gibbs",
+    "open-perfect",
+    "potts-swendsen-wang",
+    "binary with intercept-metropolis",
+)
 def test_finite_models(name, method):
     model = ISING[name]
     theta = parameters(model)
@@ -72,6 +80,7 @@ def test_a_wrong_temperature_is_noticed():
     assert p_value(sample.rows, *probabilities(model, {"temperature": 2.5})) < FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_general_gibbs_needs_only_a_log_mass():
     model = ISING["network"]
     bare = dfd.Model(model.log_mass_at, model.domain, model.space.parameters)
@@ -95,6 +104,7 @@ COUNT_GRAPHS = {
 
 @pytest.mark.parametrize("general", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", COUNT_GRAPHS)
+@pytest.mark.daily("poisson-False")
 def test_count_graphs(name, general):
     model, theta = COUNT_GRAPHS[name]
     a, (w,) = theta["intercept"], theta["interaction"]
@@ -158,6 +168,7 @@ def test_bad_mixing_is_reported():
     assert warm.mixing.good
 
 
+@pytest.mark.slow
 def test_a_model_of_ones_own_on_a_mixed_domain():
     model = dfd.Model(
         lambda t, x: t["a"] * x[0] * x[1] - 0.3 * x[0] ** 2, dfd.Counts(1) * dfd.Binary(1), {"a": dist.Normal(0.0, 1.0)}

@@ -227,6 +227,7 @@ def shuffled(people, index):
     ],
     ids=["repeated texts", "numbers", "dates", "several levels"],
 )
+@pytest.mark.daily("several levels")
 def test_what_belongs_to_a_row_stands_at_its_row(people, index, tmp_path):
     frame = shuffled(people, index)
     fit = dfd.fit("poisson", frame, formula="visits ~ age + clinic", check=False, **QUICK)
@@ -392,6 +393,7 @@ def test_the_effect_of_a_hurdles_mean_is_a_derivative(hurdle):
 
 
 @pytest.mark.parametrize("form", ["mean", "location"])
+@pytest.mark.daily("mean")
 def test_effects_are_of_the_expected_count_with_the_part_for_zeros(people, form):
     """What predictions at changed covariates say, for whatever formulas the covariates are in."""
     rng = np.random.default_rng(5)

@@ -185,6 +185,7 @@ def apart(fit: dfd.Fit) -> dfd.Fit:
 
 
 @pytest.mark.parametrize("kind", small_fits.ALL)
+@pytest.mark.daily("counts", "random graph")
 def test_of_chains_that_did_not_converge_there_is_no_answer(kind, tmp_path):
     fit = apart(small_fits.ALL[kind]())
     assert not fit.converged and fit.answer.startswith("There is no answer: the chains did not converge (")

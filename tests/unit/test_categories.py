@@ -43,6 +43,7 @@ ORDERS = [COLOURS, ("grey", "red", "blue", "green")]
 
 
 @pytest.mark.parametrize("loss", ["dfd", "ratio"])
+@pytest.mark.daily("ratio")
 def test_the_order_of_labels_changes_no_answer(loss):
     """Estimates and calibrated widths of a user's model, fitted to texts."""
     tables = [dfd.fit(outfits(labels), PEOPLE, loss=loss, **QUICK).summary() for labels in ORDERS]
@@ -54,6 +55,7 @@ def test_the_order_of_labels_changes_no_answer(loss):
     [(dfd.Categories(2, "0123"), LOSSES, True), (dfd.Finite(2, 4), ("dfd", "ratio"), False)],
     ids=["categories", "cycle"],
 )
+@pytest.mark.daily("cycle")
 def test_every_permutation_of_labels_gives_one_loss(domain, losses, same):
     """All 24 of four labels; on the paper's cycle, which `Finite` keeps, they give different ones."""
 
@@ -174,6 +176,7 @@ def test_interchangeable_rows_own_the_same_moves(monkeypatch):
 
 
 @pytest.mark.parametrize("loss", ["dfd", "ratio"])
+@pytest.mark.daily("ratio")
 def test_a_regression_of_categories_by_its_definition(loss):
     age = np.linspace(-1.0, 1.0, 30)
     frame = pd.DataFrame(

@@ -72,6 +72,7 @@ def test_information_is_godambes(name):
 
 
 @pytest.mark.parametrize("name", ["cmp dfd", pytest.param("network ratio", marks=pytest.mark.slow), "graph ratio"])
+@pytest.mark.daily("cmp dfd")
 def test_the_density_has_that_information_and_gradient(name):
     """D_c differentiated twice at its centre."""
     objective = objective_of(name)
@@ -238,6 +239,7 @@ def test_a_saved_fit_keeps_its_calibration(tmp_path):
 
 @pytest.mark.parametrize("loss", ["dfd", "ratio", "pseudo", "likelihood"])
 @pytest.mark.parametrize("name", ["cmp", "ising-network", "poisson-graphical", "ising"])
+@pytest.mark.daily("cmp-dfd", "ising-network-pseudo", "poisson-graphical-ratio", "ising-ratio")
 def test_gradients_of_units_are_those_of_one_more_observation(name, loss):
     """The transpose of the weights against weights with one more of each unit."""
     rng = np.random.default_rng(1)
@@ -278,6 +280,7 @@ def test_more_parameters_than_observations_have_one_weight_the_mean_of_all():
 
 @pytest.mark.parametrize("loss", ["dfd", "likelihood"])
 @pytest.mark.parametrize("size", [10**7, 10**10, 10**12])
+@pytest.mark.daily("10000000-likelihood", "1000000000000-dfd")
 def test_large_counts_are_calibrated_or_refused_in_words(size, loss):
     """As wide as the rows vary; where that is less than rounding can tell, in words."""
     settings = {"loss": loss, "sampler": "laplace", "check": False, "progress": False}

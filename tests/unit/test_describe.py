@@ -166,12 +166,17 @@ def tables():
     }
 
 
+def test_tables_whose_rows_are_no_observations_have_a_call_of_their_own():
+    for table, end in tables().values():
+        assert dfd.suggest(table)[0].python.endswith(end)
+
+
 @pytest.mark.parametrize("name", tables())
+@pytest.mark.daily("visits, count", "two and count", "week, rain")
 def test_tables_whose_rows_are_no_observations(name, tmp_path, call):
     """The calls work as they are written, in Python and on the command line."""
-    table, end = tables()[name]
+    table, _ = tables()[name]
     first = dfd.suggest(table)[0]
-    assert first.python.endswith(end), first.python
     table.to_csv(tmp_path / "table.csv", index=False)
     (one, *_) = dfd.suggest(tmp_path / "table.csv")
     assert one.python.replace(f'"{tmp_path / "table.csv"}"', "data") == first.python
@@ -181,6 +186,7 @@ def test_tables_whose_rows_are_no_observations(name, tmp_path, call):
         assert call(*shlex.split(one.command)[1:], "--sampler", "laplace", "--draws", "50", "--no-check")[0] == 0
 
 
+@pytest.mark.slow
 def test_an_array_of_few_categories_may_be_a_map():
     image = np.random.default_rng(0).integers(0, 2, (15, 20))
     first, second = dfd.suggest(image)
@@ -222,6 +228,7 @@ class Quick:
 @pytest.mark.parametrize(
     "columns", [["visits"], ["visits", "age", "sex"], ["smoker", "age"], ["visits", "smoker", "mood"]]
 )
+@pytest.mark.daily("columns1")
 def test_the_suggested_calls_work(columns, tmp_path, monkeypatch, call):
     """In Python and on the command line, from a file."""
     CLINICS[columns].to_csv(tmp_path / "my data.csv", index=False, sep=";", decimal=",")

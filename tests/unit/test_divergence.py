@@ -71,6 +71,7 @@ def pair(name, seed):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.daily("*-0")
 def test_computable_formula_equals_the_definition(name, seed):
     domain, p, q = pair(name, seed)
     model = table_model(domain, {x: np.log(v) for x, v in p.items()})

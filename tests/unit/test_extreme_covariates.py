@@ -31,6 +31,7 @@ def ordinary():
 
 
 @pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.daily("stamp", "both")
 def test_results_do_not_depend_on_a_covariates_unit_and_origin(ordinary, name):
     shift, scale = CHANGES[name]
     fit = fitted(shift, scale)

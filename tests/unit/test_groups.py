@@ -11,7 +11,6 @@ import pytest
 from scipy import stats
 
 import dfdbayes as dfd
-import small_fits
 from dfdbayes.backends.local import by_client
 from dfdbayes.core.sites import Sites, rows_of
 from dfdbayes.data.formulas import Design
@@ -23,6 +22,7 @@ from dfdbayes.families.regression_terms import RegressionConditionals, Regressio
 from dfdbayes.fitting.regressions import read_regression
 from dfdbayes.present.report import render
 from dfdbayes.results.tree import assemble
+from small_fits import quietly
 
 ITEMS = ["a", "b", "c"]
 
@@ -66,6 +66,7 @@ NETWORKS = [
         *NETWORKS,
     ],
 )
+@pytest.mark.daily("ising-network-binary-settings0", "network-mixed-settings7")
 def test_the_table_of_a_network_is_the_general_one(model, kind, settings):
     """Value, gradient, Hessian and the gradient of every row, against differentiation of the log mass itself."""
     made, data = regression(model, rows(kind), **settings)
@@ -140,10 +141,10 @@ def test_a_network_of_groups_is_the_networks_of_the_groups(two_groups):
     """With terms for every group, and priors that say nothing; kinds are guessed in both."""
     flat = {name: dist.Normal(0.0, 100.0) for name in ("intercept", "interaction", "threshold")}
     terms = {"formula": "~ 0 + group", "interaction": "~ 0 + group", "columns": ITEMS}
-    together = small_fits.quietly("network", two_groups, prior=flat, check=False, draws=2000, **terms)
+    together = quietly("network", two_groups, prior=flat, check=False, draws=2000, **terms)
     assert together.settings["kinds"] == "kinds, as guessed: a, b ordinal (3 levels, 0 to 2); c binary"
     for place, (level, frame) in enumerate(two_groups.groupby("group")):
-        alone = small_fits.quietly("network", frame[ITEMS], prior=flat, check=False, draws=2000)
+        alone = quietly("network", frame[ITEMS], prior=flat, check=False, draws=2000)
         for name, values in alone.minimum.theta.items():
             np.testing.assert_allclose(together.minimum.theta[name].reshape(2, -1)[place], values, atol=1e-7)
         own = alone.summary()
@@ -156,10 +157,8 @@ def test_a_network_of_groups_is_the_networks_of_the_groups(two_groups):
 
 
 def test_a_constant_alone_is_the_plain_network(two_groups):
-    constant = small_fits.quietly(
-        "network", two_groups, formula="~ 1", interaction="~ 1", columns=ITEMS, check=False, draws=2000
-    )
-    plain = small_fits.quietly("network", two_groups[ITEMS], check=False, draws=2000)
+    constant = quietly("network", two_groups, formula="~ 1", interaction="~ 1", columns=ITEMS, check=False, draws=2000)
+    plain = quietly("network", two_groups[ITEMS], check=False, draws=2000)
     assert constant.summary().index.equals(plain.summary().index)
     np.testing.assert_allclose(constant.minimum.vector, plain.minimum.vector, atol=1e-9)
     np.testing.assert_allclose(constant.summary()["sd"], plain.summary()["sd"], rtol=0.01)
@@ -179,7 +178,7 @@ def test_nodes_follow_what_edges_depend_on(two_groups):
         theta = {"intercept": np.full(3, level), "interaction": np.full(3, 0.6)}
         parts.append(pd.DataFrame(dfd.simulate(model, theta, 600, seed=seed).rows, columns=ITEMS).assign(sex=seed + 1))
     frame = pd.concat(parts)
-    found = small_fits.quietly("ising-network", frame, columns=ITEMS, interaction="~ sex", check=False)
+    found = quietly("ising-network", frame, columns=ITEMS, interaction="~ sex", check=False)
     assert found.model.formulas == {"intercept": "~ C(sex)", "interaction": "~ C(sex)"}
     told = " ".join(found.warnings)
     assert "intercept depends on the same as the edges" in told and "'sex' has two values" in told
@@ -232,7 +231,7 @@ def fit():
         )
     terms = "~ C(`my group`, contr.treatment('old')) + age"
     settings = {"formula": terms, "interaction": terms, "columns": ITEMS, "chains": 4, "check": False}
-    return small_fits.quietly("ising-network", pd.concat(parts), **settings)
+    return quietly("ising-network", pd.concat(parts), **settings)
 
 
 def with_coefficients(fit, draws):

@@ -141,6 +141,7 @@ def test_the_equations_derivative_is_that_of_finite_differences(answers):
 
 
 @pytest.mark.filterwarnings("ignore:levels with fewer than 5 rows")
+@pytest.mark.slow
 def test_drawn_completions_give_what_listed_ones_do(answers, monkeypatch):
     """The shares of 64 draws have an error of a few percent of what is missing."""
     listed, drawn = (fitted(answers, most, monkeypatch) for most in (2048, 4))

@@ -45,6 +45,7 @@ def regression(seed):
 @pytest.mark.parametrize(
     "make", [poisson, cmp, *(pytest.param(m, marks=pytest.mark.slow) for m in (network, regression))]
 )
+@pytest.mark.daily("poisson-0", "cmp-1")
 def test_influence_agrees_with_leaving_rows_out(make, seed):
     """20 data sets, every distinct row of each: correlation over 0.99, and no error over a quarter of the largest."""
     fit = make(seed)
@@ -128,6 +129,7 @@ MANY_PARAMETERS = {
 
 
 @pytest.mark.parametrize("case", MANY_PARAMETERS)
+@pytest.mark.daily("counts, 55 of 50 rows", "covariates, 6 of 60 rows")
 def test_rows_that_matter_are_left_out_in_fact(case):
     """Where parameters exceed rows one step said 142 standard errors of a row whose absence makes 1.3."""
     frame, fitted = MANY_PARAMETERS[case]()

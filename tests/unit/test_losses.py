@@ -106,6 +106,7 @@ def test_both_paths_equal_the_definition(name, loss):
 
 @pytest.mark.parametrize("loss", SLOW)
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.daily("cmp-*", "mixed-*", "potts of categories-ratio")
 def test_derivatives(name, loss):
     model, data, theta = CASES[name]
     fast, slow = dfd.objective(model, data, loss), dfd.objective(general(model), data, loss)

@@ -379,6 +379,7 @@ def test_the_tail_probability_has_two_sides():
     assert tail_probability(float(np.sort(drawn)[4]), drawn) == pytest.approx(2 * 6 / 101)
 
 
+@pytest.mark.slow
 def test_a_map_by_eight_neighbours_is_not_told_to_try_eight(partly):
     frame, _ = partly
     at = {"at": ["row", "col"]}
@@ -388,6 +389,7 @@ def test_a_map_by_eight_neighbours_is_not_told_to_try_eight(partly):
     assert "neighbours" not in quietly("autologistic", frame, options=options, **settings).checks.remedy
 
 
+@pytest.mark.slow
 def test_widths_of_a_map_depend_on_neither_seed_nor_order():
     """Their Monte-Carlo error is said, and below 3 %: of three fits the spread is above 4.5 % once in a hundred."""
     rng = np.random.default_rng(3)

@@ -300,6 +300,7 @@ def in_file(tmp_path, text):
 
 
 @pytest.mark.parametrize("separator", [",", ";"])
+@pytest.mark.daily(",")
 def test_a_line_of_names_longer_than_what_is_looked_at_first(tmp_path, separator):
     """The names of 20,000 columns are 440 kB."""
     size, answers = 20_000, np.random.default_rng(0).integers(0, 9, (4, 20_000))

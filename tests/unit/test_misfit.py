@@ -127,6 +127,7 @@ def counts_by_group(spread_a, spread_b, n=150):
     return pd.DataFrame({"y": np.concatenate(groups), "g": np.repeat(["a", "b"], n)})
 
 
+@pytest.mark.slow
 def test_advice_names_the_group_that_varies_more_and_nothing_that_the_model_has():
     frame = counts_by_group(1.2, 3.0)
     first = quietly("cmp", frame, formula="y ~ g").checks.misfits[0]

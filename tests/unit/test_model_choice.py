@@ -147,6 +147,7 @@ def found_by(model, data, word):
     return objective.loss, dfd.minimise(objective)
 
 
+@pytest.mark.slow
 def test_losses_agree_about_a_right_model_as_often_as_they_should():
     """Poisson counts, 80 data sets of 300: disagreements at 5 % are binomial, false alarm below 1e-3."""
     model, values, differences, errors = dfd.models.Poisson(), [], [], []

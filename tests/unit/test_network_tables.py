@@ -49,6 +49,7 @@ def test_binary_conditionals_in_blocks_are_their_definition(states, graph, monke
 @pytest.mark.parametrize(
     "domain", [dfd.Ordinal(1, 5) * dfd.Ordinal(1, 2) * dfd.Ordinal(1, 3), dfd.Binary(1) * dfd.Ordinal(2, 3)]
 )
+@pytest.mark.daily("domain1")
 def test_ordinal_conditionals_in_blocks_are_their_definition(domain, monkeypatch):
     """At parameters and at zero, where every power is one; and far out, where powers would overflow."""
     monkeypatch.setattr(network_tables, "WIDTH", 8)

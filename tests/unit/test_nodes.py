@@ -164,6 +164,7 @@ def of_covariates(fit, theta):
 
 
 @pytest.mark.parametrize("name", ["ising-network", "poisson-graphical"])
+@pytest.mark.daily("ising-network")
 def test_with_covariates_every_row_has_its_own_parameters(name):
     fit = grouped(name)
     theta = fit.joint_draws[:2]

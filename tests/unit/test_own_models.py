@@ -149,6 +149,7 @@ def test_only_sums_that_diverge_are_said_to(tail):
 
 
 @pytest.mark.parametrize("formula", [None, "visits ~ 1"])
+@pytest.mark.daily("None")
 def test_a_likelihood_without_a_constant_says_how_to_give_it(formula):
     asked = {"formula": formula, "loss": "likelihood"} | QUICK
     with pytest.raises(dfd.errors.ModelError, match=r"log_normaliser=lambda theta: 0\.0"):
@@ -190,6 +191,7 @@ def decaying(name, domain=None):
 
 
 @pytest.mark.parametrize("name", ["poisson", "cmp", "bernoulli"])
+@pytest.mark.daily("poisson")
 def test_a_model_with_the_name_of_a_built_in_one_is_itself_in_a_regression(name, tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=200)})
@@ -220,6 +222,7 @@ def test_a_changed_copy_of_a_built_in_model_is_not_that_model_in_a_regression():
 
 
 @pytest.mark.parametrize("name", ["ising", "potts"])
+@pytest.mark.daily("potts")
 def test_checks_of_a_model_with_the_name_of_a_lattice_need_no_clusters(name):
     model = dfd.Model(
         lambda theta, x: theta["up"] * jnp.sum(x), dfd.Spins(25), {"up": dist.Normal(0.0, 1.0)}, name=name
@@ -275,6 +278,7 @@ def without_the_last(theta, x):
 
 
 @pytest.mark.parametrize("loss", ["auto", "dfd", "ratio", "pseudo", "ksd", "robust"])
+@pytest.mark.daily("dfd", "ratio")
 def test_counts_with_a_fixed_sum_are_refused_in_words(loss):
     """And the advice works: without the column that the others determine they are fitted."""
     counts = pd.DataFrame(np.random.default_rng(0).multinomial(10, [0.2, 0.3, 0.5], 200), columns=["u", "v", "w"])
@@ -304,6 +308,7 @@ def test_other_constrained_supports_are_refused_in_words():
 
 
 @pytest.mark.parametrize("formula", [None, "visits ~ 1"])
+@pytest.mark.daily("None")
 def test_rows_that_cannot_be_are_refused_by_number(formula):
     from_two = own(lambda t, x: jnp.where(x[0] >= 2, t["a"] * x[0] - gammaln(x[0] + 1), -jnp.inf), a=NORMAL)
     frame = pd.DataFrame({"visits": [3, 4, 2, 5, 1, 6] * 10})

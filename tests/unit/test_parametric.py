@@ -25,6 +25,7 @@ def fitted(model, data, **settings):
     return dfd.fit(model, data, resampling="parametric", bootstrap=300, sampler="laplace", progress=False, **settings)
 
 
+@pytest.mark.slow
 def test_a_poisson_mean_varies_as_theory_says(counts):
     """Also where the data vary more than the model has it: the model is believed. B = 300 has an error of 4 %."""
     wide = np.where(np.arange(60) % 2, 2 * counts, 0)

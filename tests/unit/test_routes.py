@@ -116,6 +116,7 @@ def both_routes(objective, monkeypatch):
         *(pytest.param(*case, id=name, marks=pytest.mark.slow) for name, case in SLOW.items()),
     ],
 )
+@pytest.mark.daily("network pseudo")
 def test_both_routes_agree(loss, made, outcomes, monkeypatch):
     fast, full, accepted = both_routes(dfd.objective(*made(), loss), monkeypatch)
     assert fast.outcomes == full.outcomes and outcomes <= set(fast.tally)

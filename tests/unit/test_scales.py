@@ -5,15 +5,15 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
-import small_fits
 from dfdbayes.cli.running import levels_of, show
 from dfdbayes.data.read.profile import domain_of
 from dfdbayes.errors import DataError, ModelError, SettingError
-from dfdbayes.families import needs_data
+from dfdbayes.families import named_model
 from dfdbayes.families.network import mixed
 from dfdbayes.families.network.descriptions import told
 from dfdbayes.fitting.runs import again
 from dfdbayes.present.report import sections
+from small_fits import quietly
 
 WORDS = ["never", "rarely", "often", "always"]
 READING = {"columns": None, "weights": None, "missing": "refuse", "cluster": None}
@@ -35,11 +35,11 @@ def words(codes):
 
 @pytest.fixture(scope="module")
 def labelled(words):
-    return small_fits.quietly("network", words, options={"levels": {"happy": WORDS}}, check=False)
+    return quietly("network", words, options={"levels": {"happy": WORDS}}, check=False)
 
 
 def test_labels_change_names_and_nothing_else(codes, labelled):
-    plain = small_fits.quietly("network", codes, check=False)
+    plain = quietly("network", codes, check=False)
     np.testing.assert_array_equal(labelled.summary(), plain.summary())
     assert list(labelled.summary().index[:5]) == [
         "interaction[calm,happy]", "interaction[calm,tense]", "interaction[happy,tense]", "threshold[calm,rarely]",
@@ -80,10 +80,10 @@ def test_the_console_says_kinds_and_shows_interactions_first(labelled, capsys):
 def test_a_run_is_repeated_with_the_levels_that_were_declared(words):
     """Its folder keeps codes; a level that nobody chose is part of the model all the same."""
     frame = words[["calm", "tense"]].assign(calm=words["calm"].cat.add_categories(["beyond"]))
-    fit = small_fits.quietly("network", frame, check=False)
+    fit = quietly("network", frame, check=False)
     settings = again(fit, {"options": {"kinds": None}})
     assert settings["options"] == {"kinds": None, "levels": {"calm": [*WORDS, "beyond"]}}
-    repeated = small_fits.quietly("network", settings["data"], options=settings["options"], check=False)
+    repeated = quietly("network", settings["data"], options=settings["options"], check=False)
     assert repeated.model == fit.model and repeated.settings["kinds"] == fit.settings["kinds"]
     np.testing.assert_array_equal(repeated.summary(), fit.summary())
 
@@ -167,12 +167,12 @@ def test_levels_enter_by_rank_whatever_their_numbers_are(codes, tmp_path, how):
     if how == "csv":
         source.to_csv(tmp_path / "answers.csv", index=False)
         source = tmp_path / "answers.csv"
-    fit = small_fits.quietly("network", source, check=False, **settings)
+    fit = quietly("network", source, check=False, **settings)
     if how == "formula":
         assert "interaction[calm,happy]" in fit.summary().index
         assert set(fit.data.rows[:, 0]) == {0, 1, 2, 3}
         return
-    plain = small_fits.quietly("network", codes, check=False)
+    plain = quietly("network", codes, check=False)
     np.testing.assert_allclose(fit.summary(), plain.summary(), rtol=1e-6)
     assert "threshold[calm,17500]" in fit.summary().index and "2500 to 200000" in fit.settings["kinds"]
     loaded = dfd.load(fit.save(tmp_path / "fit.nc"))
@@ -210,11 +210,11 @@ def test_scores_are_asked_for_by_a_model_of_ones_own(codes):
 def test_levels_that_nobody_chose_are_named(codes):
     """Inside a scale that was guessed they are left out; where the scale was declared the prior holds them."""
     frame = codes[codes["calm"] != 2]
-    fit = small_fits.quietly("network", frame, check=False)
+    fit = quietly("network", frame, check=False)
     (left_out,) = [text for text in fit.warnings if "nobody chose" in text]
     assert "nobody chose calm = 2: such levels inside a scale are left out" in left_out
     assert "threshold[calm,2]" not in fit.summary().index
-    held = small_fits.quietly("network", frame, options={"levels": {"calm": [0, 1, 2, 3, 4]}}, check=False)
+    held = quietly("network", frame, options={"levels": {"calm": [0, 1, 2, 3, 4]}}, check=False)
     (prior,) = [text for text in held.warnings if "nobody chose" in text]
     assert "nobody chose calm = 2, calm = 4, though the scale has such a level" in prior
     table = held.summary()
@@ -239,9 +239,13 @@ def test_levels_that_few_chose_are_named(codes):
 
 def test_a_network_waits_for_data_unless_all_is_known():
     known = {"levels": [[0, 1], None], "kinds": ["binary", "count"]}
-    assert needs_data("network", {}) and needs_data("network", {"levels": WORDS, "kinds": ["ordinal"] * 4})
-    assert needs_data("network", {"levels": {"calm": WORDS}}) and not needs_data("network", known)
-    assert not needs_data("cmp", {})
+    assert named_model("network").needs_data({}) and named_model("network").needs_data(
+        {"levels": WORDS, "kinds": ["ordinal"] * 4}
+    )
+    assert named_model("network").needs_data({"levels": {"calm": WORDS}}) and not named_model("network").needs_data(
+        known
+    )
+    assert not named_model("cmp").needs_data({})
 
 
 def test_the_command_line_takes_levels():

@@ -17,27 +17,27 @@ resampling.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
 from jaxtyping import Array, Float
 from scipy.special import gammaincinv
 
-from ..errors import CalibrationError, SettingError, close
+from ..errors import CalibrationError, SettingError
 from .curvature import Curvature, curvature
 from .minimise import Minima, Minimum, Outcome, minimise, require
 from .objective import Objective, in_batches
 from .parameters import Space
 from .parametric import Parametric, noise, spread
 from .parametric import bootstrap as run_bootstrap
+from .registry import Registry
 from .resampling import Bootstrap
 
-RESAMPLING = ("score-matching", "score-matching-invariant", "gpc")
-METHODS = ("curvature", *RESAMPLING, "lyddon", "none")
 LEVEL = 0.95  # of the credible sets that "gpc" gives their coverage
 
 
@@ -105,49 +105,26 @@ class Calibration:
         return of_calibration(self)
 
     @property
+    def how(self) -> AbstractCalibration:
+        """The calibration that this is the outcome of."""
+        return CALIBRATIONS.by_name(self.method) if self.method in CALIBRATIONS else Given(self.beta)
+
+    @property
     def message(self) -> str:
         """The calibration as a sentence."""
-        if self.method == "none":
-            return f"beta = {self.beta:g}: the loss was not calibrated"
-        if self.curvature is not None and self.curvature.unchanged:
-            return "beta = 1: the likelihood says itself how sure it is, and needs no calibration"
-        if self.curvature is not None:
-            least, most = self.curvature.weights.min(), self.curvature.weights.max()
-            made = "the spread of the data"
-            if self.simulated:
-                sets = len(self.outcomes)
-                made = f"{sets} data sets simulated at the estimate (by which widths are known to {noise(sets):.1%})"
-            return (
-                f"intervals are as wide as estimates vary, by {made} "
-                f"(sandwich information, a curvature adjustment): the loss is weighted by {least:.3g} to {most:.3g}, "
-                f"each direction by its own (median beta = {self.beta:.4g})"
-            )
-        if self.method == "lyddon":
-            return f"beta = {self.beta:.4g} by information matching (Lyddon et al., 2019), without a bootstrap"
-        if self.method == "given":
-            return f"beta = {self.beta:g}, given by hand"
+        return self.how.told(self)
+
+    @property
+    def fits_told(self) -> str:
+        """How many bootstrap fits there were, and how they ended."""
         ended = ", ".join(f"{count} {outcome}" for outcome, count in self.tally.items())
-        fits = f"{len(self.outcomes)} {self.resampling} bootstrap fits: {ended}"
-        if self.method == "gpc":
-            held = f"{self.reached:.1%} of their {LEVEL:.0%} credible sets hold the minimiser"
-            return f"beta = {self.beta:.4g} +- {self.error:.2g} (gpc, {fits}; {held})"
-        return (
-            f"beta = {self.beta:.4g} +- {self.error:.2g} ({self.method}, {fits}; "
-            f"Theorem 3's condition {'holds' if self.condition else 'fails'}: {self.numerator:.4g} > 0, of which the "
-            f"prior gives {self.from_prior:.3g} and the data {self.from_data:.4g}, over {self.denominator:.4g})"
-        )
+        return f"{len(self.outcomes)} {self.resampling} bootstrap fits: {ended}"
 
 
 def require_positive(beta: float) -> None:
     """Refuse a weight that is not a positive number."""
     if not np.isfinite(beta) or beta <= 0:
         raise SettingError(f"beta is {beta}; it must be a positive number (beta > 0)")
-
-
-def given(beta: float, space: Space, method: str = "given") -> Calibration:
-    """A weight that was chosen by hand."""
-    require_positive(beta)
-    return _of_weight(beta, space, method)
 
 
 def _of_weight(beta: float, space: Space, method: str) -> Calibration:
@@ -174,7 +151,7 @@ def _in_own_coordinates(
 
 def calibrate(
     objective: Objective,
-    method: str | float = "curvature",
+    method: str | float | AbstractCalibration = "curvature",
     *,
     bootstrap: int | Bootstrap = 400,
     resampling: str = "multinomial",
@@ -188,7 +165,7 @@ def calibrate(
     Parameters
     ----------
     objective : Objective
-    method : str or float
+    method : str, float or calibration
         ``"curvature"`` (the estimator's information in every direction, without a bootstrap), ``"score-matching"``
         (the paper's Theorem 3), ``"score-matching-invariant"``, ``"gpc"`` (bootstrap coverage of credible sets),
         ``"lyddon"`` (information matching), ``"none"`` for beta = 1, or a number.
@@ -209,45 +186,27 @@ def calibrate(
     CalibrationError
         If no positive beta exists; the message says why and what to do.
     """
-    space = objective.space
     if on_failure not in ("raise", "fallback"):
         raise SettingError(f"on_failure must be 'raise' or 'fallback', not {on_failure!r}")
-    by_hand = isinstance(method, (int, float)) and not isinstance(method, bool)
-    if not by_hand and method not in METHODS:
-        raise SettingError(
-            f"there is no calibration '{method}'; known: {', '.join(METHODS)}, or a number{close(method, METHODS)}"
-        )
+    chosen = by_name(method)
     replicates = bootstrap if isinstance(bootstrap, Bootstrap) else None
-    if by_hand:
-        return _with(given(float(method), space), replicates)
-    if method == "none":
-        return _with(given(1.0, space, method="none"), replicates)
-    if method == "curvature":
-        minimum = minimise(objective) if minimum is None else minimum
-        simulated = None
-        if replicates is not None and replicates.truth is not None:
-            simulated = (*spread(objective, replicates), len(replicates.minima.values))
-        shape = curvature(objective, minimum, simulated)
-        return _with(replace(_of_weight(shape.beta, space, "curvature"), curvature=shape), replicates)
     if minimum is None:
-        minimum = require(minimise(objective), objective)
-    if not isinstance(bootstrap, Bootstrap) and method in RESAMPLING:
+        minimum = minimise(objective)
+        if chosen.by_parts:
+            require(minimum, objective)
+    if not isinstance(bootstrap, Bootstrap) and chosen.resamples:
         replicates = run_bootstrap(objective, minimum, bootstrap, resampling=resampling, seed=seed, advance=advance)
-    others = [m for m in ("score-matching-invariant", "lyddon") if m != method] if on_failure == "fallback" else []
+    others = [] if on_failure == "raise" or not chosen.by_parts else [
+        other for other in (ScoreMatching("score-matching-invariant"), InformationMatching())
+        if other != chosen and not (other.resamples and replicates is None)
+    ]  # fmt: skip
     reasons: list[str] = []
     first: CalibrationError | None = None
-    for candidate in (str(method), *others):
+    for candidate in (chosen, *others):
         try:
-            if candidate == "lyddon":
-                found = _lyddon(objective, minimum)
-            elif replicates is None:
-                continue
-            elif candidate == "gpc":
-                found = _coverage_matching(objective, minimum, replicates)
-            else:
-                found = _score_matching(objective, replicates.minima, candidate)
+            found = candidate(objective, minimum, replicates)
         except CalibrationError as problem:
-            reasons.append(f"{candidate}: {problem}")
+            reasons.append(f"{candidate.name}: {problem}")
             first = first or problem
             continue
         return replace(_with(found, replicates), instead_of="; ".join(reasons))
@@ -266,6 +225,152 @@ def _with(found: Calibration, replicates: Bootstrap | None) -> Calibration:
         resampling=replicates.kind,
         degenerate=replicates.degenerate,
     )
+
+
+# -- ways to calibrate -------------------------------------------------------------------------
+
+
+class AbstractCalibration(ABC):
+    """A way to make a posterior as wide as the estimator varies.
+
+    Calling it gives the `Calibration` of an objective at its minimum; ``replicates`` are bootstrap fits where it asks
+    for them. What it asks for are plain facts, which `fit` reads.
+    """
+
+    name: str
+    by_parts: ClassVar[bool] = True
+    """Whether it looks at single observations, or at data sets made of them: then the loss needs a minimum."""
+    resamples: ClassVar[bool] = False
+    """Whether it needs bootstrap fits."""
+    by_direction: ClassVar[bool] = False
+    """Whether every direction has a weight of its own, of a loss that goes on beyond the boundaries of supports."""
+    adjusts: ClassVar[bool] = True
+    """Whether the data decide; not where a weight was given."""
+
+    @abstractmethod
+    def __call__(self, objective: Objective, minimum: Minimum, replicates: Bootstrap | None) -> Calibration:
+        """Calibrate; `CalibrationError` where there is no positive weight."""
+
+    def told(self, found: Calibration) -> str:
+        """What was found, as a sentence."""
+        return f"beta = {found.beta:.4g} ({found.method})"
+
+
+CALIBRATIONS: Registry[AbstractCalibration] = Registry("calibration", hint=", or a number")
+
+
+def by_name(method: Any) -> AbstractCalibration:
+    """The calibration that a word names, that of a weight given as a number, or the given one."""
+    if isinstance(method, AbstractCalibration):
+        return method
+    if isinstance(method, (int, float)) and not isinstance(method, bool):
+        require_positive(method)
+        return Given(float(method))
+    return CALIBRATIONS.by_name(method)
+
+
+@dataclass(frozen=True)
+class ByCurvature(AbstractCalibration):
+    """The estimator's information in every direction: no single weight."""
+
+    name: str = "curvature"
+    by_parts: ClassVar[bool] = False
+    by_direction: ClassVar[bool] = True
+
+    def __call__(self, objective: Objective, minimum: Minimum, replicates: Bootstrap | None) -> Calibration:
+        simulated = None
+        if replicates is not None and replicates.truth is not None:
+            simulated = (*spread(objective, replicates), len(replicates.minima.values))
+        shape = curvature(objective, minimum, simulated)
+        return replace(_of_weight(shape.beta, objective.space, self.name), curvature=shape)
+
+    def told(self, found: Calibration) -> str:
+        assert found.curvature is not None
+        if found.curvature.unchanged:
+            return "beta = 1: the likelihood says itself how sure it is, and needs no calibration"
+        least, most = found.curvature.weights.min(), found.curvature.weights.max()
+        made = "the spread of the data"
+        if found.simulated:
+            sets = len(found.outcomes)
+            made = f"{sets} data sets simulated at the estimate (by which widths are known to {noise(sets):.1%})"
+        return (
+            f"intervals are as wide as estimates vary, by {made} "
+            f"(sandwich information, a curvature adjustment): the loss is weighted by {least:.3g} to {most:.3g}, "
+            f"each direction by its own (median beta = {found.beta:.4g})"
+        )
+
+
+@dataclass(frozen=True)
+class ScoreMatching(AbstractCalibration):
+    """Theorem 3 of the paper; ``"score-matching-invariant"`` does not change when a parameter is rescaled."""
+
+    name: str = "score-matching"
+    resamples: ClassVar[bool] = True
+
+    def __call__(self, objective: Objective, minimum: Minimum, replicates: Bootstrap | None) -> Calibration:
+        assert replicates is not None
+        return _score_matching(objective, replicates.minima, self.name)
+
+    def told(self, found: Calibration) -> str:
+        return (
+            f"beta = {found.beta:.4g} +- {found.error:.2g} ({found.method}, {found.fits_told}; Theorem 3's condition "
+            f"{'holds' if found.condition else 'fails'}: {found.numerator:.4g} > 0, of which the prior gives "
+            f"{found.from_prior:.3g} and the data {found.from_data:.4g}, over {found.denominator:.4g})"
+        )
+
+
+@dataclass(frozen=True)
+class CoverageMatching(AbstractCalibration):
+    """The weight at which bootstrap credible sets hold the minimiser as often as they say."""
+
+    name: str = "gpc"
+    resamples: ClassVar[bool] = True
+
+    def __call__(self, objective: Objective, minimum: Minimum, replicates: Bootstrap | None) -> Calibration:
+        assert replicates is not None
+        return _coverage_matching(objective, minimum, replicates)
+
+    def told(self, found: Calibration) -> str:
+        held = f"{found.reached:.1%} of their {LEVEL:.0%} credible sets hold the minimiser"
+        return f"beta = {found.beta:.4g} +- {found.error:.2g} (gpc, {found.fits_told}; {held})"
+
+
+@dataclass(frozen=True)
+class InformationMatching(AbstractCalibration):
+    """Information matching, without a bootstrap (Lyddon, Holmes and Walker, 2019)."""
+
+    name: str = "lyddon"
+
+    def __call__(self, objective: Objective, minimum: Minimum, replicates: Bootstrap | None) -> Calibration:
+        return _lyddon(objective, minimum)
+
+    def told(self, found: Calibration) -> str:
+        return f"beta = {found.beta:.4g} by information matching (Lyddon et al., 2019), without a bootstrap"
+
+
+@dataclass(frozen=True)
+class Given(AbstractCalibration):
+    """A weight that was chosen by hand, or none: beta = 1."""
+
+    beta: float = 1.0
+    name: str = "given"
+    by_parts: ClassVar[bool] = False
+    adjusts: ClassVar[bool] = False
+
+    def __call__(self, objective: Objective, minimum: Minimum, replicates: Bootstrap | None) -> Calibration:
+        return _of_weight(self.beta, objective.space, self.name)
+
+    def told(self, found: Calibration) -> str:
+        return f"beta = {found.beta:g}" + (
+            ": the loss was not calibrated" if found.method in CALIBRATIONS else ", given by hand"
+        )
+
+
+for each in (
+    ByCurvature(), ScoreMatching(), ScoreMatching("score-matching-invariant"), CoverageMatching(),
+    InformationMatching(), Given(name="none"),
+):  # fmt: skip
+    CALIBRATIONS.register(each.name)(each)
 
 
 def information(objective: Objective, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -430,7 +535,7 @@ def _coverage_matching(objective: Objective, minimum: Minimum, replicates: Boots
     again = np.random.default_rng(0).choice(own, size=(500, len(own)))
     error = float(np.exp(beta) * np.quantile(again, 1 - LEVEL, axis=1).std())
     reached = float(np.mean(own >= beta))
-    return replace(given(np.exp(beta), space, "gpc"), error=error, used=int(used.sum()), reached=reached)
+    return replace(_of_weight(np.exp(beta), space, "gpc"), error=error, used=int(used.sum()), reached=reached)
 
 
 def _enough(minima: Minima) -> np.ndarray:

@@ -27,7 +27,7 @@ from ..errors import (
     UnboundedLossWarning,
 )
 from .boundaries import NOISE
-from .calibration import RESAMPLING, Calibration
+from .calibration import Calibration
 from .dataset import Dataset, far_values
 from .identification import ridges
 from .minimise import Minimum, Outcome, flat_parameters, flatness
@@ -317,7 +317,7 @@ def _of_calibration(calibration: Calibration, bounded: bool) -> list[DfdbayesWar
             )
         )
     on_edge = sum(calibration.tally.get(o, 0) for o in (Outcome.CONVERGED, Outcome.BOUNDARY)) - calibration.used
-    if calibration.method in RESAMPLING and on_edge > 0:
+    if calibration.how.resamples and on_edge > 0:
         found.append(
             CalibrationWarning(
                 f"{on_edge} bootstrap minimisers lie on the boundary, where the prior has no finite slope; they were "
@@ -336,7 +336,7 @@ def _of_calibration(calibration: Calibration, bounded: bool) -> list[DfdbayesWar
 
 def _of_dependence(objective: Objective, calibration: Calibration) -> list[DfdbayesWarning]:
     """A width that takes rows for independent which are not."""
-    by_rows = calibration.method in ("curvature", "lyddon", *RESAMPLING) and calibration.resampling != "parametric"
+    by_rows = calibration.how.adjusts and calibration.resampling != "parametric"
     known = objective.loss.normalised and not objective.model.sampled  # a likelihood of the whole
     if objective.model.independent or known or not by_rows or objective.units.kind == CLUSTERS:
         return []

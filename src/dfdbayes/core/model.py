@@ -256,6 +256,8 @@ class AbstractModel(ABC):
         """Whether the rows that losses sum over are independent; the dyads of a random graph need not be."""
         return True
 
+    usual_replicates: int = 400
+    """Bootstrap fits where nobody says otherwise."""
     sampled: bool = True
     """Whether rows are a sample, whose spread says how estimates vary; the dyads of one graph are not."""
 

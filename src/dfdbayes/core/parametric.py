@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -31,7 +30,7 @@ from .minimise import Minima, Minimum, interior, mode
 from .model import AbstractModel
 from .objective import Objective
 from .replicates import minimise_many
-from .resampling import AbstractResampling, Bootstrap, Fits, chosen, require_size
+from .resampling import RESAMPLINGS, AbstractResampling, Bootstrap, Fits, by_name, require_size
 from .simulators.replicas import replicas
 from .sites import Units, rows_of
 
@@ -98,9 +97,7 @@ def _of_maps(
     return fits.refit(objective, list(maps.datasets()), around)
 
 
-def how_resampled(resampling: Any, model: AbstractModel, data: Dataset) -> AbstractResampling:
-    """The resampling that a word names for these data, or the given one."""
-    return Parametric() if resampling == Parametric.kind else chosen(resampling, model, data)
+RESAMPLINGS.register(Parametric.kind)(lambda model, data: Parametric())
 
 
 def bootstrap(
@@ -128,7 +125,7 @@ def bootstrap(
     """
     require_unforked()
     require_size(size)
-    how = how_resampled(resampling, objective.model, objective.data)
+    how = by_name(resampling, objective.model, objective.data)
     return how(objective, minimum, size, seed, Fits(minimise_many, NOTHING, advance))
 
 

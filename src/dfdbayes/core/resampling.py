@@ -28,6 +28,7 @@ from .minimise import Minima, Minimum, Outcome
 from .model import AbstractModel
 from .objective import Objective
 from .refits import refit_many
+from .registry import Registry
 from .sites import Units, blocks_of, blocks_of_rows, clusters_of, rows_of, windows_of
 from .windows import length_of, of_windows, starts_of
 
@@ -214,17 +215,32 @@ class Windows(Reweighting):
         return Bootstrap(self.kind, weights, fits(objective, minimum, weights), degenerate(objective, weights))
 
 
-def chosen(resampling: Any, model: AbstractModel, data: Dataset) -> AbstractResampling:
+RESAMPLINGS: Registry[Callable[[AbstractModel, Dataset], AbstractResampling]] = Registry("resampling")
+"""By name: the resampling that serves a model and its data."""
+
+
+def _by_weights(kind: str) -> Callable[[AbstractModel, Dataset], AbstractResampling]:
+    def chosen(model: AbstractModel, data: Dataset) -> AbstractResampling:
+        few = data.cluster is None or len(np.unique(data.cluster)) < FEWEST_CLUSTERS
+        if PLACE in data.given_columns and few:
+            return Windows(kind)
+        if data.cluster is not None:
+            return Clusters(kind)
+        return Blocks(kind) if data.n < 2 and model.graph is not None and data.d > 1 else Rows(kind)
+
+    return chosen
+
+
+for _kind in KINDS:
+    RESAMPLINGS.register(_kind)(_by_weights(_kind))
+RESAMPLINGS.register("windows")(lambda model, data: Windows())
+
+
+def by_name(resampling: Any, model: AbstractModel, data: Dataset) -> AbstractResampling:
     """The resampling that a word names for these data, or the given one."""
     if isinstance(resampling, AbstractResampling):
         return resampling
-    word = KINDS[0] if resampling == "windows" else resampling
-    few = data.cluster is None or len(np.unique(data.cluster)) < FEWEST_CLUSTERS
-    if resampling == "windows" or (PLACE in data.given_columns and few):
-        return Windows(word)
-    if data.cluster is not None:
-        return Clusters(resampling)
-    return Blocks(resampling) if data.n < 2 and model.graph is not None and data.d > 1 else Rows(resampling)
+    return RESAMPLINGS.by_name(resampling)(model, data)
 
 
 def require_size(size: Any) -> None:

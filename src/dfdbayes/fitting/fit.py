@@ -21,6 +21,7 @@ from .._util.timing import Clock, forget_compiled
 from ..backends.local import Backend, Source, by_client
 from ..core import losses
 from ..core import priors as plain_priors
+from ..core import resampling as resamplings
 from ..core import samplers as sampling
 from ..core.boundaries import beyond, clipped
 from ..core.calibration import Calibration, calibrate
@@ -34,7 +35,6 @@ from ..core.missing import described, minimised, objective_with_missing
 from ..core.model import AbstractModel
 from ..core.objective import Objective, arranged
 from ..core.parameters import Space
-from ..core.parametric import how_resampled
 from ..core.posterior import named_draws, posterior, where_taken
 from ..core.priors import describe_prior
 from ..core.resampling import Bootstrap
@@ -312,11 +312,13 @@ def _read(
         (() if graph is None or isinstance(graph, str) else graph_of(graph).names) if named else of_width(0).node_names
     )
     reading = reading | {"columns": (names or None) if reading["columns"] is None else reading["columns"]}
-    needed, own = models.needs_data(model, options), options or {}
+    own = options or {}
+    needed = isinstance(model, str) and models.named_model(model).needs_data(own)
     scales = domain_of(data, reading, own.get("levels"), own.get("kinds")) if needed else None
     domain = scales or ((lambda d: of_width(d).domain) if named else of_width(0).domain)
     source = backend.read(data, domain, advance=by_percent(shown.begin("reading", 100)), **reading)
-    found = models.network_for(source.data, options or {}, scales) if scales else of_width(source.data.d * named)
+    of_data = models.named_model(model).of_data if isinstance(model, str) and scales else None
+    found = of_data(source.data, own, scales) if of_data and scales else of_width(source.data.d * named)
     source = source.arranged(found)
     given = models.paper_priors(found) if isinstance(prior, str) else prior
     return source, found.with_priors(given).labelled(source.data.columns)
@@ -328,7 +330,7 @@ def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress)
         model.require_possible(source.data, plan.loss.neighbours)
     units = None
     if plan.needs_units:
-        units = how_resampled(plan.resampling, model, source.data).units(model, source.data)
+        units = resamplings.by_name(plan.resampling, model, source.data).units(model, source.data)
     whole = objective_of_whole(source, model, plan, units, shown)
     if whole is not None:
         objective = whole
@@ -354,12 +356,12 @@ def _calibrate(
     """The weight of the loss, from bootstrap fits where it needs them."""
     replicates: int | Bootstrap = plan.bootstrap
     if plan.resamples:
-        how = how_resampled(plan.resampling, objective.model, objective.data)
+        how = resamplings.by_name(plan.resampling, objective.model, objective.data)
         advance = shown.begin("bootstrap", plan.bootstrap)
         replicates = backend.bootstrap(
             how, objective, minimum, plan.bootstrap, seed=plan.seed, advance=advance, checkpoint=kept
         )
-    return calibrate(objective, plan.method, bootstrap=replicates, minimum=minimum, on_failure=plan.on_failure)
+    return calibrate(objective, plan.calibration, bootstrap=replicates, minimum=minimum, on_failure=plan.on_failure)
 
 
 def _sample(
@@ -469,7 +471,7 @@ def _may_be_zero(space: Space) -> list[str]:
 def _identity(objective: Objective, minimum: Minimum, plan: Plan) -> dict[str, Any]:
     """What the parts of a run depend on."""
     parts = {"bootstrap": plan.bootstrap, "resampling": fingerprint(plan.resampling), "on_failure": plan.on_failure}
-    parts |= {"data": objective.observed.digest, "calibration": str(plan.method)}
+    parts |= {"data": objective.observed.digest, "calibration": fingerprint(plan.calibration)}
     parts |= {
         "sampler settings": fingerprint(plan.sampler),
         "loss settings": fingerprint(losses.plain(plan.loss) or plan.loss),

@@ -16,7 +16,7 @@ from ..core.losses.base import AbstractLoss
 from ..core.minimise import minimise
 from ..core.model import AbstractModel
 from ..errors import CalibrationError, DfdbayesError, EscapedError, MinimiserError, ModelError, SettingError
-from ..families import own_options
+from ..families import named_model
 from ..results.fit_result import Fit
 from ..results.predictive import evenly
 from .comparison import by_name
@@ -155,7 +155,7 @@ def _own(model: Any, settings: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(model, str):
         return settings
     own = {name: value for name, value in settings.items() if name not in LACKS.get(model, ())}
-    return own | {"options": own_options(model, settings.get("options"))}
+    return own | {"options": named_model(model).own(settings.get("options"))}
 
 
 def _compared(

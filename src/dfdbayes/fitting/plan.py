@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from .._util.process import require_seed
+from ..core import calibration as calibrations
 from ..core import losses
 from ..core import resampling as resamplings
 from ..core import samplers as sampling
-from ..core.calibration import RESAMPLING, require_positive
+from ..core.calibration import AbstractCalibration, require_positive
 from ..core.dataset import Dataset
 from ..core.losses.base import AbstractLoss
 from ..core.losses.robust import Robust
@@ -19,10 +20,6 @@ from ..core.model import AbstractModel
 from ..core.parametric import Parametric
 from ..core.robust_weight import decided
 from ..errors import SettingError
-from ..families.map.model import Autologistic
-
-REPLICATES = 400  # bootstrap fits where nobody says otherwise,
-OF_MAPS = 2000  # and of a map, whose widths rest on them alone: then these are known to 2 % (see `parametric.noise`)
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class Plan:
 
     asked_loss: AbstractLoss | None
     """None where the choice is left to the model."""
-    method: str | float
+    calibration: AbstractCalibration
     on_failure: str
     asked_sampler: tuple[Any, int | None, int | None, int | None]
     """A word or a sampler, and lengths of chains where they are given."""
@@ -47,7 +44,7 @@ class Plan:
 
     @classmethod
     def of(
-        cls, loss: Any, calibration: str | float | None, beta: float | None, on_failure: str, sampler: Any,
+        cls, loss: Any, calibration: Any, beta: float | None, on_failure: str, sampler: Any,
         draws: int | None, warmup: int | None, chains: int | None, bootstrap: int | None, resampling: Any,
         seed: int,
     ) -> Plan:  # fmt: skip
@@ -57,7 +54,7 @@ class Plan:
             if number is not None and (isinstance(number, bool) or not isinstance(number, (int, np.integer))):
                 raise SettingError(f"{name} is {number!r}; it must be a whole number")
         draws, warmup, chains = (None if number is None else int(number) for number in (draws, warmup, chains))
-        usual, bootstrap = bootstrap is None, int(REPLICATES if bootstrap is None else bootstrap)
+        usual, bootstrap = bootstrap is None, int(AbstractModel.usual_replicates if bootstrap is None else bootstrap)
         seed, beta = int(seed), None if beta is None else _as_number(beta)
         found = None if isinstance(loss, str) and loss == "auto" else losses.by_name(loss)
         sampling.by_name(sampler, draws, warmup, chains)
@@ -68,9 +65,9 @@ class Plan:
                     f"both beta={beta:g} and calibration={calibration!r} are given; a weight by hand is not "
                     "calibrated. Leave out one of them."
                 )
-        method = beta if beta is not None else "curvature" if calibration is None else calibration
+        how = calibrations.by_name(beta if beta is not None else "curvature" if calibration is None else calibration)
         lengths = (draws, warmup, chains)
-        plan = cls(found, method, on_failure, (sampler, *lengths), bootstrap, resampling, seed, usual=usual)
+        plan = cls(found, how, on_failure, (sampler, *lengths), bootstrap, resampling, seed, usual=usual)
         if plan.resamples:
             resamplings.require_size(bootstrap)
         return plan
@@ -80,14 +77,12 @@ class Plan:
         if not data.is_complete:
             self._require_widths_of_missing()
         plans = [plan._simulating(model) for plan in self._with_loss(model, data)]
-        if self.usual and isinstance(model, Autologistic):
-            return [replace(plan, bootstrap=OF_MAPS) for plan in plans]
-        return plans
+        return [replace(plan, bootstrap=model.usual_replicates) for plan in plans] if self.usual else plans
 
     def _simulating(self, model: AbstractModel) -> Plan:
         """The same with simulated data sets where there are no rows to draw, unless a likelihood says how it varies."""
         known = model.independent if model.sampled else self.loss.normalised
-        if known or self.method != "curvature" or self.resampling != resamplings.KINDS[0]:
+        if known or not self.calibration.by_direction or self.resampling != resamplings.KINDS[0]:
             return self
         return replace(self, resampling=Parametric.kind)
 
@@ -100,7 +95,7 @@ class Plan:
         name, reason = model.advise(data)
         first = replace(self, asked_loss=losses.by_name(name), reason=reason)
         if first._found_by_simulation(model):  # which may fail, and has no parts to resample
-            resampled = self.resamples or self.method == "lyddon"
+            resampled = self.calibration.by_parts or self.resamples
             why = "what is resampled are dyads" if resampled else "the likelihood was not found by simulation"
             other = replace(self, asked_loss=losses.by_name("pseudo"), reason=why)
             return [other] if resampled else [first, other]
@@ -116,7 +111,7 @@ class Plan:
 
     def _require_calibrated(self, model: AbstractModel) -> None:
         """Refuse to calibrate by parts what has none."""
-        if self._found_by_simulation(model) and (self.resamples or self.method == "lyddon"):
+        if self._found_by_simulation(model) and (self.calibration.by_parts or self.resamples):
             raise SettingError(
                 "the likelihood of a graph says itself how sure it is, and has no parts to resample. What to do: leave "
                 "out calibration= and resampling=, or use loss='pseudo'."
@@ -139,7 +134,7 @@ class Plan:
                 "resampling='parametric' simulates complete data, which do not vary as data with missing entries do. "
                 "What to do: leave it out; or use missing='drop', if values are missing completely at random."
             )
-        if self.method == "none" or not isinstance(self.method, str):
+        if not self.calibration.adjusts:
             raise SettingError(
                 "with missing='impute' a weight that is not calibrated would take completed rows for observed ones: "
                 "intervals would be too narrow. What to do: leave out calibration= and beta=, or use missing='drop'."
@@ -157,17 +152,17 @@ class Plan:
     @property
     def needs_minimum(self) -> bool:
         """Whether a loss without a minimum has no answer: a proper prior gives one where the loss is bounded."""
-        return self.method != "curvature" or not self.loss.bounded
+        return not (self.calibration.by_direction and self.loss.bounded)
 
     @property
     def continues(self) -> bool:
         """Whether losses are calibrated and sampled beyond the edges of supports, as far as they are defined."""
-        return self.method == "curvature"
+        return self.calibration.by_direction
 
     @property
     def resamples(self) -> bool:
         """Whether bootstrap fits are needed."""
-        return self.method in RESAMPLING or (self.method == "curvature" and self.simulates)
+        return self.calibration.resamples or (self.calibration.by_direction and self.simulates)
 
     @property
     def simulates(self) -> bool:
@@ -181,7 +176,7 @@ class Plan:
     @property
     def needs_units(self) -> bool:
         """Whether anything depends on what is independent in the data."""
-        return self.resamples or self.method in ("curvature", "lyddon")
+        return self.calibration.adjusts
 
 
 def _as_number(beta: Any) -> float:

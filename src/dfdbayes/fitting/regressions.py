@@ -229,12 +229,13 @@ def _base(
     """The model; a network given by name looks at its columns first, to see what they are."""
     if not isinstance(model, str):
         return model.current()
-    own = {name: value for name, value in (options or {}).items() if name != "form" or model not in ("poisson", "cmp")}
-    if not models.needs_data(model, own):
-        return models.by_name(model, len(columns), own)
+    named = models.named_model(model)
+    own = {name: value for name, value in (options or {}).items() if name not in named.with_formula}
+    if named.of_data is None or not named.needs_data(own):
+        return named(len(columns), own)
     settings = reading | {"columns": list(columns)}
     domain = scales.domain_of(frame, settings, own.get("levels"), own.get("kinds"))
-    return models.network_for(read(frame, domain, **settings), own, domain)
+    return named.of_data(read(frame, domain, **settings), own, domain)
 
 
 def _complete(

@@ -16,7 +16,7 @@ from .._util.files import write_together
 from .._util.process import threads
 from ..core.model import AbstractModel
 from ..errors import DataError, OutputError, SettingError
-from ..families import known_as
+from ..families import named_model
 from ..families.graph.model import RandomGraph
 from ..families.network import evidence
 from ..families.network.groups import factors, group_differences
@@ -242,7 +242,7 @@ def rerun_settings(folder: Path, about: Mapping[str, Any], model: str | None) ->
             )
         settings["model"] = model
     earlier = read_fit(folder)
-    if not is_code(about["settings"]["model"]) and known_as(settings["model"]) != earlier.settings["model"]:
+    if not is_code(about["settings"]["model"]) and named_model(settings["model"]).name != earlier.settings["model"]:
         raise DataError(
             f"'{folder}' is not the folder of one run: {RUN} is about {settings['model']}, {POSTERIOR} about "
             f"{earlier.settings['model']}"

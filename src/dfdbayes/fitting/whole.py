@@ -30,7 +30,7 @@ def read_whole(
 ) -> tuple[Source, AbstractModel] | None:  # fmt: skip
     """What stands for the data, and the model for it; None where data are rows. ``reading`` is about rows."""
     nodes = None
-    if isinstance(model, str) and models.known_as(model) in models.WHOLE:
+    if isinstance(model, str) and model in models.MODELS and models.MODELS.by_name(model).whole:
         given = dict(options or {})
         nodes = given.pop("nodes", None)
         model, options = models.by_name(model, 0, given), None

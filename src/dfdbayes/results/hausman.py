@@ -172,7 +172,7 @@ def agreement(
 
 
 def _objective(model: AbstractModel, data: Dataset, loss: AbstractLoss) -> Objective:
-    units = resampling.chosen("multinomial", model, data).units(model, data)
+    units = resampling.by_name("multinomial", model, data).units(model, data)
     return Objective(model, data, loss, units)
 
 

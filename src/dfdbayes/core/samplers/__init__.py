@@ -5,21 +5,30 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ...errors import SettingError, close
+from ...errors import SettingError
+from ..registry import import_modules
 from .auto import Auto
-from .base import Draws, Task, centre
+from .base import SAMPLERS, AbstractSampler, Draws, Task, centre
 from .hamiltonian import Hamiltonian
 from .independence import Independence
 from .laplace import Laplace
 from .nuts import NUTS
 from .random_walk import RandomWalk
 
-__all__ = ["NUTS", "Auto", "Draws", "Hamiltonian", "Independence", "Laplace", "RandomWalk", "Task", "by_name", "centre"]
-
-_BY_NAME = {
-    "auto": Auto, "nuts": NUTS, "hmc": Hamiltonian, "independence": Independence, "random-walk": RandomWalk,
-    "laplace": Laplace,
-}  # fmt: skip
+__all__ = [
+    "NUTS",
+    "SAMPLERS",
+    "AbstractSampler",
+    "Auto",
+    "Draws",
+    "Hamiltonian",
+    "Independence",
+    "Laplace",
+    "RandomWalk",
+    "Task",
+    "by_name",
+    "centre",
+]
 
 
 def by_name(
@@ -32,18 +41,14 @@ def by_name(
 ) -> Any:
     """The sampler that a word names (or the given one) with these lengths, where they are given.
 
-    A loss that is bounded below has no steep walls, so NUTS may take longer steps.
+    A loss that is ``bounded`` below has no steep walls, so that some samplers take longer steps.
     """
     if isinstance(sampler, str):
-        if sampler not in _BY_NAME:
-            raise SettingError(
-                f"there is no sampler '{sampler}'; known: {', '.join(_BY_NAME)}{close(sampler, _BY_NAME)}"
-            )
-        tuned = {"target": 0.8} if bounded and sampler in ("nuts", "auto") else {}
-        sampler = _BY_NAME[sampler](**tuned)
+        kind = SAMPLERS.by_name(sampler)
+        sampler = kind(**kind.when_bounded) if bounded else kind()
     if not hasattr(sampler, "run"):
         raise SettingError(
-            f"{sampler!r} is not a sampler; give a word ({', '.join(_BY_NAME)}) or a dfd.samplers object"
+            f"{sampler!r} is not a sampler; give a word ({', '.join(SAMPLERS)}) or a dfd.samplers object"
         )
     lengths = {"draws": draws, "warmup": warmup, "chains": chains}
     for name, value in lengths.items():
@@ -54,3 +59,6 @@ def by_name(
     if draws is not None and hasattr(sampler, "enough"):
         given["enough"] = float("inf")  # so many, and not as many as are enough
     return replace(sampler, **given)
+
+
+import_modules(__name__)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..mixing import bulk_size, r_hat
-from .base import Draws, Task, cells
+from .base import SAMPLERS, AbstractSampler, Draws, Task, cells
 from .hamiltonian import HOPELESS, Hamiltonian
 from .independence import HEAVY, Independence
 from .nuts import NUTS
@@ -19,8 +22,9 @@ MANY = 2500  # parameters from which matrices of them no longer fit the cache, a
 AGREE = 1.02  # R-hat at most
 
 
+@SAMPLERS.register("auto")
 @dataclass(frozen=True)
-class Auto:
+class Auto(AbstractSampler):
     """An independence chain where the posterior is close to its normal approximation, else chains that use gradients.
 
     These are `Hamiltonian` about the normal approximation first, and where that does not mix `NUTS`, which adapts.
@@ -31,8 +35,9 @@ class Auto:
     warmup: int = 500
     chains: int = 4
     enough: float = 1000.0
-    name = "auto"
-    gradients = 2.0  # of the loss, that a transition takes as a rule
+    name: ClassVar[str] = "auto"
+    gradients: ClassVar[float] = 2.0
+    when_bounded: ClassVar[Mapping[str, Any]] = MappingProxyType({"target": 0.8})  # longer steps
 
     def run(self, task: Task) -> Draws:
         silent = replace(task, advance=lambda done: None)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, ClassVar, Protocol
 
 import jax
 import numpy as np
@@ -13,6 +15,7 @@ from jaxtyping import Array, Float
 from scipy import linalg
 
 from ..._util.checkpoint import NOTHING, Checkpoint
+from ..registry import Registry
 
 AT_ONCE = 64  # densities evaluated side by side, at most
 IN_CACHE = 2**16  # numbers of their tables
@@ -86,6 +89,38 @@ class Task:
     seed: int
     advance: Advance = lambda done: None
     checkpoint: Checkpoint = NOTHING
+
+
+class AbstractSampler(ABC):
+    """A way to draw from a log density: a frozen dataclass whose fields are its settings.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd
+    >>> dfd.samplers.by_name("laplace", draws=200).draws
+    200
+    """
+
+    name: ClassVar[str]
+    gradients: ClassVar[float] = 1.0
+    """Of the loss, that a transition takes as a rule: for a guess of how long a run will take."""
+    when_bounded: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    """Settings where it is given by name and the loss is bounded below, which has no steep walls."""
+    draws: int
+    warmup: int
+    chains: int
+
+    @abstractmethod
+    def run(self, task: Task) -> Draws:
+        """Draw by chain; `Task.advance` is told of transitions that are done."""
+
+    @property
+    def transitions(self) -> int:
+        """How many steps each chain goes."""
+        return self.draws
+
+
+SAMPLERS: Registry[type[AbstractSampler]] = Registry("sampler")
 
 
 @partial(jax.jit, static_argnums=0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..mixing import bulk_size
-from .base import Draws, LogDensity, Task, at_once, cells, scattered
+from .base import SAMPLERS, AbstractSampler, Draws, LogDensity, Task, at_once, cells, scattered
 
 BLOCK = 25  # transitions in one compiled call
 SETTLING = 3  # blocks before draws are kept, in which the number of kicks is found
@@ -72,8 +72,9 @@ def _block(
     return seen["z"][-1], seen
 
 
+@SAMPLERS.register("hmc")
 @dataclass(frozen=True)
-class Hamiltonian:
+class Hamiltonian(AbstractSampler):
     """Hamiltonian Monte Carlo whose motion under the normal approximation is exact.
 
     Attributes
@@ -89,8 +90,8 @@ class Hamiltonian:
     chains: int = 4
     enough: float = 1000.0
     patient: bool = True
-    name = "hmc"
-    gradients = 3.0  # of the loss, that a transition takes as a rule
+    name: ClassVar[str] = "hmc"
+    gradients: ClassVar[float] = 3.0
 
     def run(self, task: Task) -> Draws:
         rng, around = np.random.default_rng([task.seed, 3]), task.around

@@ -15,14 +15,14 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
 from jaxtyping import Array, Float
 
 from ..pareto import smoothed
-from .base import Centre, Draws, LogDensity, Task, at_once
+from .base import SAMPLERS, AbstractSampler, Centre, Draws, LogDensity, Task, at_once
 
 BLOCK = 128  # densities evaluated in one compiled call, by one thread
 PAIRS = 8  # of points whose slopes place an approximation
@@ -41,15 +41,16 @@ def _values(log_density: LogDensity, together: int, z: Array, inputs: Any) -> Ar
     return log_density.many(z, inputs, together)
 
 
+@SAMPLERS.register("independence")
 @dataclass(frozen=True)
-class Independence:
+class Independence(AbstractSampler):
     """An independence Metropolis chain whose proposals come from the normal approximation at the mode."""
 
     draws: int = 1000
     warmup: int = 0
     chains: int = 4
-    name = "independence"
-    gradients = 0.5  # of the loss, that a transition takes as a rule
+    name: ClassVar[str] = "independence"
+    gradients: ClassVar[float] = 0.5
 
     def run(self, task: Task) -> Draws:
         return self.drawn(task, self.approximation(task)[0])

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from .base import Draws, Task
+from .base import SAMPLERS, AbstractSampler, Draws, Task
 
 
+@SAMPLERS.register("laplace")
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(AbstractSampler):
     """Draws from the normal approximation in unconstrained coordinates."""
 
     draws: int = 1000
     warmup: int = 0
     chains: int = 4
-    name = "laplace"
-    gradients = 0.0  # of the loss, that a transition takes as a rule
+    name: ClassVar[str] = "laplace"
+    gradients: ClassVar[float] = 0.0
 
     def run(self, task: Task) -> Draws:
         rng, around = np.random.default_rng([task.seed, 2]), task.around

@@ -7,18 +7,20 @@ runs in a thread of its own, and none waits for another's longer trajectory; che
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from .base import Centre, Draws, LogDensity, Task, cells, scattered
+from .base import SAMPLERS, AbstractSampler, Centre, Draws, LogDensity, Task, cells, scattered
 
 BLOCK = 50  # transitions in one compiled call; warm-up and sampling run the same code
 SHAKE = 0.2  # how much the step size varies from one transition to the next
@@ -73,8 +75,9 @@ def _block(
     return seen["z"][-1], tuning, seen
 
 
+@SAMPLERS.register("nuts")
 @dataclass(frozen=True)
-class NUTS:
+class NUTS(AbstractSampler):
     """No-U-Turn sampling.
 
     Attributes
@@ -87,8 +90,9 @@ class NUTS:
     draws: int = 1000
     warmup: int = 500
     chains: int = 4
-    name = "nuts"
-    gradients = 20.0  # of the loss, that a transition takes as a rule
+    name: ClassVar[str] = "nuts"
+    gradients: ClassVar[float] = 20.0
+    when_bounded: ClassVar[Mapping[str, Any]] = MappingProxyType({"target": 0.8})  # longer steps
 
     def run(self, task: Task) -> Draws:
         rng, log_density, inputs, around = (

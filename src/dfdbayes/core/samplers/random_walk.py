@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from .base import Draws, LogDensity, Task, scattered
+from .base import SAMPLERS, AbstractSampler, Draws, LogDensity, Task, scattered
 
 BLOCK = 500
 
@@ -41,8 +41,9 @@ def _block(
     return states.position, seen
 
 
+@SAMPLERS.register("random-walk")
 @dataclass(frozen=True)
-class RandomWalk:
+class RandomWalk(AbstractSampler):
     """Random-walk Metropolis with the paper's settings as defaults.
 
     Attributes
@@ -58,8 +59,8 @@ class RandomWalk:
     draws: int = 500
     warmup: int = 5000
     chains: int = 10
-    name = "random-walk"
-    gradients = 0.5  # of the loss, that a transition takes as a rule
+    name: ClassVar[str] = "random-walk"
+    gradients: ClassVar[float] = 0.5
 
     def run(self, task: Task) -> Draws:
         rng, log_density, inputs = np.random.default_rng([task.seed, 2]), task.log_density, task.inputs

@@ -16,6 +16,7 @@ from ...core.domain import Binary, Counts
 from ...core.exponential import ExponentialFamily
 from ...core.model import Row
 from ...core.parameters import LOCATION, SHAPE, Parameter
+from ..named import named
 from .families import BinaryFamily, CountFamily
 from .narrative import CountNarrative, ShareNarrative
 from .normaliser import log_normaliser
@@ -41,6 +42,7 @@ def _share_of_ones(data: Dataset) -> dict[str, Any]:
     return {"probability": np.average(data.rows[:, 0], weights=data.counts)}
 
 
+@named("bernoulli")
 def Bernoulli() -> ExponentialFamily:
     """p(1) = probability (the paper's theta), for one binary column; uniform prior."""
     return ExponentialFamily(
@@ -83,6 +85,7 @@ def _poisson_differences(rows: np.ndarray, moved: np.ndarray) -> tuple[np.ndarra
     return x[..., None], g
 
 
+@named("poisson", with_formula=("form",))
 def Poisson() -> ExponentialFamily:
     """p(x) proportional to rate^x / x! (the paper's theta), for one column of counts.
 
@@ -197,6 +200,7 @@ def _cmp_differences(rows: np.ndarray, moved: np.ndarray) -> tuple[np.ndarray, n
     return np.stack(_steps_of_counts(rows, moved), axis=-1), np.zeros(rows.shape)
 
 
+@named("cmp", with_formula=("form",))
 def ConwayMaxwellPoisson() -> ExponentialFamily:
     """p(x) proportional to rate^x / (x!)^nu, for one column of counts.
 

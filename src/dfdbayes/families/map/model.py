@@ -66,6 +66,7 @@ class Autologistic(AbstractModel):
     space: Space = field(default=Space(()), repr=False)
 
     name = "autologistic"
+    usual_replicates = 2000  # widths rest on them alone: then these are known to 2 % (see `parametric.noise`)
     narrative = MapNarrative()
     reads = ("formula", "missing")
     title = "an autologistic model"

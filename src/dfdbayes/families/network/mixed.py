@@ -15,6 +15,7 @@ from ...core.domain import Coordinate, Domain
 from ...core.graphs import Graph
 from ...core.parameters import EDGE, NODE, SHAPE, Parameter, Space
 from ...errors import ModelError
+from ..named import MODELS, Options, graph_of, named
 from . import kinds as _kinds
 from .descriptions import DECLARED, KIND, LEVELS
 from .kinds import FACTORIAL, NAMES, QUADRATIC, Kind
@@ -82,6 +83,34 @@ def for_data(data: Dataset, graph: Any = None, kinds: Any = None, scales: Domain
     ]
     origin = [DECLARED if j in known else LEVELS if j in given else KIND for j in range(data.d)]
     return replace(Network(_kinds.domain_of(tuple(parts)), graph, words), origin=tuple(origin))
+
+
+def _is_known(options: Options) -> bool:
+    """Whether options give all kinds and levels, as a saved fit does."""
+    levels, kinds = options.get("levels"), options.get("kinds")
+    if isinstance(kinds, str) or not isinstance(levels, Sequence) or not isinstance(kinds, Sequence):
+        return False
+    return not any(isinstance(own, str) or np.ndim(own) == 0 for own in levels if own is not None)
+
+
+def _of_data(data: Dataset, options: Options, scales: Domain) -> Pairwise:
+    """A network of the data's columns; their kinds are guessed where neither options nor scales give them."""
+    MODELS.by_name("network").require(options)
+    return for_data(data, None if options.get("graph") is None else graph_of(options), options.get("kinds"), scales)
+
+
+@named("network", takes=("graph", "kinds", "levels"), model=Network, of_data=_of_data, is_known=_is_known)
+def _of_levels(columns: int, options: Options) -> Pairwise:
+    """A network from what a saved fit knows of its columns."""
+    levels, kinds = options.get("levels"), options.get("kinds")
+    if levels is None or kinds is None or not _is_known(options):
+        raise ModelError(
+            "a network by name guesses the kinds of its columns from data, and there are none here. What to do: give "
+            "the model itself, such as dfd.models.Network(dfd.Ordinal(5, 7) * dfd.Binary(2))."
+        )
+    found = [_kinds.by_name(kind, tuple(own or ())) for kind, own in zip(kinds, levels, strict=True)]
+    graph = None if options.get("graph") is None else graph_of(options)
+    return Network(_kinds.domain_of(tuple(found)), graph, list(kinds))
 
 
 def _kind(name: str, word: str, seen: tuple[int, ...], known: Coordinate | None) -> Kind:

@@ -34,6 +34,7 @@ from ...results.test_statistics import SKEWNESS, VARIANCE, ZEROS
 from ..counts.models import _regression_of_log_ratios
 from ..counts.normaliser import log_normaliser
 from ..lattice.model import _two_states
+from ..named import named
 from . import descriptions as remarks
 from .kinds import FACTORIAL, QUADRATIC, Kind, binary, domain_of, evenly_seen, of_the_paper
 from .narrative import NetworkNarrative
@@ -328,6 +329,7 @@ def graph_of_nodes(graph: Any, what: str) -> Graph:
     return found
 
 
+@named("ising-network", takes=("graph", "states"), columns="graph")
 def IsingNetwork(graph: Any, states: str = "binary") -> Pairwise:
     """p(x) proportional to exp(intercept . x + sum over edges of interaction_ij x_i x_j): a Boltzmann machine.
 
@@ -380,6 +382,7 @@ def _means(data: Dataset) -> np.ndarray:
     return np.log(np.maximum(np.average(data.rows, axis=0, weights=data.counts), 0.05))
 
 
+@named("poisson-graphical", takes=("graph", "prior"), columns="graph", paper={"prior": "squared"})
 def PoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
     """Counts with p(x) proportional to exp(intercept . x - sum interaction_ij x_i x_j - sum log x_j!).
 
@@ -400,6 +403,7 @@ def PoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
     return _count_graph(graph, prior, "poisson-graphical", independent, ())
 
 
+@named("cmp-graphical", takes=("graph", "prior"), columns="graph", paper={"prior": "squared"})
 def ConwayMaxwellPoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
     """Counts as in `PoissonGraphical`, each log x_j! multiplied by a ``nu`` >= 0 of its own.
 

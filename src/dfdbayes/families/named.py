@@ -1,0 +1,158 @@
+"""Models by name: each is put into one table where it is defined, with the options that a name may come with."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from ..core.dataset import Dataset
+from ..core.domain import Domain
+from ..core.graphs import Graph, of, parse
+from ..core.model import AbstractModel
+from ..core.registry import Registry
+from ..errors import ModelError
+
+Options = Mapping[str, Any]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Named:
+    """How a model is made that a user gives by name.
+
+    Attributes
+    ----------
+    name : str
+    make : callable
+        ``make(columns, options)``, with the number of columns of the data.
+    takes : tuple of str
+        The options that there are.
+    about : str
+        One line about the model.
+    whole : bool
+        Whether its data are one observation, which it reads itself.
+    of_data : callable, optional
+        ``of_data(data, options, domain)``, of a model that looks at its columns first.
+    is_known : callable
+        Whether options say all that it would look at columns for.
+    paper : mapping
+        Options of the form that the paper's priors need.
+    with_formula : tuple of str
+        Options that there are where a formula is given.
+    """
+
+    name: str
+    make: Callable[[int, Options], AbstractModel]
+    takes: tuple[str, ...]
+    about: str
+    whole: bool = False
+    of_data: Callable[[Dataset, Options, Domain], AbstractModel] | None = None
+    is_known: Callable[[Options], bool] = lambda options: False
+    paper: Options = field(default_factory=dict)
+    with_formula: tuple[str, ...] = ()
+
+    def __call__(self, columns: int, options: Options, prior: Any = None) -> AbstractModel:
+        """The model for so many columns; with ``prior="paper"`` in the form that the paper's priors need."""
+        options = dict(options) | dict(self.paper) if isinstance(prior, str) else options
+        self.require(options)
+        return self.make(columns, options)
+
+    def needs_data(self, options: Options | None) -> bool:
+        """Whether it has to look at the columns first."""
+        return self.of_data is not None and not self.is_known(options or {})
+
+    def own(self, options: Options | None) -> dict[str, Any]:
+        """Those among the options of several models that this one takes."""
+        return {key: value for key, value in (options or {}).items() if key in self.takes}
+
+    def require(self, options: Options) -> None:
+        """Refuse options that it does not take."""
+        for key, value in options.items():
+            if value is not None and key not in self.takes:
+                known = f"takes {', '.join(self.takes)}" if self.takes else "takes no options"
+                other = "choose another model"
+                if key in ("at", "neighbours"):
+                    other = "choose 'autologistic', the model of one map with a row for each site"
+                raise ModelError(f"'{self.name}' has no {key}: it {known}. Leave out {key} (--{key}), or {other}.")
+
+
+MODELS: Registry[Named] = Registry("model", ModelError)
+
+
+def named(
+    name: str, *more: str, takes: tuple[str, ...] = (), columns: str = "",
+    model: Callable[..., AbstractModel] | None = None, **about: Any,
+) -> Callable[[F], F]:  # fmt: skip
+    """Put a model into the table of models by name, as a decorator.
+
+    Parameters
+    ----------
+    name, more
+        What it may be called.
+    takes : tuple of str
+        Arguments of the function that are options; a ``graph`` may be written as text.
+    columns : str, optional
+        The argument that is the number of columns, where it is not among the options.
+    model : callable, optional
+        The model's function, where what is decorated is ``make(columns, options)``.
+    about
+        Other attributes of `Named`.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd
+    >>> dfd.models.by_name("potts", 0, {"graph": "grid:3x3", "states": 4}).name
+    'potts'
+    """
+
+    def add(function: F) -> F:
+        shown = function if model is None else model
+        make = function if model is not None else _from_options(function, takes, columns)
+        line = (shown.__doc__ or "").splitlines()[0]
+        MODELS.register(name, *more)(Named(name, make, takes, line, **about))
+        return function
+
+    return add
+
+
+def _from_options(
+    function: Callable[..., AbstractModel], takes: tuple[str, ...], number: str
+) -> Callable[[int, Options], AbstractModel]:
+    """Makes a model by its function, whose arguments are options."""
+    known = inspect.signature(function).parameters
+
+    def make(columns: int, options: Options) -> AbstractModel:
+        given = {name: options[name] for name in takes if options.get(name) is not None}
+        if "graph" in given:
+            given["graph"] = graph_of(options)
+        if number and number not in given:
+            given[number] = columns
+        for name in takes:
+            if name not in given and known[name].default is inspect.Parameter.empty:
+                needed(options, name)
+        return function(**given)
+
+    return make
+
+
+EXAMPLES = {
+    "graph": "options={'graph': dfd.graphs.grid(6, 6)}, on the command line --graph grid:6x6",
+    "rates": "--rates 5,15",
+    "terms": "RandomGraph('edges + gwesp(0.25)'), on the command line --terms 'edges + gwesp(0.25)'",
+}  # of options without which there is no model
+
+
+def needed(options: Options, key: str) -> Any:
+    """An option without which there is no model."""
+    if options.get(key) is None:
+        shown = f", for example {EXAMPLES[key]}" if key in EXAMPLES else ""
+        raise ModelError(f"this model needs {key if key.endswith('s') else f'a {key}'}{shown}")
+    return options[key]
+
+
+def graph_of(options: Options) -> Graph:
+    """The graph among options, which may be a text."""
+    graph = needed(options, "graph")
+    return parse(graph) if isinstance(graph, str) else of(graph)
