@@ -213,8 +213,8 @@ def evaluation():
         return min(taken)
 
     weights = objective.own_weights
-    ours = best(lambda: jax.block_until_ready(many(theta, objective.table, weights)), 20) / times
-    x, w = np.asarray(objective.table.rows), np.random.default_rng(1).normal(0, 0.01, (10, 10))
+    ours = best(lambda: jax.block_until_ready(many(theta, objective.terms, weights)), 20) / times
+    x, w = np.asarray(objective.terms.scores), np.random.default_rng(1).normal(0, 0.01, (10, 10))
     u = w @ x
 
     def plain():

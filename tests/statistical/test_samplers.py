@@ -10,7 +10,7 @@ import pytest
 
 import dfdbayes as dfd
 from dfdbayes.core import samplers as sampling
-from dfdbayes.core.objective import second_order
+from dfdbayes.core.terms import second_order
 
 Z_LIMIT = 5.0  # standard errors: a false alarm in fewer than one of 10^5 of these comparisons
 

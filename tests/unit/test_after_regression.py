@@ -1,7 +1,6 @@
 """After a regression: predictions, residuals, checks, effects, nested fits, second opinions, by their definitions."""
 
 import re
-from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,10 +9,10 @@ import pytest
 from scipy import special, stats
 
 import dfdbayes as dfd
+from dfdbayes.core.model import changed
 from dfdbayes.core.simulators import draw as simulators
 from dfdbayes.core.simulators.given import by_listing, distributions, tails
 from dfdbayes.errors import DataError, DataWarning, DisagreementWarning, SettingError
-from dfdbayes.families.counts.families import CountFamily
 from dfdbayes.families.counts.models import moments
 from dfdbayes.present import figures as plots
 from dfdbayes.present.report import render, sections
@@ -70,10 +69,13 @@ def log_masses(fit, theta, given):
 @pytest.mark.parametrize("zeros", [None, 0.8])
 @pytest.mark.parametrize("form", ["poisson", "mean", "location"])
 def test_expected_counts_are_sums(form, zeros):
-    family = CountFamily(form != "poisson", "mean" if form == "poisson" else form, zeros is not None)
+    made = dfd.models.Poisson() if form == "poisson" else dfd.models.ConwayMaxwellPoisson()
+    model = made.by("mean" if form == "poisson" else form, zeros is not None)
     predictor, nu = np.array([-1.0, 0.5, 2.0]), 1.0 if form == "poisson" else 0.7
-    rows = family.of_rows({family.form: jnp.asarray(predictor), "nu": jnp.log(nu), "zeros": jnp.asarray(zeros or 0.0)})
-    found = np.asarray(family.mean(rows, 3))
+    rows = model.of_predictors(
+        {model.form: jnp.asarray(predictor), "nu": jnp.log(nu), "zeros": jnp.asarray(zeros or 0.0)}
+    )
+    found = np.asarray(model.means_at(rows, 3))
     for i in range(3):
         log = float(rows["log_rate"][i]) * VALUES - nu * special.gammaln(VALUES + 1.0)
         log[0] += zeros or 0.0
@@ -170,7 +172,7 @@ def test_tails_of_small_and_large_counts(poisson):
 
 def test_tails_of_widely_spread_counts(hurdle):
     """Far more spread than a Poisson count: the values that are listed first are widened on both sides."""
-    model = replace(hurdle.model, family=CountFamily(True, "location"))
+    model = changed(hurdle.model, hurdle=False)
     theta, x, values = np.array([np.log(300.0), 0.0, np.log(0.05), 0.0]), np.array([60, 330, 700]), np.arange(6000)
     masses = special.softmax(0.05 * (values * np.log(300.0) - special.gammaln(values + 1.0)))
     found = tails(model, theta, np.repeat([[1.0, 0.0, 1.0, 1.0]], 3, axis=0), x)

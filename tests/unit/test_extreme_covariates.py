@@ -68,7 +68,7 @@ def test_far_covariates_after_saving_and_in_comparisons(tmp_path):
 @pytest.mark.parametrize(("model", "y"), [("cmp", VISITS), ("bernoulli", (VISITS > 1).astype(int))])
 def test_other_families_with_a_time_stamp(model, y):
     far, near = (fitted(shift, model=model, y=y, sampler="auto", draws=None) for shift in (1.7e9, 0.0))
-    name = f"{far.model.family.main}[v]"
+    name = f"{far.model.main_parameters[0]}[v]"
     ends = ["eti95_lb", "eti95_ub"]
     np.testing.assert_allclose(far.summary().loc[name, ends], near.summary().loc[name, ends], rtol=1e-3)
 

@@ -50,13 +50,13 @@ def test_the_mode_and_the_curvature_are_those_of_the_sum_over_all_graphs():
     np.testing.assert_allclose(found.covariance, information, rtol=5 * np.sqrt(2 / found.graphs) + 0.1)
     sd = np.sqrt(np.diag(np.linalg.inv(np.asarray(jax.jit(jax.hessian(posterior))(jnp.asarray(mode))))))
     assert (np.abs(found.at - mode) < 0.5 * sd).all()  # as near as the search asks for; the last step is the loss's
-    table = found.prepare(model, None).table
+    terms = found.prepare(model, None).terms
     for away in (np.array([0.2, -0.1]), np.array([-0.3, 0.1])):
         wanted = float(loss(at + away) - loss(at))
-        assert float(table.value(at + away, 1.0)) == pytest.approx(wanted, abs=0.15 * np.abs(away / sd).sum())
-        slope = jax.grad(lambda theta: table.value(theta, 1.0))(at + away)
-        np.testing.assert_allclose(slope, table.second_order(at + away, 1.0)[1], rtol=1e-10)
-    value, gradient, hessian = table.second_order(at, 1.0)
+        assert float(terms.value(found, at + away, 1.0)) == pytest.approx(wanted, abs=0.15 * np.abs(away / sd).sum())
+        slope = jax.grad(lambda theta: terms.value(found, theta, 1.0))(at + away)
+        np.testing.assert_allclose(slope, terms.second_order(found, at + away, 1.0)[1], rtol=1e-10)
+    value, gradient, hessian = terms.second_order(found, at, 1.0)
     assert float(value) == 0.0 and (gradient == found.gap).all() and (hessian == found.covariance).all()
 
 

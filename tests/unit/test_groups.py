@@ -13,12 +13,12 @@ from scipy import stats
 import dfdbayes as dfd
 from dfdbayes.backends.local import by_client
 from dfdbayes.core.sites import Sites, rows_of
+from dfdbayes.core.terms import Conditionals, Neighbours, View
 from dfdbayes.data.formulas import Design
 from dfdbayes.errors import ModelError, SettingError
 from dfdbayes.families.network import evidence, groups
 from dfdbayes.families.network import terms as network_tables
-from dfdbayes.families.network.covariate_terms import LevelRegressionConditionals, PairwiseRegressionTable
-from dfdbayes.families.regression_terms import RegressionConditionals, RegressionTable
+from dfdbayes.families.network.terms import LevelConditionals, NodeTerms
 from dfdbayes.fitting.regressions import read_regression
 from dfdbayes.present.report import render
 from dfdbayes.results.tree import assemble
@@ -72,21 +72,21 @@ def test_the_table_of_a_network_is_the_general_one(model, kind, settings):
     made, data = regression(model, rows(kind), **settings)
     loss = dfd.losses.by_name("ratio")
     sites = Sites(data, made.domain, rows_of(data), loss.scales)
-    quick, slow = (prepared.table for prepared in (made.table(sites), RegressionTable.of(made, sites)))
-    assert isinstance(quick, PairwiseRegressionTable)
+    quick, slow = (p.terms for p in (made.terms_at(sites, View.NEIGHBOURS), Neighbours.of(made, sites)))
+    assert isinstance(quick, NodeTerms)
     rng = np.random.default_rng(1)
     theta, weights = 0.1 + 0.4 * rng.random(made.space.size), rng.random(len(slow.rows))
 
     def by_row(theta):
-        u, v = slow.log_ratios(theta)
-        return (slow.minus * loss.minus(u) + slow.plus * loss.plus(v)).sum(axis=1)
+        return jax.grad(slow.value, argnums=2)(loss, theta, weights)
 
     def total(theta):
-        return weights @ by_row(theta)
+        return slow.value(loss, theta, weights)
 
     @jax.jit
     def found(theta):
-        return *loss.second_order(theta, quick, weights), loss.lines(theta, quick), quick.row_ratios(theta)
+        lines = quick.per_term_gradients(loss, theta, weights, 1)
+        return *quick.second_order(loss, theta, weights), lines, quick.row_ratios(theta)
 
     @jax.jit
     def wanted(theta):
@@ -95,7 +95,7 @@ def test_the_table_of_a_network_is_the_general_one(model, kind, settings):
 
     for own, other in zip(found(theta), wanted(theta), strict=True):
         np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(loss.value(theta, quick, weights), found(theta)[0], rtol=1e-12)
+    np.testing.assert_allclose(quick.value(loss, theta, weights), found(theta)[0], rtol=1e-12)
 
 
 @pytest.mark.parametrize(("model", "kind", "settings"), NETWORKS)
@@ -104,18 +104,20 @@ def test_the_conditionals_of_levels_are_the_general_ones(model, kind, settings, 
     monkeypatch.setattr(network_tables, "WIDTH", 8)
     made, data = regression(model, rows(kind), **settings)
     sites = Sites(data, made.domain, rows_of(data))
-    quick, slow = (prepared.table for prepared in (made.conditionals(sites), RegressionConditionals.of(made, sites)))
-    assert isinstance(quick, LevelRegressionConditionals) and len(quick.scores) > 1
+    quick, slow = (p.terms for p in (made.terms_at(sites, View.CONDITIONALS), Conditionals.of(made, sites)))
+    assert isinstance(quick, LevelConditionals) and len(quick.scores) > 1
+    loss = dfd.losses.by_name("pseudo")
     rng = np.random.default_rng(1)
     theta, weights = 0.1 + 0.4 * rng.random(made.space.size), rng.random(len(slow.rows))
     weights[len(data.rows) :] = 0.0  # rows that only fill the last block
 
     def total(theta):
-        return slow.value(theta, weights)
+        return slow.value(loss, theta, weights)
 
     @jax.jit
     def found(theta):
-        return *quick.second_order(theta, weights), weights @ quick.lines(theta), quick.value(theta, weights)
+        lines = quick.per_term_gradients(loss, theta, weights, 1)
+        return *quick.second_order(loss, theta, weights), weights @ lines, quick.value(loss, theta, weights)
 
     @jax.jit
     def wanted(theta):
@@ -212,11 +214,11 @@ def test_links_that_are_bent_have_the_general_table():
     """Interactions of counts are not negative: with a formula they are exponentials, and no longer linear."""
     made, data = regression("poisson-graphical", rows("counts"), interaction="~ group")
     sites = Sites(data, made.domain, rows_of(data))
-    assert isinstance(made.table(sites).table, RegressionTable)
-    assert isinstance(made.conditionals(sites).table, RegressionConditionals)
+    assert isinstance(made.terms_at(sites, View.NEIGHBOURS).terms, Neighbours)
+    assert isinstance(made.terms_at(sites, View.CONDITIONALS).terms, Conditionals)
     coefficients, terms = np.random.default_rng(0).normal(0, 1, (4, 9)), np.array([1.0, 0.0, 0.5])
     wanted = np.exp(coefficients[:, :3] + 0.5 * coefficients[:, 6:] + 0.1)
-    np.testing.assert_allclose(made.at("interaction", coefficients, terms, 0.1), wanted)
+    np.testing.assert_allclose(made.parameter_at("interaction", coefficients, terms, 0.1), wanted)
 
 
 @pytest.fixture(scope="module")

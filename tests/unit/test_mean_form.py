@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize, special
 
-from dfdbayes.core.objective import second_order
+from dfdbayes.core.terms import second_order
 from dfdbayes.families.counts.mean_form import of_mean
 
 

@@ -6,9 +6,9 @@ import pytest
 
 import dfdbayes as dfd
 import oracles
-from dfdbayes.core.terms import softplus, sum_softplus
+from dfdbayes.core.linear_terms import softplus, sum_softplus
 from dfdbayes.families.network import terms as network_tables
-from dfdbayes.families.network.ordinal_terms import OrdinalConditionals
+from dfdbayes.families.network.terms import OrdinalConditionals
 
 
 def test_a_sum_of_softplus_is_that_of_its_parts_with_its_derivatives():
@@ -29,7 +29,7 @@ def test_binary_conditionals_in_blocks_are_their_definition(states, graph, monke
     rows = np.unique(rng.integers(2, size=(14, 4)), axis=0)
     rows = 2 * rows - 1 if states == "spins" else rows
     objective = dfd.objective(model, rows, "pseudo")
-    assert len(objective.table.rows) > 1 or len(rows) <= 8
+    assert len(objective.terms.scores) > 1 or len(rows) <= 8
     theta = rng.normal(size=model.space.size)
 
     def log_mass(x):
@@ -56,7 +56,7 @@ def test_ordinal_conditionals_in_blocks_are_their_definition(domain, monkeypatch
     rng, model = np.random.default_rng(2), dfd.models.Network(domain)
     rows = np.unique(np.stack([rng.choice(domain.coordinate(j).levels, 20) for j in range(3)], axis=1), axis=0)
     objective = dfd.objective(model, rows, "pseudo")
-    assert isinstance(objective.table, OrdinalConditionals) and len(objective.table.scores) > 1
+    assert isinstance(objective.terms, OrdinalConditionals) and len(objective.terms.scores) > 1
     away = rng.normal(size=model.space.size)
     for theta in (away, 0 * away, 60 * away):
 
@@ -73,4 +73,4 @@ def test_ordinal_conditionals_in_blocks_are_their_definition(domain, monkeypatch
 def test_levels_that_are_not_evenly_seen_have_plain_sums():
     rows = np.random.default_rng(3).integers(0, 3, (20, 2))
     mixed = dfd.objective(dfd.models.Network(dfd.Ordinal(1, 3) * dfd.Counts(1)), rows, "pseudo")
-    assert not isinstance(mixed.table, OrdinalConditionals)
+    assert not isinstance(mixed.terms, OrdinalConditionals)

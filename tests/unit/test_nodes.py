@@ -149,12 +149,12 @@ def grouped(name):
 
 def of_covariates(fit, theta):
     """The mass of each row at its own intercepts and interactions, from the coefficients by hand."""
-    base, named = fit.model.base, fit.model.space.unflatten(theta)
+    base, named = fit.model.plain, fit.model.space.unflatten(theta)
 
     def log_mass(i, x):
         own = []
         for p in base.space.parameters:
-            term = next(term for term in fit.model.terms if term.parameter == p.name)
+            term = fit.model.space.predictor(p.name)
             z = fit.data.given[i, term.first : term.first + term.terms]
             predictor = sum(z[q] * named[p.name].reshape(len(z), -1)[q] for q in range(len(z)))
             own.append(np.asarray(p.from_link(predictor)))

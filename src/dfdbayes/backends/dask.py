@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import count
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 import jax
@@ -43,7 +43,7 @@ from ..core.refits import MOST, refit_many
 from ..core.replicates import minimise_many
 from ..core.resampling import AbstractResampling, Bootstrap, Fits, in_bucket, of_buckets
 from ..core.sites import Sites, Units
-from ..core.terms import Prepared, SecondOrder
+from ..core.terms import AbstractTerms, Loss, Prepared, SecondOrder, Site, terms
 from ..data.read.columns import Reading
 from ..data.read.dataset import of_all_rows, of_tally, read
 from ..data.read.reading import CHUNK, Memory, Table, table_of
@@ -192,12 +192,12 @@ def _weighted(part: Partition, seed: int, shares: np.ndarray, kind: str) -> Part
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _batch(problem: Problem, order: int, thetas: Array, table: Any, weights: Any) -> tuple[Array, ...]:
+def _batch(problem: Problem, order: int, thetas: Array, terms: Any, weights: Any) -> tuple[Array, ...]:
     if order == 2:
-        return jax.vmap(problem.second_order, in_axes=(0, None, 0))(thetas, table, weights)
+        return jax.vmap(problem.second_order, in_axes=(0, None, 0))(thetas, terms, weights)
     if order == 1:
-        return jax.vmap(jax.value_and_grad(problem.value), in_axes=(0, None, 0))(thetas, table, weights)
-    return (jax.vmap(problem.value, in_axes=(0, None, 0))(thetas, table, weights),)
+        return jax.vmap(jax.value_and_grad(problem.value), in_axes=(0, None, 0))(thetas, terms, weights)
+    return (jax.vmap(problem.value, in_axes=(0, None, 0))(thetas, terms, weights),)
 
 
 def _evaluate(part: Partition, order: int, thetas: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -209,7 +209,7 @@ def _evaluate(part: Partition, order: int, thetas: np.ndarray, which: np.ndarray
         own = np.repeat(objective.units.weights[None], size, axis=0)
         drawn = own if part.weights is None else part.weights[np.maximum(which[chosen], 0)] * objective.units.each
         weights = objective.weigh(np.where(which[chosen, None] < 0, own, drawn))
-        ends = _batch(objective.problem, order, thetas[chosen], objective.table, weights)
+        ends = _batch(objective.problem, order, thetas[chosen], objective.terms, weights)
         found.append([np.asarray(end)[: len(thetas) - first] for end in ends])
     return tuple(np.concatenate(end) for end in zip(*found, strict=True))
 
@@ -245,7 +245,7 @@ class Spread:
         submit = partial(self.client.submit, _partition, reading=self.reading, model=model, loss=loss, token=token)
         handle = _Handle(self.client, [submit(tally, pure=False) for tally in self.tallies])
         found = Objective(model, self.data, Summed(loss, handle.number))
-        _ = found.table  # holds on to the handle
+        _ = found.terms  # holds on to the handle
         return found
 
 
@@ -431,10 +431,18 @@ class _Handle:
         self.parts = self.client.map(_weighted, self.parts, seed=seed, shares=shares, kind=kind, pure=False)
 
 
-class Remote(NamedTuple):
+@terms
+class Remote(AbstractTerms):
     """The number under which the partitions are found."""
 
     number: Array
+
+    def value(self, loss: Loss, theta: Theta, weights: Any) -> Float[Array, ""]:
+        return _value(theta, self.number, weights)
+
+    def second_order(self, loss: Loss, theta: Theta, weights: Any) -> SecondOrder:
+        value, gradient, hessian = _asked(2, theta, self.number, weights)
+        return value, gradient, hessian
 
 
 @dataclass(frozen=True)
@@ -451,20 +459,18 @@ class Summed(AbstractLoss):
     def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:
         handle = _Handle.of(self.number)
 
-        def weigh(weights: np.ndarray, holding: _Handle = handle) -> Array:
+        def term_weights(weights: np.ndarray, holding: _Handle = handle) -> Array:
             return jnp.asarray(weights[..., 0], int)
 
         def moments(theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
             return handle.moments(theta)
 
-        return Prepared(Remote(jnp.asarray(self.number)), weigh, np.array([-1.0]), True, moments=moments)
+        return Prepared(
+            Remote(jnp.asarray(self.number)), term_weights, np.array([-1.0]), is_remote=True, gradient_moments=moments
+        )
 
-    def value(self, theta: Theta, table: Remote, weights: Any) -> Float[Array, ""]:
-        return _value(theta, table.number, weights)
-
-    def second_order(self, theta: Theta, table: Remote, weights: Any) -> SecondOrder:
-        value, gradient, hessian = _asked(2, theta, table.number, weights)
-        return value, gradient, hessian
+    def term(self, u: Array, site: Site | None) -> Array:
+        return self.loss.term(u, site)
 
 
 def _asked(order: int, theta: Array, number: Array, which: Array) -> tuple[Array, ...]:

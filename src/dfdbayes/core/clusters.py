@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .linalg import sandwich
 from .objective import Objective
 from .sites import CLUSTERS
 
@@ -51,10 +52,10 @@ def summarised(objective: Objective, theta: Any) -> ClusterSummary | None:
         return None
     data = objective.observed
     sizes = np.bincount(units.owner, weights=data.observations)
-    inverse = np.linalg.pinv(objective.hessian(theta), hermitian=True)
+    hessian = objective.hessian(theta)
     alone = objective.by_rows().moments(theta)
     apart, together = (
-        np.diag(inverse @ (squares - np.outer(total, total) / size) @ inverse)
+        np.diag(sandwich(hessian, squares - np.outer(total, total) / size))
         for size, total, squares in (alone, objective.moments(theta))
     )
     effects = together / np.maximum(apart, 1e-300)

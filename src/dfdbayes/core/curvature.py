@@ -24,6 +24,7 @@ from jaxtyping import Float
 from scipy import linalg, special
 
 from ..errors import CalibrationError, DfdbayesError, MinimiserError
+from .linalg import cholesky, inverse, root
 from .minimise import Minimum, evaluate, flat_parameters, flatness, interior, prior_at_y
 from .missing import joint_mode
 from .objective import Objective
@@ -108,18 +109,18 @@ class Curvature:
     @cached_property
     def covariance(self) -> Float[np.ndarray, "p p"]:
         """Of the posterior's normal approximation."""
-        return _inverse(self.information + self.precision)
+        return inverse(self.information + self.precision)
 
     @property
     def from_data(self) -> Float[np.ndarray, " p"]:
         """By parameter, the share of what is known that the data gave: 0 where the posterior is the prior."""
-        prior = np.diag(_inverse(self.precision, 1e-6))
+        prior = np.diag(inverse(self.precision, 1e-6))
         return np.clip(1.0 - np.diag(self.covariance) / prior, 0.0, 1.0)
 
     @property
     def moved(self) -> Float[np.ndarray, " p"]:
         """By parameter, how far the prior moved the estimate, in the posterior's standard deviations."""
-        without = -_inverse(self.information, 1e-4) @ self.pull
+        without = -inverse(self.information, 1e-4) @ self.pull
         held = self.covariance @ (self.force - self.pull)
         return (held - without) / np.sqrt(np.diag(self.covariance))
 
@@ -220,11 +221,11 @@ def _widened(squares: np.ndarray, hessian: np.ndarray, moved: np.ndarray) -> np.
 
     The estimator's covariance is A^-1 J A^-T with A = H + ``moved``, and this is H A^-1 J A^-T H.
     """
-    root, inverse = _root(hessian, 1e-8)
-    kept = np.eye(len(hessian)) + inverse @ moved @ inverse.T
+    factor, inverted = root(hessian, 1e-8)
+    kept = np.eye(len(hessian)) + inverted @ moved @ inverted.T
     least = float(linalg.eigvalsh(0.5 * (kept + kept.T))[0])
     kept += max(0.0, KEPT - least) * np.eye(len(hessian))
-    across = root @ linalg.solve(kept, inverse)
+    across = factor @ linalg.solve(kept, inverted)
     return across @ squares @ across.T
 
 
@@ -238,50 +239,19 @@ def _directions(
     tr(H^-1 J) / p, is right all the same, and is given to all.
     """
     posterior = beta * hessian + precision
-    if _cholesky(hessian - FLAT / beta * posterior) is not None:
-        inverse = _root(hessian)[1]
+    if cholesky(hessian - FLAT / beta * posterior) is not None:
+        inverted = root(hessian)[1]
     else:
-        root, inverse = _root(posterior, 1e-8)
-        values, turn = linalg.eigh(inverse @ hessian @ inverse.T)
+        factor, inverted = root(posterior, 1e-8)
+        values, turn = linalg.eigh(inverted @ hessian @ inverted.T)
         values = np.maximum(values, FLAT / beta)
-        raised = root @ turn
+        raised = factor @ turn
         hessian = (raised * values) @ raised.T
-        inverse = (turn / np.sqrt(values)).T @ inverse
+        inverted = (turn / np.sqrt(values)).T @ inverted
     if not apart:
-        return hessian, inverse.T, np.full(len(hessian), np.sum((inverse @ squares) * inverse) / len(hessian))
-    ratios, last = linalg.eigh(inverse @ squares @ inverse.T, driver="evd")
-    return hessian, inverse.T @ last, np.maximum(ratios, 1e-12 * max(float(ratios[-1]), 1e-300))
-
-
-def _inverse(matrix: np.ndarray, least: float = 1e-10) -> np.ndarray:
-    inverse = _root(matrix, least)[1]
-    return inverse.T @ inverse
-
-
-def _root(matrix: np.ndarray, least: float = 1e-10) -> tuple[np.ndarray, np.ndarray]:
-    """A root R of a symmetric matrix, R R', with its inverse; eigenvalues below ``least`` are raised to that first.
-
-    The eigenvalues are those after scaling to a unit diagonal, so units of measurement do not matter.
-    """
-    scale = np.sqrt(np.maximum(np.abs(np.diag(matrix)), 1e-300))
-    scaled = matrix / scale / scale[:, None]
-    one = np.eye(len(scale))
-    if _cholesky(scaled - least * one) is not None:
-        root = linalg.cholesky(scaled, lower=True)
-        inverse = linalg.solve_triangular(root, one, lower=True)
-    else:
-        values, vectors = linalg.eigh(scaled)
-        values = np.sqrt(np.maximum(values, least))
-        root, inverse = vectors * values, (vectors / values).T
-    return scale[:, None] * root, inverse / scale
-
-
-def _cholesky(matrix: np.ndarray) -> np.ndarray | None:
-    """The factor of a symmetric matrix, or None where it is not positive definite."""
-    try:
-        return linalg.cholesky(matrix, lower=True)
-    except linalg.LinAlgError:
-        return None
+        return hessian, inverted.T, np.full(len(hessian), np.sum((inverted @ squares) * inverted) / len(hessian))
+    ratios, last = linalg.eigh(inverted @ squares @ inverted.T, driver="evd")
+    return hessian, inverted.T @ last, np.maximum(ratios, 1e-12 * max(float(ratios[-1]), 1e-300))
 
 
 def _where(space: Space, y: np.ndarray) -> str:

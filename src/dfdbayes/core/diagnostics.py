@@ -219,7 +219,7 @@ def _another_loss(used: str, *names: str) -> str:
 
 def _of_prior(model: AbstractModel, space: Space, posterior: Table, loss: str) -> list[DfdbayesWarning]:
     """Posteriors that are wider than their priors, which no data can make them, or that are the priors."""
-    draws = model.from_data_scale(_flat(space, posterior))
+    draws = model.space.from_data_scale(_flat(space, posterior))
     levels = [0.05, 0.5, 0.95]
     before, after = space.prior_quantiles(levels), np.quantile(draws, levels, axis=0)
     width = before[2] - before[0]

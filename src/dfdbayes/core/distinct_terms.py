@@ -1,4 +1,4 @@
-"""Tables of exponential families: distinct differences of (T, b), free of the parameters.
+"""Terms of exponential families: distinct differences of (T, b), free of the parameters.
 
 A row's weight is spread over the differences that it owns, so an evaluation does not depend on the number of
 observations. Rows that own the same differences are interchangeable: where there are very many distinct rows, weights
@@ -7,8 +7,9 @@ and resamples are of classes of such rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -17,169 +18,139 @@ from jaxtyping import Array, Float
 from scipy import sparse
 
 from ..errors import DataError
+from .linear_terms import Choices, Dense
 from .parameters import Theta
 from .sites import BLOCKS, ROWS, Sites
-from .terms import (
-    AbstractConditionals,
-    AbstractLikelihood,
-    AbstractTable,
-    Prepared,
-    all_points,
-    pad,
-    padded_size,
-    refuse_blocks,
-    table,
-)
-
-if TYPE_CHECKING:
-    from .exponential import Differences, ExponentialFamily
+from .terms import AbstractTerms, Loss, Model, Prepared, Site, all_points, pad, padded_size, refuse_blocks, terms
 
 LARGE = 2**16  # distinct rows beyond which those with the same terms are one, and resamples are drawn in buckets
+Differences = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
-@table
-class DistinctTable(AbstractTable):
-    """Distinct differences of (T, b) to the decrement and to the increment."""
+class Exponential(Model, Protocol):
+    """What these terms need of an exponential family."""
 
-    model: ExponentialFamily
-    minus_T: Float[Array, "m k"]
-    minus_b: Float[Array, " m"]
-    plus_T: Float[Array, "q k"]
-    plus_b: Float[Array, " q"]
-
-    @staticmethod
-    def of(model: ExponentialFamily, sites: Sites) -> Prepared:
-        units = None
-        if len(sites.rows) > LARGE and sites.units.kind == ROWS and sites.data.repeats is None:
-            first, classes = _interchangeable(model, sites)
-            units = np.bincount(classes, weights=sites.data.counts)
-            sites = sites.at(first)
-        minus, plus = neighbour_differences(model, sites)
-        minus_table, minus_map = owned(minus, sites, sites.minus, sites.j)
-        plus_table, plus_map = owned(plus, sites, sites.plus, sites.j)
-
-        def weigh(weights: np.ndarray) -> tuple[Array, ...]:
-            return tuple(
-                jax.device_put(pad(np.asarray(weights @ incidence), padded_size(incidence.shape[1]), axis=-1))
-                for incidence in (minus_map, plus_map)
-            )
-
-        def gather(lines: Any) -> np.ndarray:
-            parts = zip((minus_map, plus_map), lines, strict=True)
-            return sum(incidence @ np.asarray(part)[: incidence.shape[1]] for incidence, part in parts)
-
-        made = DistinctTable(model, *_padded(minus_table), *_padded(plus_table))
-        return Prepared(made, weigh, units, gather=gather)
-
-    def log_ratios(self, theta: Theta) -> tuple[Array, Array]:
-        eta = self.model.eta(self.model.space.unflatten(theta))
-        return self.minus_T @ eta + self.minus_b, self.plus_T @ eta + self.plus_b
-
-    def total(self, minus: Array, plus: Array, weights: Any) -> Float[Array, ""]:
-        return jnp.dot(weights[0], minus) + jnp.dot(weights[1], plus)
+    @property
+    def T(self) -> Callable[[Array], Array]: ...
+    @property
+    def differences(self) -> Differences | None: ...
+    def base(self, x: Array) -> Array: ...
+    def coefficients(self, theta: Theta) -> Array: ...
 
 
-@table
-class DistinctDecrements:
-    """Distinct differences of (T, b) to the decrement, for losses that need the ratios by row and coordinate."""
-
-    model: ExponentialFamily
-    T: Float[Array, "m k"]
-    b: Float[Array, " m"]
-
-    @staticmethod
-    def of(model: ExponentialFamily, sites: Sites) -> tuple[DistinctDecrements, int, np.ndarray]:
-        """The table, how many differences it holds, and which of them each site has (-1 where there is none)."""
-        exists = sites.minus != 0
-        found, inverse = fold(all_differences(model, sites.rows, sites.down, sites.j)[exists.reshape(-1)])
-        index = np.full(exists.shape, -1, dtype=np.int64)
-        index[exists] = inverse
-        return DistinctDecrements(model, *_padded(found)), len(found), index
-
-    def ratios(self, theta: Theta) -> Float[Array, " m"]:
-        return jnp.exp(self.T @ self.model.eta(self.model.space.unflatten(theta)) + self.b)
+def neighbours(model: Exponential, sites: Sites) -> Prepared:
+    """Distinct differences to the decrement and to the increment, each with weights of its own."""
+    units, sites = _classes(model, sites)
+    minus, plus = neighbour_differences(model, sites)
+    parts = [owned(minus, sites, sites.minus, sites.j), owned(plus, sites, sites.plus, sites.j)]
+    one = jnp.ones(())
+    designs, offsets = zip(*(_padded(lines) for lines, _ in parts), strict=True)
+    made = Dense(model, designs, offsets, (Site(one, None), Site(None, one)), apart=True)
+    return _prepared(made, [incidence for _, incidence in parts], units)
 
 
-@table
-class DistinctConditionals(AbstractConditionals):
-    """Distinct differences of (T, b) from a point to each state of a coordinate."""
-
-    model: ExponentialFamily
-    T: Float[Array, "m s k"]
-    b: Float[Array, "m s"]
-
-    @staticmethod
-    def of(model: ExponentialFamily, sites: Sites) -> Prepared:
-        levels, j = model.domain.coordinate(0).levels, np.arange(model.domain.d)
-        parts = [all_differences(model, sites.rows, np.full_like(sites.rows, level), j) for level in levels]
-        width = parts[0].shape[1]
-        found, incidence = owned(np.concatenate(parts, axis=1), sites, np.ones(sites.rows.shape), j)
-        size = padded_size(len(found))
-        full = pad(found, size).reshape(size, len(levels), width)
-        made = DistinctConditionals(model, *jax.device_put((full[..., :-1], full[..., -1])))
-        return Prepared(
-            made,
-            lambda weights: jax.device_put(pad(np.asarray(weights @ incidence), size, axis=-1)),
-            gather=lambda lines: incidence @ np.asarray(lines)[: incidence.shape[1]],
-        )
-
-    def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
-        log = self.T @ self.model.eta(self.model.space.unflatten(theta)) + self.b
-        return jnp.dot(weights, jax.nn.logsumexp(log, axis=1))
+def choices(model: Exponential, sites: Sites) -> Prepared:
+    """Distinct differences from a point to each other state of a coordinate; all coordinates have the same states."""
+    units, sites = _classes(model, sites)
+    levels, j = np.asarray(model.domain.coordinate(0).levels), np.arange(model.domain.d)
+    own = np.searchsorted(levels, sites.rows)
+    others = [levels[(own + step) % len(levels)] for step in range(1, len(levels))]
+    lines = np.concatenate([all_differences(model, sites.rows, other, j) for other in others], axis=1)
+    found, incidence = owned(lines, sites, np.ones(sites.rows.shape), j)
+    parts = [_padded(part) for part in np.split(found, len(others), axis=1)]
+    designs, offsets = zip(*parts, strict=True)
+    return _prepared(Choices(model, designs, offsets, (), apart=False), [incidence], units)
 
 
-@table
-class SummedLikelihood(AbstractLikelihood):
-    """Distinct statistics of all points with their log multiplicities; none where the model knows its constant."""
+def _prepared(made: Dense, incidences: list[sparse.csr_matrix], units: np.ndarray | None) -> Prepared:
+    """Terms, and which unit owns how much of them."""
 
-    model: ExponentialFamily
+    def term_weights(weights: np.ndarray) -> Any:
+        found = [pad(np.asarray(weights @ owns), padded_size(owns.shape[1]), axis=-1) for owns in incidences]
+        return jax.device_put(tuple(found) if made.apart else found[0])
+
+    def gradient_by_unit(gradients: Any) -> np.ndarray:
+        each = zip(incidences, gradients if made.apart else [gradients], strict=True)
+        return sum(owns @ np.asarray(part)[: owns.shape[1]] for owns, part in each)
+
+    return Prepared(made, term_weights, units, gradient_by_unit=gradient_by_unit)
+
+
+def decrements(model: Exponential, sites: Sites) -> tuple[Dense, int, np.ndarray]:
+    """Distinct differences to the decrement, how many there are, and which of them each site has (-1 for none)."""
+    exists = sites.minus != 0
+    found, inverse = fold(all_differences(model, sites.rows, sites.down, sites.j)[exists.reshape(-1)])
+    index = np.full(exists.shape, -1, dtype=np.int64)
+    index[exists] = inverse
+    design, offset = _padded(found)
+    return Dense(model, (design,), (offset,), (Site(jnp.ones(()), None),), apart=True), len(found), index
+
+
+def likelihood(model: Exponential, sites: Sites) -> Prepared:
+    """Sums of statistics, and the constant: by the model's formula, or from statistics of all points."""
+    refuse_blocks(sites)
+    T, b = statistics(model, sites.rows)
+
+    def term_weights(weights: np.ndarray) -> tuple[Array, ...]:
+        rows = sites.of_rows(weights)
+        return jax.device_put((rows @ T, rows @ b, rows.sum(axis=-1)))
+
+    def gradient_by_unit(gradients: Any) -> np.ndarray:
+        of_T, of_b, of_n = map(np.asarray, gradients)
+        return sites.by_unit(T @ of_T + np.outer(b, of_b) + of_n)
+
+    points, multiplicity = np.zeros((0, T.shape[1] + 1)), np.zeros(0)
+    if model.log_normaliser is None:
+        points, inverse = fold(np.column_stack(statistics(model, all_points(model))))
+        multiplicity = np.log(np.bincount(inverse))
+    made = SummedLikelihood(model, *jax.device_put((points[:, :-1], points[:, -1] + multiplicity)))
+    return Prepared(made, term_weights, gradient_by_unit=gradient_by_unit)
+
+
+@terms
+class SummedLikelihood(AbstractTerms):
+    """Distinct statistics of all points with their log multiplicities; none where the model knows its constant.
+
+    Weights are the sums of T, of b and of 1 over rows.
+    """
+
+    model: Exponential
     T: Float[Array, "s k"]
     b: Float[Array, " s"]
 
-    @staticmethod
-    def of(model: ExponentialFamily, sites: Sites) -> Prepared:
-        refuse_blocks(sites)
-        T, b = statistics(model, sites.rows)
-
-        def weigh(weights: np.ndarray) -> tuple[Array, ...]:
-            rows = sites.of_rows(weights)
-            return jax.device_put((rows @ T, rows @ b, rows.sum(axis=-1)))
-
-        def gather(lines: Any) -> np.ndarray:
-            of_T, of_b, of_n = map(np.asarray, lines)
-            return sites.by_unit(T @ of_T + np.outer(b, of_b) + of_n)
-
-        if model.log_normaliser is not None:
-            none = jax.device_put((np.zeros((0, T.shape[1])), np.zeros(0)))
-            return Prepared(SummedLikelihood(model, *none), weigh, gather=gather)
-        distinct, inverse = fold(np.column_stack(statistics(model, all_points(model))))
-        multiplicity = np.log(np.bincount(inverse))
-        made = SummedLikelihood(model, *jax.device_put((distinct[:, :-1], distinct[:, -1] + multiplicity)))
-        return Prepared(made, weigh, gather=gather)
-
-    def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
-        named = self.model.space.unflatten(theta)
+    def value(self, loss: Loss, theta: Theta, weights: Any) -> Float[Array, ""]:
         T, b, n = weights
-        eta, known = self.model.eta(named), self.model.log_normaliser
-        constant = known(named) if known is not None else jax.nn.logsumexp(self.T @ eta + self.b)
-        return n * constant - jnp.dot(T, eta) - b
+        eta, known = self.model.coefficients(theta), self.model.log_normaliser
+        if known is not None:
+            constant = known(self.model.space.unflatten(theta))
+        else:
+            constant = jax.nn.logsumexp(self.T @ eta + self.b)
+        return loss.term(jnp.dot(T, eta) + b - n * constant, None)
+
+
+def _classes(model: Exponential, sites: Sites) -> tuple[np.ndarray | None, Sites]:
+    """Where there are very many rows: how many there are of each class of interchangeable ones, and one of each."""
+    if len(sites.rows) <= LARGE or sites.units.kind != ROWS or sites.data.repeats is not None:
+        return None, sites
+    first, classes = _interchangeable(model, sites)
+    return np.bincount(classes, weights=sites.data.counts), sites.at(first)
 
 
 # -- statistics and their differences ----------------------------------------------------------
 
 
 @partial(jax.jit, static_argnums=0)
-def _statistics(model: ExponentialFamily, rows: Array) -> tuple[Array, Array]:
+def _statistics(model: Exponential, rows: Array) -> tuple[Array, Array]:
     return jax.vmap(lambda x: (jnp.asarray(model.T(x)), model.base(x)))(rows)
 
 
-def statistics(model: ExponentialFamily, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def statistics(model: Exponential, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """T and b of every row."""
     T, b = _statistics(model, pad(rows.astype(float), padded_size(len(rows))))
     return np.asarray(T)[: len(rows)], np.asarray(b)[: len(rows)]
 
 
-def _differences(model: ExponentialFamily, rows: np.ndarray, moved: np.ndarray, j: int) -> np.ndarray:
+def _differences(model: Exponential, rows: np.ndarray, moved: np.ndarray, j: int) -> np.ndarray:
     """Columns T(x with x_j moved) - T(x), then the same of b."""
     there = rows.astype(float)
     there[:, j] = moved
@@ -187,7 +158,7 @@ def _differences(model: ExponentialFamily, rows: np.ndarray, moved: np.ndarray, 
     return np.column_stack([T1 - T0, b1 - b0])
 
 
-def all_differences(model: ExponentialFamily, rows: np.ndarray, moved: np.ndarray, j: np.ndarray) -> np.ndarray:
+def all_differences(model: Exponential, rows: np.ndarray, moved: np.ndarray, j: np.ndarray) -> np.ndarray:
     """Differences of T and b, one line for each row and move; ``j`` has the coordinate of each move."""
     if model.differences is None:
         parts = [_differences(model, rows, values, i) for i, values in zip(j, moved.T, strict=True)]
@@ -209,11 +180,11 @@ def _at_once(differences: Differences, rows: np.ndarray, moved: np.ndarray, j: n
     return _at_once(differences, rows, all_moved, np.arange(rows.shape[1]))[:, j]
 
 
-def neighbour_differences(model: ExponentialFamily, sites: Sites) -> tuple[np.ndarray, np.ndarray]:
-    """Differences to the decrement and from the increment, one line for each row and move."""
+def neighbour_differences(model: Exponential, sites: Sites) -> tuple[np.ndarray, np.ndarray]:
+    """Differences to the decrement and to the increment, one line for each row and move."""
     minus = all_differences(model, sites.rows, sites.down, sites.j)
     same = np.array_equal(sites.down, sites.up)
-    return minus, -minus if same else -all_differences(model, sites.rows, sites.up, sites.j)
+    return minus, minus if same else all_differences(model, sites.rows, sites.up, sites.j)
 
 
 def _padded(lines: np.ndarray) -> tuple[Array, Array]:
@@ -252,7 +223,7 @@ def owned(lines: np.ndarray, sites: Sites, scale: np.ndarray, j: np.ndarray) -> 
     return distinct, sparse.csr_matrix((amount, (owner, inverse)), shape=(len(units.weights), len(distinct)))
 
 
-def _interchangeable(model: ExponentialFamily, sites: Sites) -> tuple[np.ndarray, np.ndarray]:
+def _interchangeable(model: Exponential, sites: Sites) -> tuple[np.ndarray, np.ndarray]:
     """A first row of each class of rows that own the same differences, and the class of every row.
 
     Rows are compared by a sum of scrambled bits of their differences, 64 of them to sort by and 64 to make sure.

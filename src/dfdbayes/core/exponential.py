@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from .._util.identity import code, fingerprint
+from . import distinct_terms
 from .dataset import Dataset
-from .distinct_terms import DistinctConditionals, DistinctDecrements, DistinctTable, SummedLikelihood
+from .distinct_terms import Differences
 from .domain import Domain
+from .linear_terms import Dense
 from .model import (
     AbstractModel,
     Row,
@@ -25,15 +27,10 @@ from .model import (
     with_space,
 )
 from .narrative import Narrative
-from .parameters import Space
+from .parameters import Space, Theta
 from .simulators.base import Interactions
 from .sites import Sites
-from .terms import Prepared
-
-if TYPE_CHECKING:
-    from ..families.counts.families import AbstractFamily
-
-Differences = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+from .terms import Prepared, View
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,6 @@ class ExponentialFamily(AbstractModel):
     formula: str = field(default="", compare=False)
     narrative: Narrative = field(default=AbstractModel.narrative, compare=False)
     meanings: Mapping[str, str] = field(default_factory=dict, compare=False)
-    family: AbstractFamily | None = field(default=None, compare=False)
     space: Space = field(init=False)
     traced: str = field(init=False)
     """What the functions compute. Models are equal, and share compiled code, where they compute the same."""
@@ -103,23 +99,26 @@ class ExponentialFamily(AbstractModel):
     def current(self) -> ExponentialFamily:
         if all(function is None or is_own(function) for function in (self.T, self.eta, self.b)):
             return self
-        return replace(self, family=None)  # a changed copy of a built-in model is not of its family
+        return replace(self)
 
-    def table(self, sites: Sites) -> Prepared:
-        return DistinctTable.of(self, sites)
+    def coefficients(self, theta: Theta) -> Float[Array, " k"]:
+        return self.eta(self.space.unflatten(theta))
 
-    def conditionals(self, sites: Sites) -> Prepared:
+    def terms_at(self, sites: Sites, view: View) -> Prepared:
+        if self.varying:
+            return super().terms_at(sites, view)
+        if view is View.LIKELIHOOD:
+            return distinct_terms.likelihood(self, sites)
+        if view is View.NEIGHBOURS:
+            return distinct_terms.neighbours(self, sites)
         alike = len({coordinate for coordinate, _ in self.domain.runs}) == 1
-        if alike and self.domain.is_finite and self.domain.d > 1 and not self.domain.is_binary:
-            return DistinctConditionals.of(self, sites)
-        return super().conditionals(sites)
+        if alike and (self.domain.is_binary or (self.domain.is_finite and self.domain.d > 1)):
+            return distinct_terms.choices(self, sites)
+        return super().terms_at(sites, view)
 
-    def likelihood(self, sites: Sites) -> Prepared:
-        return SummedLikelihood.of(self, sites)
-
-    def distinct_decrements(self, sites: Sites) -> tuple[DistinctDecrements, int, np.ndarray]:
-        return DistinctDecrements.of(self, sites)
+    def distinct_decrements(self, sites: Sites) -> tuple[Dense, int, np.ndarray] | None:
+        return None if self.varying else distinct_terms.decrements(self, sites)
 
     @property
     def compresses(self) -> bool:
-        return True
+        return not self.varying

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scipy import linalg, special
+from scipy import special
 from scipy.sparse.csgraph import connected_components
 
 from .calibration import Calibration
+from .linalg import cholesky
 from .minimise import Minimum, evaluate, interior, prior_at_y
 from .objective import Objective
 
@@ -33,11 +34,9 @@ def ridges(objective: Objective, minimum: Minimum, beta: float) -> list[list[str
         return []
     scale = 1.0 / np.sqrt(curvature[free])
     scaled, prior = (part[np.ix_(free, free)] * scale * scale[:, None] for part in (hessian, precision))
-    try:
-        linalg.cholesky(scaled - RIDGE * np.eye(len(free)))
+    if cholesky(scaled - RIDGE * np.eye(len(free))) is not None:
         return []
-    except linalg.LinAlgError:
-        values, vectors = linalg.eigh(scaled)
+    values, vectors = np.linalg.eigh(scaled)
     known = beta * np.where(values < NONE, 0.0, values)
     held = np.einsum("ik,ij,jk->k", vectors, prior, vectors)
     flat = vectors[:, (values < RIDGE) & (known <= SHARE * (known + np.abs(held)))]

@@ -29,6 +29,7 @@ from . import losses, newton
 from .dataset import Dataset
 from .distinct import keys
 from .domain import Coordinate, Domain
+from .linalg import sandwich
 from .losses.base import AbstractLoss
 from .minimise import ENOUGH, Minima, Minimum, evaluate, first_guess, interior, minimise, mode
 from .model import AbstractModel
@@ -529,14 +530,9 @@ def lost(objective: ObjectiveWithMissing, theta: Any) -> Float[np.ndarray, " p"]
     hessian, lines = objective.hessian(flat), objective.row_gradients(flat)
     _, _, squares = objective.moments(flat)
     full = hessian + objective.shares.derivative(lines, scores(objective.model, flat, objective.data))
-    has = _sandwich(full, squares)
-    had = _sandwich(hessian, (lines * objective.data.counts[:, None]).T @ lines)  # of complete rows
+    has = sandwich(full, squares)
+    had = sandwich(hessian, (lines * objective.data.counts[:, None]).T @ lines)  # of complete rows
     return np.clip(1.0 - np.diag(had) / np.maximum(np.diag(has), 1e-300), 0.0, 1.0)
-
-
-def _sandwich(derivative: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    inverse = np.linalg.pinv(derivative, rcond=1e-12)
-    return inverse @ squares @ inverse.T
 
 
 def described(objective: Objective, theta: Any) -> Imputation | None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
 from .._util.identity import code, fingerprint
@@ -19,27 +19,16 @@ from ..errors import ModelError
 from .dataset import Dataset
 from .domain import Domain
 from .graphs import Graph
+from .linear_terms import LinearLikelihood
 from .log_mass_checks import MOST_COLUMNS, endless, require_possible, require_sound
 from .log_mass_errors import in_words, no_real_number, require_entries, require_order, returned, told
 from .narrative import Narrative
-from .parameters import Parameter, Rows, Space, over_rows
+from .parameters import Parameter, Predictor, Rows, Space, Theta, over_rows
 from .simulators.base import Interactions, Sample
 from .simulators.draw import draw
 from .simulators.general import by_general_gibbs
 from .sites import Sites
-from .terms import (
-    MOST_POINTS,
-    FlipConditionals,
-    LikelihoodConditionals,
-    ListedConditionals,
-    ListedLikelihood,
-    NeighbourTable,
-    Prepared,
-    listing,
-)
-
-if TYPE_CHECKING:
-    from ..families.counts.families import AbstractFamily
+from .terms import MOST_POINTS, Conditionals, Likelihood, Neighbours, Prepared, View, listing
 
 LOW = 2.0  # a mean count below which the divergence is not used by default,
 LARGE = 5.0  # and the one from which it is used for counts that vary less than Poisson's too
@@ -51,8 +40,8 @@ _sound: set[str] = set()  # what functions compute that have been looked at
 class AbstractModel(ABC):
     """The part of a model that the road from data to posterior relies on.
 
-    A model's only duty is its log mass. Everything else has an answer that follows from it: the tables that losses
-    need of it are those of `tables.py`, unless a family has faster ones.
+    A model's only duty is its log mass. Everything else has an answer that follows from it: the terms that losses
+    need of it are those of `terms.py`, unless a family has faster ones.
     """
 
     domain: Domain
@@ -71,9 +60,6 @@ class AbstractModel(ABC):
     interactions: Callable[[dict[str, np.ndarray]], Interactions | None] | None
     log_normaliser: Callable[[dict[str, Array]], Array] | None
     options: Mapping[str, Any]
-    family: AbstractFamily | None = None
-    """What a regression with this model uses, where that is not the model's own parameters by their links."""
-
     # -- rows with their contexts ----------------------------------------------------------------
 
     @abstractmethod
@@ -85,7 +71,7 @@ class AbstractModel(ABC):
 
         Entries that rows share have no leading axis.
         """
-        return theta
+        return self.space.at_rows(theta, context) if self.space.designs else theta
 
     @property
     def ranks(self) -> dict[str, int]:
@@ -132,8 +118,6 @@ class AbstractModel(ABC):
 
     # -- simulation ------------------------------------------------------------------------------
 
-    rises_and_falls: bool = False
-    """Whether the masses of a row of one column rise and fall again, with nothing special about the first value."""
     has_clusters: bool = False
     """Whether clusters of equal neighbours can change at once (Swendsen-Wang): nothing favours a value by itself."""
 
@@ -169,34 +153,174 @@ class AbstractModel(ABC):
     @property
     def row_space(self) -> Space:
         """The parameters of the distribution of one row: the model's own, where none depends on covariates."""
-        return self.space
+        return self.space.of_row
 
-    designs: tuple[Any, ...] = ()
-    """The formulas of parameters that have one, in the order of the parameters, for new data."""
-    observed: Any = None
-    """The rows that the formulas' matrices were made of."""
-    series_told: str | None = None
-    """The order of rows in time in a sentence, where they have one."""
+    @property
+    def plain(self) -> Self:
+        """The model without covariates."""
+        return self.with_space(self.space.of_row)
 
-    formulas: Mapping[str, str] = MappingProxyType({})
-    """By parameter, as `fit` takes them."""
+    @property
+    def designs(self) -> tuple[Any, ...]:
+        """The formulas of parameters that have one, in the order of the parameters, for new data."""
+        return tuple(design.formula for design in self.space.designs)
+
+    @property
+    def observed(self) -> Any:
+        """The rows that the formulas' matrices were made of."""
+        return self.space.designs[0].observed if self.space.designs else None
+
+    @property
+    def series_told(self) -> str | None:
+        """The order of rows in time in a sentence, where they have one."""
+        series = self.observed.series if self.space.designs else None
+        return None if series is None else series.told
+
+    @property
+    def formulas(self) -> Mapping[str, str]:
+        """By parameter, as `fit` takes them."""
+        return {design.parameter: f"~ {design.right}" for design in self.designs}
 
     @property
     def varying(self) -> frozenset[str]:
         """Parameters that have a formula."""
-        return frozenset(design.parameter for design in self.designs)
+        return frozenset(design.of.name for design in self.space.designs)
 
     def design(self, name: str) -> Any:
         """The formula of a parameter that has one."""
-        return next(design for design in self.designs if design.parameter == name)
+        return self.space.predictor(name).formula
 
-    def as_given(self, context: np.ndarray) -> np.ndarray:
-        """Covariates as formulas make them, where some are centred and scaled inside."""
-        return context
+    def of_predictors(self, predictors: Rows) -> Rows:
+        """What `at_rows` gives, from the parameters of rows on the scale of their links."""
+        return {p.name: p.from_link(predictors[p.name]) for p in self.row_space.parameters}
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether all that the distribution of a row depends on are numbers with a formula each."""
+        return all(p.design is not None and not p.design.of.shape for p in self.space.parameters)
 
     def covariate(self, column: int) -> tuple[str, str]:
         """The name of a column of the covariates, ``clinic=B``, and its term, ``clinic``, which offsets do not have."""
-        return "", ""
+        for design in self.space.designs:
+            if design.first <= column < design.first + design.terms:
+                return design.formula.labels[column - design.first], design.formula.term_of(column - design.first)
+        return "the offset", ""
+
+    def as_given(self, context: np.ndarray) -> np.ndarray:
+        """Covariates as formulas make them, from those that are centred and scaled inside."""
+        found = np.array(context)
+        for design in self.space.designs:
+            found[:, design.columns] = design.formula.as_given(found[:, design.columns])
+        return found
+
+    def parameter_at(self, name: str, coefficients: np.ndarray, terms: np.ndarray, offset: float = 0.0) -> np.ndarray:
+        """A parameter where its formula's terms are ``terms``, from draws (..., k) of its coefficients."""
+        if name not in self.varying:
+            return coefficients
+        own = self.space.predictor(name).of
+        lines = coefficients.reshape(*coefficients.shape[:-1], len(terms), own.size)
+        return own.from_link(np.einsum("q,...qe->...e", terms, lines) + offset)
+
+    def average(self, name: str, data: Dataset) -> tuple[np.ndarray, float]:
+        """The average of a parameter's terms over the data, and that of its offset."""
+        if name not in self.varying or data.given is None:
+            return np.ones(1), 0.0
+        design, mean = self.space.predictor(name), np.average(data.given, axis=0, weights=data.counts)
+        return mean[design.columns], 0.0 if design.offset is None else float(mean[design.offset])
+
+    def for_covariates(self, form: str | None, hurdle: bool) -> AbstractModel:
+        """The model whose parameters formulas are about: this one, unless it has a form that serves covariates."""
+        if hurdle:
+            raise ModelError("zeros= is for models 'poisson' and 'cmp'")
+        return self
+
+    formula_for_all: bool = False
+    """Whether parameters that nobody wrote a formula for have one all the same, a constant."""
+    has_means: bool = False
+    """Whether `means_at` has a formula."""
+    mode_inside: bool = False
+    """Whether masses of one count rise and fall again, with nothing special about the first value."""
+    takes_zeros: bool = False
+    """Whether zeros may have a parameter of their own (`for_covariates`)."""
+    freer: str = ""
+    """The name of the built-in model that is like this one, with a shape that is free; empty where there is none."""
+    kin: str = ""
+    """What models have in common whose regressions may be nested; models without one are nested in models like them."""
+
+    def with_designs(self, formulas: Sequence[Any], data: Dataset, observed: Any) -> Self:
+        """A regression: the same model with coefficients in place of the parameters that have a formula.
+
+        The data's covariates are the formulas' matrices side by side, offsets after each.
+        """
+        assert data.given is not None
+        own, found, first = {p.name: p for p in self.space.parameters}, {}, 0
+        for formula in formulas:
+            k = len(formula.labels)
+            offset = first + k if formula.offsets else None
+            shift = np.zeros(len(data.given)) if offset is None else data.given[:, offset]
+            matrix = data.given[:, first : first + k]
+            begin = self.begin(own[formula.parameter], formula, matrix, shift, data)
+            constant = k == 1 and formula.intercept == 0
+            design = Predictor(own[formula.parameter], first, k, offset, constant, formula, observed, begin)
+            found[formula.parameter] = self._coefficients(design, matrix, shift, data)
+            first += k + (offset is not None)
+        plain = {} if self.start is None else dict(self.start(data.thinned()))
+        made = Space(tuple(found.get(name, p) for name, p in own.items()))
+        starts = {name: plain.get(name, np.zeros(p.shape)) for name, p in own.items()}
+        return self.regression_on(made, starts | {design.of.name: design.begin for design in made.designs})
+
+    def begin(
+        self, parameter: Parameter, formula: Any, matrix: np.ndarray, offset: np.ndarray, data: Dataset
+    ) -> Float[np.ndarray, " k"]:
+        """Coefficients of a parameter to start the search from: a constant alone, where there is no better guess."""
+        found = np.zeros((len(formula.labels), parameter.size))
+        if formula.intercept is not None:
+            found[formula.intercept] = self.margin(parameter, data) - float(np.average(offset, weights=data.counts))
+        return found.reshape(-1)
+
+    def margin(self, parameter: Parameter, data: Dataset) -> Float[np.ndarray, " e"]:
+        """A parameter's value without covariates, on the scale of its link."""
+        guess = None if self.start is None else self.start(data.thinned()).get(parameter.name)
+        if guess is None:
+            return np.zeros(parameter.size)
+        value = np.broadcast_to(guess, parameter.shape).astype(float)
+        return np.nan_to_num(np.asarray(parameter.to_link(value)).reshape(-1))
+
+    def _coefficients(self, design: Predictor, matrix: np.ndarray, offset: np.ndarray, data: Dataset) -> Parameter:
+        """A parameter's coefficients with weak priors.
+
+        A slope is N(0, s / scale) for the scale of its term: a standard deviation, or 1 for terms that are 0 or 1. A
+        constant is about its margin, and as much wider as slopes of terms that are far from zero make it. It is about
+        the first quartile of the parameter's own prior where that may be zero, and is only searched for from next to
+        there.
+        """
+        own, place = design.of, design.formula.intercept
+        of_constant, of_slope = own.spread
+        weights = data.counts / data.counts.sum()
+        mean = weights @ matrix
+        sd = np.sqrt(np.maximum(weights @ (matrix - mean) ** 2, 0.0))
+        binary = ((matrix == 0.0) | (matrix == 1.0)).all(axis=0)
+        # A covariate that hardly varies has some spread; smaller ones are scaled before.
+        widths = of_slope / np.where(binary, 1.0, np.maximum(sd, 1e-12))
+        centres = np.zeros((len(mean), own.size))
+        if place is not None:
+            far = np.where(np.arange(len(mean)) == place, 0.0, np.where(binary, 0.0, mean) * widths)
+            widths[place] = np.sqrt(of_constant**2 + np.sum(far**2))
+            quartile = Space((own,)).prior_quantiles([0.25])[0] if own.closed else None
+            expected = self.margin(own, data) if quartile is None else np.asarray(own.to_link(quartile))
+            centres[place] = expected - float(weights @ offset)
+        prior = dist.Normal(centres.reshape(-1), np.repeat(widths, own.size))
+        design, labels = design.named(own.labels)
+        return Parameter(own.name, prior, shape=(len(labels),), labels=labels, role=own.role, design=design)
+
+    def regression_on(self, space: Space, starts: Mapping[str, np.ndarray]) -> Self:
+        """The same model on a space with designs, as it is told of and started then."""
+        return changed(
+            self.with_space(space), start=lambda data: dict(starts), title=f"{self.title} with covariates",
+            formulas={design.of.name: f"~ {design.formula.right}" for design in space.designs},
+            derived=None, interactions=None,
+            meanings={name: text + _against(space, name) for name, text in self.meanings.items()},
+        )  # fmt: skip
 
     without_formulas: str = (
         "this fit has no covariates. Fit a formula, as in formula='y ~ x'; fit.replicate() gives data from any fitted "
@@ -210,19 +334,21 @@ class AbstractModel(ABC):
 
     def with_priors(self, priors: Mapping[str, Any] | None) -> Self:
         """The same model under other priors, given by parameter name."""
+        for design in self.designs:
+            if design.scale and design.parameter in (priors or {}):
+                coding = zip(design.labels, design.shift, design.scale, strict=True)
+                coded = [label for label, shift, scale in coding if shift != 0.0 or scale != 1.0]
+                raise ModelError(
+                    f"a prior of {design.parameter} is for its coefficients as they are, and '{coded[0]}' is so far "
+                    "from zero, or of such a size, that it is centred and scaled inside. What to do: subtract its mean "
+                    "and divide it by its standard deviation before the fit, and give the prior for that; or leave out "
+                    "the prior."
+                )
         return self.with_space(self.space.with_priors(priors)) if priors else self
 
     @abstractmethod
     def labelled(self, columns: Sequence[str]) -> Self:
         """The same model with its parameters' entries named after the columns of the data."""
-
-    def to_data_scale(self, theta: np.ndarray) -> np.ndarray:
-        """Parameters (..., p) in the units of the data, where a regression has scaled covariates inside."""
-        return theta
-
-    def from_data_scale(self, theta: np.ndarray) -> np.ndarray:
-        """Back from `to_data_scale`."""
-        return theta
 
     def observe(self, source: Any) -> tuple[Dataset, AbstractModel] | None:
         """Data that are not rows (one graph): what stands for them, and the model for it; None where data are rows."""
@@ -231,21 +357,22 @@ class AbstractModel(ABC):
     reads: tuple[str, ...] = ()
     """Settings of `fit` that `observe` takes."""
 
-    def table(self, sites: Sites) -> Prepared:
-        """Log-ratios between neighbouring points."""
-        return NeighbourTable.of(self, sites)
+    def coefficients(self, theta: Theta) -> Array:
+        """What the predictors of terms are linear in: natural parameters, where there are such."""
+        return theta
 
-    def conditionals(self, sites: Sites) -> Prepared:
-        """Full conditionals of single coordinates."""
-        if self.domain.is_binary:
-            return FlipConditionals.of(self, self.table(sites))
-        if self.domain.d == 1 and (self.log_normaliser is not None or self.domain.is_finite):
-            return LikelihoodConditionals.of(self, self.likelihood(sites))
-        return ListedConditionals.of(self, sites)
-
-    def likelihood(self, sites: Sites) -> Prepared:
-        """The likelihood, by the model's constant or by listing a finite domain."""
-        return ListedLikelihood.of(self, sites)
+    def terms_at(self, sites: Sites, view: View) -> Prepared:
+        """What a loss is made of at the data (`core/terms.py`): by default from the log mass, by differentiation."""
+        if view is View.NEIGHBOURS:
+            return Neighbours.of(self, sites)
+        known = (
+            self.supports("likelihood") if self.varying else self.log_normaliser is not None or self.domain.is_finite
+        )
+        if view is View.CONDITIONALS and self.domain.d == 1 and known:  # the conditional is the distribution
+            return self.terms_at(sites, View.LIKELIHOOD)
+        if view is View.CONDITIONALS:
+            return Conditionals.of(self, sites)
+        return (LinearLikelihood if self.is_linear else Likelihood).of(self, sites)
 
     def distinct_decrements(self, sites: Sites) -> Any:
         """Few distinct ratios to decrements, and which of them each site has; None where they are not few."""
@@ -272,6 +399,9 @@ class AbstractModel(ABC):
 
     def require_possible(self, data: Dataset, neighbours: str) -> None:
         """Refuse data that a mass function of the user's own gives probability zero; see `probes.require_possible`."""
+        if self.varying:
+            self.plain.require_possible(data, neighbours)
+            return
         function = getattr(self, "log_mass", None) or getattr(self, "T", None)
         if function is not None and not is_own(function) and self.domain.d <= MOST_COLUMNS:
             require_possible(self.name, self.log_mass_at, self.space, self.domain, data, neighbours)
@@ -288,6 +418,11 @@ class AbstractModel(ABC):
 
     def advise(self, data: Dataset) -> tuple[str, str]:
         """The loss that serves this model best on these data, by name, and why (docs/how-to/choose-a-loss.md)."""
+        if self.varying and self.domain.d == 1 and self.supports("likelihood"):
+            return (
+                "likelihood",
+                "for one column it makes the most of the data, and its width is calibrated all the same",
+            )
         if self.domain.d == 1 and self.domain.is_binary:
             return "likelihood", "for one binary column all losses agree, and this one has the steadiest curvature"
         if self.domain.has_categories:
@@ -331,7 +466,7 @@ class AbstractModel(ABC):
         """The columns that the model's nodes stand for, where they have names."""
         return () if self.graph is None else self.graph.names
 
-    def current(self) -> Self:
+    def current(self) -> AbstractModel:
         """The same model with its functions as they are now: what they refer to may have changed."""
         return self
 
@@ -341,10 +476,16 @@ class AbstractModel(ABC):
         priors = {p.name: fingerprint(p.prior) for p in self.space.parameters}
         structure = [[p.name, list(p.shape), repr(p.support), p.closed, p.square] for p in self.space.parameters]
         options = {key: fingerprint(value) for key, value in self.options.items()}
-        return {
+        about = {
             "model": self.name, "domain": fingerprint(self.domain), "parameters": structure, "priors": priors,
-            "options": options, "code": getattr(self, "traced", ""),
+            "options": options, "code": "" if self.varying else getattr(self, "traced", ""),
         }  # fmt: skip
+        return about | {"formulas": dict(self.formulas), "base": self.base_identity} if self.varying else about
+
+    @property
+    def base_identity(self) -> dict[str, Any] | None:
+        """That of the model without covariates; None where what has covariates is a form of its own."""
+        return self.plain.identity
 
 
 def _of_rare_values(domain: Domain, data: Dataset) -> tuple[str, str]:
@@ -463,6 +604,7 @@ class Model(AbstractModel):
     def __post_init__(self) -> None:
         require_order(self.log_mass, self.domain, self.parameters)
         object.__setattr__(self, "space", space_of(self.parameters))
+        object.__setattr__(self, "formulas", dict(self.formulas or {}))
         require_scalar(self, self.log_mass)
         object.__setattr__(self, "traced", fingerprint([code(self.log_mass, *arguments_of(self)), of_constant(self)]))
         if not is_own(self.log_mass) and self.traced not in _sound:
@@ -477,13 +619,14 @@ class Model(AbstractModel):
         return jnp.asarray(self.log_mass(theta, x))
 
     def advise(self, data: Dataset) -> tuple[str, str]:
-        if self.domain.d > 1 or (self.domain.is_finite and self.supports("likelihood")):
+        listable = self.domain.is_finite and self.supports("likelihood") and not self.varying
+        if self.domain.d > 1 or listable:
             return _of_rare_values(self.domain, data)
         return super().advise(data)
 
     def endless(self, theta: Float[np.ndarray, " p"], data: Dataset) -> str:
         """Of a function of the user's own: along which columns its mass does not fall, and so has no finite sum."""
-        if is_own(self.log_mass):
+        if is_own(self.log_mass) or self.varying:
             return ""
         named = self.space.unflatten(jnp.asarray(theta))
         found = endless(lambda rows: jax.vmap(lambda x: self.log_mass_at(named, x))(rows), self.domain, data.rows)
@@ -504,10 +647,23 @@ M = TypeVar("M", bound=AbstractModel)
 
 def with_space(model: M, space: Space) -> M:
     """The same model with parameters of the same structure; its functions are not traced again."""
-    made = copy.copy(model)
-    object.__setattr__(made, "space", space)
-    object.__setattr__(made, "parameters", space)
+    return changed(model, space=space, parameters=space)
+
+
+def changed(model: M, **parts: Any) -> M:
+    """The same model with other values in those of its fields that it has; nothing is checked or traced again."""
+    made: M = object.__new__(type(model))
+    for part in fields(model):  # type: ignore[arg-type]
+        object.__setattr__(made, part.name, parts.get(part.name, getattr(model, part.name)))
     return made
+
+
+def _against(space: Space, name: str) -> str:
+    """The levels that those of factors in a parameter's formula are compared with."""
+    found = [design.formula for design in space.designs if design.of.name == name]
+    levels = {label.partition("=")[0]: one.reference(label) for one in found for label in one.labels}
+    known = {factor: level for factor, level in levels.items() if level}
+    return f"; levels are against {', '.join(f'{one}={level}' for one, level in known.items())}" * bool(known)
 
 
 def is_own(function: Callable[..., Any]) -> bool:

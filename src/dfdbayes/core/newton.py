@@ -190,16 +190,3 @@ def _solved(hessian: np.ndarray, damping: np.ndarray, force: np.ndarray, free: n
         return None
     move[at] = linalg.cho_solve(factor, force[at], check_finite=False)
     return move if np.isfinite(move).all() else None
-
-
-def inverse_of(hessian: np.ndarray, free: np.ndarray) -> np.ndarray | None:
-    """The inverse among the free coordinates, zero elsewhere; None where it is not positive definite."""
-    inverse, at = np.zeros_like(hessian), np.flatnonzero(free)
-    inner = hessian[np.ix_(at, at)]
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(inner), 1e-300))
-    try:
-        factor = linalg.cho_factor(inner * scale[:, None] * scale, lower=True)
-    except (linalg.LinAlgError, ValueError):  # the latter where it is not finite
-        return None
-    inverse[np.ix_(at, at)] = linalg.cho_solve(factor, np.diag(scale)) * scale[:, None]
-    return inverse

@@ -21,13 +21,13 @@ from .losses.base import AbstractLoss
 from .model import AbstractModel
 from .parameters import Space, Theta
 from .sites import BLOCKS, ROWS, WINDOWS, Sites, Units, rows_of
-from .terms import Prepared, SecondOrder
+from .terms import AbstractTerms, Prepared, SecondOrder
 
 OnHost = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 BATCH = 50  # minimisations or evaluations that run as one compiled call
 FEW = 256  # terms times parameters, up to which each term's gradient is taken alone, by code that is compiled already
-MOST_CELLS = 2**26  # numbers of a table times evaluations at once
+MOST_CELLS = 2**26  # numbers of terms times evaluations at once
 
 
 @dataclass(frozen=True)
@@ -37,22 +37,23 @@ class Problem:
     model: AbstractModel
     loss: AbstractLoss
 
-    def value(self, theta: Theta, table: Any, weights: Any) -> Float[Array, ""]:
-        return self.loss.value(theta, table, weights)
+    def value(self, theta: Theta, terms: AbstractTerms, weights: Any) -> Float[Array, ""]:
+        return terms.value(self.loss, theta, weights)
 
-    def second_order(self, theta: Theta, table: Any, weights: Any) -> SecondOrder:
-        """Value, gradient and Hessian: by the table's own formula for this loss, or by differentiation."""
-        own = self.loss.second_order(theta, table, weights)
-        return own if own is not None else second_order(lambda t: self.value(t, table, weights), theta)
+    def second_order(self, theta: Theta, terms: AbstractTerms, weights: Any) -> SecondOrder:
+        """Value, gradient and Hessian."""
+        return terms.second_order(self.loss, theta, weights)
 
-    def second_order_along(self, path: Callable[[Array], Array], point: Array, table: Any, weights: Any) -> SecondOrder:
+    def second_order_along(
+        self, path: Callable[[Array], Array], point: Array, terms: AbstractTerms, weights: Any
+    ) -> SecondOrder:
         """The same in other coordinates: ``path`` takes each of them to one parameter."""
         ones = jnp.ones_like(point)
 
         def slope(point: Array) -> Array:
             return jax.jvp(path, (point,), (ones,))[1]
 
-        return chain_rule(self.second_order(path(point), table, weights), *jax.jvp(slope, (point,), (ones,)))
+        return chain_rule(self.second_order(path(point), terms, weights), *jax.jvp(slope, (point,), (ones,)))
 
 
 def chain_rule(found: tuple[Any, Any, Any], first: Any, second: Any) -> tuple[Any, Any, Any]:
@@ -62,76 +63,60 @@ def chain_rule(found: tuple[Any, Any, Any], first: Any, second: Any) -> tuple[An
     return value, first * gradient, first[:, None] * hessian * first[None, :] + bend
 
 
-def second_order(function: Callable[[Array], Array], point: Array) -> tuple[Array, Array, Array]:
-    """Value, gradient and Hessian by one forward pass over the gradient."""
-    along = partial(jax.jvp, jax.value_and_grad(function), (point,))
-    (value, gradient), (_, hessian) = jax.vmap(lambda v: along((v,)), out_axes=(None, 0))(jnp.eye(len(point)))
-    return value, gradient, hessian
+@partial(jax.jit, static_argnums=0)
+def _value(problem: Problem, theta: Theta, terms: AbstractTerms, weights: Any) -> Float[Array, ""]:
+    return problem.value(theta, terms, weights)
 
 
 @partial(jax.jit, static_argnums=0)
-def _value(problem: Problem, theta: Theta, table: Any, weights: Any) -> Float[Array, ""]:
-    return problem.value(theta, table, weights)
+def _gradient(problem: Problem, theta: Theta, terms: AbstractTerms, weights: Any) -> Float[Array, " p"]:
+    return jax.grad(problem.value)(theta, terms, weights)
 
 
 @partial(jax.jit, static_argnums=0)
-def _gradient(problem: Problem, theta: Theta, table: Any, weights: Any) -> Float[Array, " p"]:
-    return jax.grad(problem.value)(theta, table, weights)
-
-
-@partial(jax.jit, static_argnums=0)
-def _second_order(problem: Problem, theta: Theta, table: Any, weights: Any) -> SecondOrder:
+def _second_order(problem: Problem, theta: Theta, terms: AbstractTerms, weights: Any) -> SecondOrder:
     """The one compiled function that all Newton steps share: coordinates and priors are added on the host."""
-    return problem.second_order(theta, table, weights)
+    return problem.second_order(theta, terms, weights)
 
 
 @partial(jax.jit, static_argnums=0)
-def _derivatives(problem: Problem, thetas: Array, table: Any, weights: Any) -> tuple[Array, Array]:
+def _derivatives(problem: Problem, thetas: Array, terms: AbstractTerms, weights: Any) -> tuple[Array, Array]:
     """Gradients and Hessians at many parameters under one set of weights."""
-    return jax.vmap(lambda theta: problem.second_order(theta, table, weights)[1:])(thetas)
+    return jax.vmap(lambda theta: problem.second_order(theta, terms, weights)[1:])(thetas)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _hessians_at_z(problem: Problem, space: Space, z: Array, table: Any, weights: Any) -> Array:
+def _hessians_at_z(problem: Problem, space: Space, z: Array, terms: AbstractTerms, weights: Any) -> Array:
     """Hessians in unconstrained coordinates, each under its own weights."""
-    return jax.vmap(lambda z, w: problem.second_order_along(space.from_z, z, table, w)[2])(z, weights)
+    return jax.vmap(lambda z, w: problem.second_order_along(space.from_z, z, terms, w)[2])(z, weights)
 
 
 @partial(jax.jit, static_argnums=0)
-def _gradients(problem: Problem, theta: Theta, table: Any, weights: Any) -> Float[Array, "b p"]:
+def _gradients(problem: Problem, theta: Theta, terms: AbstractTerms, weights: Any) -> Float[Array, "b p"]:
     """Gradients at one parameter under many weights."""
-    return jax.vmap(lambda w: jax.grad(problem.value)(theta, table, w))(weights)
+    return jax.vmap(lambda w: jax.grad(problem.value)(theta, terms, w))(weights)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _lines(problem: Problem, at_once: int, theta: Theta, table: Any, weights: Any) -> Any:
-    """The gradient of every term: a loss that is a sum of terms is linear in their weights."""
-    own = problem.loss.lines(theta, table)
-    if own is not None:
-        return own
-
-    def along(direction: Array) -> Any:
-        return jax.jvp(lambda t: jax.grad(problem.value, argnums=2)(t, table, weights), (theta,), (direction,))[1]
-
-    found = jax.lax.map(along, jnp.eye(len(theta)), batch_size=at_once)
-    return jax.tree.map(lambda part: jnp.moveaxis(part, 0, -1), found)
+def _per_term_gradients(problem: Problem, at_once: int, theta: Theta, terms: AbstractTerms, weights: Any) -> Any:
+    return terms.per_term_gradients(problem.loss, theta, weights, at_once)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _values(problem: Problem, at_once: int, thetas: Array, table: Any, weights: Any) -> Array:
-    return jax.lax.map(lambda theta: problem.value(theta, table, weights), thetas, batch_size=at_once)
+def _values(problem: Problem, at_once: int, thetas: Array, terms: AbstractTerms, weights: Any) -> Array:
+    return jax.lax.map(lambda theta: problem.value(theta, terms, weights), thetas, batch_size=at_once)
 
 
 @partial(jax.jit, static_argnums=0)
-def _terms(problem: Problem, thetas: Array, table: Any, weights: Any) -> Any:
+def _per_term_values(problem: Problem, thetas: Array, terms: AbstractTerms, weights: Any) -> Any:
     """The value of every term at many parameters, the parameters last: a loss is linear in the weights of its terms."""
-    found = jax.lax.map(lambda theta: jax.grad(problem.value, argnums=2)(theta, table, weights), thetas)
+    found = jax.lax.map(lambda theta: jax.grad(problem.value, argnums=2)(theta, terms, weights), thetas)
     return jax.tree.map(lambda part: jnp.moveaxis(part, 0, -1), found)
 
 
-def second_order_of(problem: Problem, theta: Any, table: Any, weights: Any) -> OnHost:
+def second_order_of(problem: Problem, theta: Any, terms: AbstractTerms, weights: Any) -> OnHost:
     """Value, gradient and Hessian at a flat vector, as NumPy's."""
-    value, gradient, hessian = map(np.asarray, _second_order(problem, theta, table, weights))
+    value, gradient, hessian = map(np.asarray, _second_order(problem, theta, terms, weights))
     return value, gradient, hessian
 
 
@@ -234,24 +219,24 @@ class Objective:
         return self.loss.prepare(self.model, self.sites)
 
     @property
-    def table(self) -> Any:
-        return self._prepared.table
+    def terms(self) -> AbstractTerms:
+        return self._prepared.terms
 
     @cached_property
     def units(self) -> Units:
         """What is resampled: distinct rows, classes of such, clusters, or blocks of sites."""
-        own, classes = self.sites.units, self._prepared.units
+        own, classes = self.sites.units, self._prepared.unit_weights
         return own if classes is None else replace(own, weights=classes, observations=classes)
 
     @property
     def rowwise(self) -> bool:
         """Whether the units are the distinct rows."""
-        return self.units.kind == ROWS and self._prepared.units is None
+        return self.units.kind == ROWS and self._prepared.unit_weights is None
 
     @property
     def elsewhere(self) -> bool:
         """Whether the rows are on other machines."""
-        return self._prepared.elsewhere
+        return self._prepared.is_remote
 
     @property
     def note(self) -> str:
@@ -265,8 +250,8 @@ class Objective:
 
     @property
     def batch(self) -> int:
-        """How many parameters are evaluated at once: fewer where a table is so long that many would fill memory."""
-        cells = min(sum(leaf.size for leaf in jax.tree.leaves(self.table)), 6 * self._moves)
+        """How many parameters are evaluated at once: fewer where terms are so many that all would fill memory."""
+        cells = min(sum(leaf.size for leaf in jax.tree.leaves(self.terms)), 6 * self._moves)
         cells = max(cells, 8 * self.model.space.size**2)  # Hessians, and what their factorisation needs
         return max(1, min(BATCH, 2 ** (MOST_CELLS // max(cells, 1)).bit_length() // 2))
 
@@ -277,7 +262,7 @@ class Objective:
 
     def weigh(self, weights: np.ndarray) -> Any:
         """Weights of the loss's terms from weights of the units (or a stack of such)."""
-        return self._prepared.weigh(np.asarray(weights, float))
+        return self._prepared.term_weights(np.asarray(weights, float))
 
     @cached_property
     def own_weights(self) -> Any:
@@ -288,7 +273,7 @@ class Objective:
 
     def __call__(self, theta: Any, weights: np.ndarray | None = None) -> float:
         theta = self.model.space.flatten(theta)
-        return float(_value(self.problem, theta, self.table, self._weights(weights)))
+        return float(_value(self.problem, theta, self.terms, self._weights(weights)))
 
     def traced(self, theta: Any) -> Float[Array, ""]:
         """D_n as a pure JAX function: `jax.jit`, `jax.grad` and `jax.vmap` go through it.
@@ -319,33 +304,33 @@ class Objective:
             except ValueError as problem:
                 raise ModelError(f"a parameter has the wrong shape: {problem}") from problem
             theta = jnp.concatenate([part.reshape(-1) for part in parts])
-        with jax.ensure_compile_time_eval():  # the table is made once, also if the first call is traced
-            table, weights = self.table, self.own_weights
-        return self.problem.value(space.flatten(theta), table, weights)
+        with jax.ensure_compile_time_eval():  # terms are made once, also if the first call is traced
+            terms, weights = self.terms, self.own_weights
+        return self.problem.value(space.flatten(theta), terms, weights)
 
     def gradient(self, theta: Any, weights: np.ndarray | None = None) -> Float[np.ndarray, " p"]:
         theta = self.model.space.flatten(theta)
-        return np.asarray(_gradient(self.problem, theta, self.table, self._weights(weights)))
+        return np.asarray(_gradient(self.problem, theta, self.terms, self._weights(weights)))
 
     def hessian(self, theta: Any, weights: np.ndarray | None = None) -> Float[np.ndarray, "p p"]:
         theta = self.model.space.flatten(theta)
-        return np.asarray(_second_order(self.problem, theta, self.table, self._weights(weights))[2])
+        return np.asarray(_second_order(self.problem, theta, self.terms, self._weights(weights))[2])
 
     def second_order(self, theta: Float[np.ndarray, " p"]) -> OnHost:
         """Value, gradient and Hessian at a flat vector, on the full data."""
-        return second_order_of(self.problem, theta, self.table, self.own_weights)
+        return second_order_of(self.problem, theta, self.terms, self.own_weights)
 
     def derivatives(self, thetas: np.ndarray) -> tuple[np.ndarray, ...]:
         """Gradients (b, p) and Hessians (b, p, p) at many parameters, on the full data."""
         return in_batches(
-            lambda part: _derivatives(self.problem, part, self.table, self.own_weights), thetas, self.batch
+            lambda part: _derivatives(self.problem, part, self.terms, self.own_weights), thetas, self.batch
         )
 
     def hessians_at_z(self, z: np.ndarray, weights: np.ndarray) -> Float[np.ndarray, "b p p"]:
         """Hessians in unconstrained coordinates at many points, each under its own row of ``weights``."""
 
         def of(part: np.ndarray) -> tuple[Array]:
-            return (_hessians_at_z(self.problem, self.space, z[part], self.table, self.weigh(weights[part])),)
+            return (_hessians_at_z(self.problem, self.space, z[part], self.terms, self.weigh(weights[part])),)
 
         return in_batches(of, np.arange(len(z)), self.batch)[0]
 
@@ -360,41 +345,41 @@ class Objective:
                 "data here, without a client."
             )
         flat = self.model.space.flatten(theta)
-        if self._prepared.one_more is not None:
-            return self._prepared.one_more(np.asarray(flat))
-        if self._prepared.gather is not None and self.loss.separable:
+        if self._prepared.added_gradient is not None:
+            return self._prepared.added_gradient(np.asarray(flat))
+        if self._prepared.gradient_by_unit is not None and self.loss.separable:
             return self.row_gradients(flat)
 
         def of(part: np.ndarray) -> tuple[Array]:
             plus_one = np.repeat(self.units.weights[None], len(part), axis=0)
             plus_one[np.arange(len(part)), part] += 1.0
-            return (_gradients(self.problem, flat, self.table, self.weigh(plus_one)),)
+            return (_gradients(self.problem, flat, self.terms, self.weigh(plus_one)),)
 
         return in_batches(of, np.arange(len(self.units.weights)), self.batch)[0] - self.gradient(theta)
 
     def row_gradients(self, theta: Any) -> Float[np.ndarray, "u p"]:
         """The gradients of single rows, for a loss that is a sum over rows, each of which is a unit of its own."""
-        gather = self._prepared.gather
-        assert gather is not None
-        return np.asarray(gather(self._lines(self.model.space.flatten(theta))))
+        by_unit = self._prepared.gradient_by_unit
+        assert by_unit is not None
+        return np.asarray(by_unit(self._per_term_gradients(self.model.space.flatten(theta))))
 
     def unit_values(self, thetas: np.ndarray) -> Float[np.ndarray, "b u"]:
         """What one observation of each unit adds to the loss at many parameters, where that is a sum of such."""
-        gather = self._prepared.gather
-        if gather is None or not self.loss.separable:
+        by_unit = self._prepared.gradient_by_unit
+        if by_unit is None or not self.loss.separable:
             raise SettingError(f"'{self.loss.name}' is no sum over observations; ask for another loss, such as 'ratio'")
 
         def of(part: np.ndarray) -> tuple[np.ndarray]:
-            return (np.asarray(gather(_terms(self.problem, part, self.table, self.own_weights))).T,)
+            return (np.asarray(by_unit(_per_term_values(self.problem, part, self.terms, self.own_weights))).T,)
 
         return in_batches(of, thetas, self.batch)[0]
 
-    def _lines(self, theta: Theta) -> Any:
+    def _per_term_gradients(self, theta: Theta) -> Any:
         """The gradient of every term, in the shape of the weights."""
         terms = sum(leaf.size for leaf in jax.tree.leaves(self.own_weights))
         if terms * len(theta) > FEW:
             at_once = max(1, min(len(theta), MOST_CELLS // max(self._moves, 1)))
-            return _lines(self.problem, at_once, theta, self.table, self.own_weights)
+            return _per_term_gradients(self.problem, at_once, theta, self.terms, self.own_weights)
         leaves, structure = jax.tree.flatten(self.own_weights)
         ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
 
@@ -402,13 +387,13 @@ class Objective:
             parts = zip(np.split(lines, ends), leaves, strict=True)
             return jax.tree.unflatten(structure, [part.reshape(leaf.shape + lines.shape[1:]) for part, leaf in parts])
 
-        alone = [second_order_of(self.problem, theta, self.table, placed(one))[1] for one in np.eye(terms)]
+        alone = [second_order_of(self.problem, theta, self.terms, placed(one))[1] for one in np.eye(terms)]
         return placed(np.stack(alone))
 
     def moments(self, theta: Any) -> tuple[float, Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
         """Of gradients of single observations (windows of a series): how many, their sum, the sum of their squares."""
-        if self._prepared.moments is not None:
-            return self._prepared.moments(np.asarray(self.model.space.flatten(theta)))
+        if self._prepared.gradient_moments is not None:
+            return self._prepared.gradient_moments(np.asarray(self.model.space.flatten(theta)))
         lines = self.unit_gradients(theta) * self.units.each[:, None]
         weighted = lines * self.units.observations[:, None]
         if self.units.kind == WINDOWS:
@@ -420,7 +405,7 @@ class Objective:
         at_once = BATCH if self.elsewhere else 1
 
         def of(part: np.ndarray) -> tuple[Array]:
-            return (_values(self.problem, at_once, part, self.table, self.own_weights),)
+            return (_values(self.problem, at_once, part, self.terms, self.own_weights),)
 
         return in_batches(of, thetas)[0]
 

@@ -17,6 +17,7 @@ Four letters stand for the same four things in every file:
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -70,6 +71,8 @@ class Parameter:
     spread : (float, float)
         Standard deviations of weak priors of its coefficients, on the scale of its link, where it depends on
         covariates: of a constant, and of a slope for one standard deviation of a covariate.
+    design : Predictor, optional
+        How a row's own parameter follows from covariates, of which this one holds the coefficients.
     """
 
     name: str
@@ -84,6 +87,7 @@ class Parameter:
     labels: tuple[str, ...] = field(default=(), compare=False)
     role: str = OTHER
     spread: tuple[float, float] = field(default=(3.0, 2.0), compare=False)
+    design: Predictor | None = None
     support: tuple[float, float] = field(init=False)  # of v
 
     def __post_init__(self) -> None:
@@ -157,6 +161,63 @@ class Parameter:
         return tuple(f"{self.name}[{label}]" for label in labels)
 
 
+@dataclass(frozen=True)
+class Predictor:
+    """How a parameter of a row follows from the row's context: link^-1(Z B + offset).
+
+    Attributes
+    ----------
+    of : Parameter
+        What a row has. The coefficients B, one for each term and entry of it, are a parameter of the same name.
+    first, terms : int
+        Where its terms begin among the covariates of a row, and how many there are.
+    offset : int or None
+        The covariate that is added as it is.
+    formula : Design
+        The terms, also of new data.
+    observed : Observed
+        The rows that the terms were made of.
+    begin : array
+        Where the search for the coefficients starts.
+    """
+
+    of: Parameter
+    first: int
+    terms: int
+    offset: int | None
+    constant: bool
+    """Whether the formula is '~ 1': without an offset all rows have the same."""
+    formula: Any = field(compare=False)
+    observed: Any = field(compare=False)
+    begin: np.ndarray = field(compare=False)
+
+    @property
+    def columns(self) -> slice:
+        """The covariates that are its terms."""
+        return slice(self.first, self.first + self.terms)
+
+    def at(self, coefficients: Array, context: Float[Array, "u q"]) -> Array:
+        """Linear predictors, one for each row; without a leading axis where all rows have the same."""
+        if self.constant and self.offset is None:
+            return coefficients.reshape(self.of.shape)
+        value = context[:, self.columns] @ coefficients.reshape(self.terms, self.of.size)
+        if self.offset is not None:
+            value = value + context[:, self.offset][:, None]
+        return value.reshape(context.shape[0], *self.of.shape)
+
+    def named(self, labels: tuple[str, ...]) -> tuple[Predictor, tuple[str, ...]]:
+        """The same for entries of these names, and names of the coefficients.
+
+        These are called after their terms, or after each entry and, but for constants, the term.
+        """
+        made, terms = replace(self, of=replace(self.of, labels=labels)), self.formula.labels
+        if not self.of.shape:
+            return made, tuple(terms)
+        own = [re.sub(r"^[^\[]*\[(.*)\]$", r"\1", entry) for entry in made.of.entries]
+        alone = self.formula.intercept
+        return made, tuple(name if k == alone else f"{name}:{term}" for k, term in enumerate(terms) for name in own)
+
+
 def _is_improper(prior: Any) -> bool:
     """Whether a prior, or what it is made of, has no total probability, or all of it in one point."""
     improper = (dist.ImproperUniform, dist.MaskedDistribution, dist.Delta, dist.Unit)
@@ -216,6 +277,61 @@ class Space:
     def size(self) -> int:
         return sum(p.size for p in self.parameters)
 
+    # -- parameters of rows ----------------------------------------------------------------------
+
+    @cached_property
+    def of_row(self) -> Space:
+        """The parameters that the distribution of one row has."""
+        return Space(tuple(p if p.design is None else p.design.of for p in self.parameters)) if self.designs else self
+
+    @cached_property
+    def designs(self) -> tuple[Predictor, ...]:
+        """How parameters depend on covariates, of those that do."""
+        return tuple(p.design for p in self.parameters if p.design is not None)
+
+    def predictor(self, name: str) -> Predictor:
+        """How a parameter that has a formula depends on covariates."""
+        return next(design for design in self.designs if design.of.name == name)
+
+    def predictors(self, theta: Rows, context: Float[Array, "u q"] | None) -> Rows:
+        """By name, on the scale of links: one for each row, or one without a leading axis that all rows share."""
+        return {
+            p.name: p.to_link(theta[p.name]) if p.design is None else p.design.at(theta[p.name], _present(context))
+            for p in self.parameters
+        }
+
+    def at_rows(self, theta: Rows, context: Float[Array, "u q"] | None) -> Rows:
+        """The parameters of every row, from parameters and coefficients by name and the covariates of rows."""
+        return {
+            p.name: theta[p.name]
+            if p.design is None
+            else p.design.of.from_link(p.design.at(theta[p.name], _present(context)))
+            for p in self.parameters
+        }
+
+    def matrices(self, context: Float[Array, "u q"]) -> list[Float[Array, "u k"]]:
+        """By parameter that has a formula: what its coefficients are multiplied with."""
+        return [context[:, design.columns] for design in self.designs]
+
+    def to_data_scale(self, theta: np.ndarray) -> np.ndarray:
+        """Parameters (..., p) in the units of the data, where covariates are centred and scaled inside."""
+        return self._recoded(theta, "to_data_scale")
+
+    def from_data_scale(self, theta: np.ndarray) -> np.ndarray:
+        """Back from `to_data_scale`."""
+        return self._recoded(theta, "from_data_scale")
+
+    def _recoded(self, theta: np.ndarray, how: str) -> np.ndarray:
+        if not any(design.formula.scale for design in self.designs):
+            return theta
+        found = np.array(theta)
+        for design in self.designs:
+            first = self.first[design.of.name]
+            place = slice(first, first + design.terms * design.of.size)
+            lines = found[..., place].reshape(*found.shape[:-1], design.terms, design.of.size)
+            found[..., place] = getattr(design.formula, how)(lines).reshape(*found.shape[:-1], -1)
+        return found
+
     @cached_property
     def first(self) -> dict[str, int]:
         """Where each parameter begins in the flat vector."""
@@ -273,8 +389,15 @@ class Space:
         return {p.name: Ordered.of(p.prior) for p in self.parameters}
 
     def labelled(self, labels: Mapping[str, tuple[str, ...]]) -> Space:
-        """The same parameters with names for their entries."""
-        return Space(tuple(replace(p, labels=labels.get(p.name, p.labels)) for p in self.parameters))
+        """The same parameters with names for their entries; coefficients are named after those of what rows have."""
+
+        def named(p: Parameter) -> Parameter:
+            if p.design is None:
+                return replace(p, labels=labels.get(p.name, p.labels))
+            design, own = p.design.named(labels.get(p.name, p.design.of.labels))
+            return replace(p, design=design, labels=own)
+
+        return Space(tuple(named(p) for p in self.parameters))
 
     def with_priors(self, priors: Mapping[str, Any] | None) -> Space:
         """The same parameters, some under other priors."""
@@ -429,6 +552,11 @@ class Space:
     def edges(self) -> tuple[np.ndarray, np.ndarray]:
         """The natural bounds of ``y``: the ends of closed supports, otherwise infinite."""
         return np.where(self.closed, self.lower, -np.inf), np.where(self.closed, self.upper, np.inf)
+
+
+def _present(context: Array | None) -> Array:
+    assert context is not None, "parameters that depend on covariates need those of every row"
+    return context
 
 
 def own_of(rows: Rows, ranks: Mapping[str, int]) -> set[str]:

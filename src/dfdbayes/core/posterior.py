@@ -19,15 +19,15 @@ from ..errors import ModelError
 from .calibration import Calibration
 from .minimise import Minimum, interior
 from .model import AbstractModel
-from .objective import Objective, Problem, chain_rule, second_order, second_order_of
+from .objective import Objective, Problem, chain_rule, second_order_of
 from .parameters import Space, require_name
-from .terms import SecondOrder
+from .terms import SecondOrder, second_order
 
 
 class Inputs(NamedTuple):
     """All that may change without compiling anew: data, priors, weight and limits; no stretch is the identity."""
 
-    table: Any
+    terms: Any
     weights: Any
     priors: dict[str, Any]
     beta: Any
@@ -75,7 +75,7 @@ class LogPosterior:
         at = inputs.centre[None, :] + (away if inputs.stretch is None else away @ inputs.stretch.T)
 
         def loss(point: Array) -> Array:
-            return self.problem.value(space.from_y(point), inputs.table, inputs.weights)
+            return self.problem.value(space.from_y(point), inputs.terms, inputs.weights)
 
         def prior(z: Array) -> Array:
             return space.log_prior(space.v_of_z(z), inputs.priors) + space.log_jacobian(z)
@@ -94,7 +94,7 @@ class LogPosterior:
         with np.errstate(all="ignore"):  # a step may lead beyond all numbers, and is not taken then
             away = space.y_of_z(z) - inputs.centre
             at = inputs.centre + (away if inputs.stretch is None else inputs.stretch @ away)
-            loss = second_order_of(self.problem, space.from_y(at), inputs.table, inputs.weights)
+            loss = second_order_of(self.problem, space.from_y(at), inputs.terms, inputs.weights)
             pull, bend = chain_rule(loss, *space.slopes_of_y(at))[1:]
             first, second = space.slopes_to_y(z)
             if inputs.stretch is not None:
@@ -124,7 +124,7 @@ def posterior(
     edges = space.edges
     p = space.size
     inputs = Inputs(
-        objective.table,
+        objective.terms,
         objective.own_weights,
         space.prior_values,
         np.asarray(float(beta)),
@@ -148,7 +148,7 @@ def where_taken(objective: Objective, weight: Calibration, theta: np.ndarray) ->
 
 def named_draws(model: AbstractModel, theta: np.ndarray) -> dict[str, np.ndarray]:
     """Draws by name in the units of the data, with the model's derived quantities after its parameters."""
-    named = model.space.unflatten(model.to_data_scale(theta))
+    named = model.space.unflatten(model.space.to_data_scale(theta))
     more = {} if model.derived is None else _derived(model, named)
     for name in more:
         require_name(name, "derived quantity")

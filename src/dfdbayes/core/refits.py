@@ -1,7 +1,7 @@
 """Minimisers on many data sets of their own at once: those simulated in a parametric bootstrap.
 
 `replicates` reweights the rows of one data set. Here every data set has rows of its own, such as the distinct dyads of
-a simulated graph, and brings its own table; tables are filled up to one size and go through compiled code side by side.
+a simulated graph, and brings terms of its own, filled up to one size to go through compiled code side by side.
 The prior is part of what is minimised: a simulated graph without triangles has no finite estimate.
 """
 
@@ -21,7 +21,7 @@ from .objective import Objective
 from .replicates import descend
 from .terms import doubled_size
 
-AT_ONCE = 2**22  # numbers of all tables that go through compiled code together
+AT_ONCE = 2**22  # numbers of all terms that go through compiled code together
 MOST = 64  # data sets that do
 
 
@@ -36,7 +36,7 @@ def refit_many(
     Parameters
     ----------
     objective : Objective
-        The loss on the observed data. Its model must have tables with an entry in each row, as `RandomGraph` has.
+        The loss on the observed data. Its model must have terms with an entry for each row, as `RandomGraph` has.
     datasets : sequence of Dataset
         Such as ``graphs.datasets()`` of simulated graphs.
     around : Minimum
@@ -68,17 +68,17 @@ def refit_many(
         some = datasets[first : first + size]
         own = [replace(objective, data=data, resampled=None, held=True) for data in some]
         own += own[:1] * (size - len(own))  # one size means one compilation
-        tables = _stacked([one.table for one in own], length, "edge")
+        terms = _stacked([one.terms for one in own], length, "edge")
         weights = _stacked([one.own_weights for one in own], length, "constant")
         starts, wanted = np.repeat(start[None], size, axis=0), np.arange(size) < len(some)
-        parts.append(descend(own[0], wanted, weights, starts, lower, upper, tables))
+        parts.append(descend(own[0], wanted, weights, starts, lower, upper, terms))
         advance(len(some))
     found = judged(objective, Ends(*(np.concatenate(part) for part in zip(*parts, strict=True))), lower, upper)
     return Minima(found.vectors, found.values, found.gradient_norms, found.outcomes)
 
 
 def _stacked(trees: Sequence[Any], length: int, how: Literal["edge", "constant"]) -> Any:
-    """Tables or weights of one structure as one: tables are filled up with copies of a last entry, weights by zeros."""
+    """Terms or weights of one structure as one: terms are filled up with copies of a last entry, weights by zeros."""
 
     def of(*leaves: Array) -> Array:
         arrays = [np.asarray(leaf) for leaf in leaves]

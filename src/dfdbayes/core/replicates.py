@@ -17,10 +17,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from . import newton
+from .linalg import inverse_among
 from .minimise import AIM, ENOUGH, Ends, Minima, Minimum, evaluate, judged
-from .objective import Objective, Problem, second_order
+from .objective import Objective, Problem
 from .parameters import Space
-from .terms import SecondOrder
+from .terms import SecondOrder, second_order
 
 FEW = 16  # parameters up to which bootstrap replicates each have Hessians of their own,
 MOST_HELD = 3  # and coordinates at a bound beyond which they have, too: hardly two replicates hold the same ones
@@ -87,7 +88,7 @@ def _shared(
     """The inverse of the full data's Hessian at their minimum; None where there is none, or it would not help."""
     _, gradient, hessian, _ = evaluate(objective, y)
     free = newton.free_of(y, gradient, lower, upper)
-    inverse = newton.inverse_of(hessian, free) if around.usable and np.sum(~free) <= MOST_HELD else None
+    inverse = inverse_among(hessian, free) if around.usable and np.sum(~free) <= MOST_HELD else None
     return None if inverse is None else Shared(*map(jnp.asarray, (y, inverse, free)))
 
 
@@ -106,7 +107,7 @@ def _search_shared(
             lower,
             upper,
             aim,
-            objective.table,
+            objective.terms,
             wanted,
             term_weights,
         )
@@ -143,7 +144,7 @@ def _filled(part: Array, size: int) -> Array:
 def _together(objective: Objective) -> bool:
     """Whether a batch runs side by side.
 
-    One after the other, what is computed of a long table stays in the processor's cache, and none waits for another.
+    One after the other, what is computed of many terms stays in the processor's cache, and none waits for another.
     """
     return objective.elsewhere or objective.space.size <= FEW
 
@@ -154,11 +155,11 @@ def _joined(parts: Sequence[Sequence[np.ndarray]]) -> Ends:
 
 def descend(
     objective: Objective, wanted: np.ndarray, term_weights: Any, y: np.ndarray, lower: np.ndarray, upper: np.ndarray,
-    tables: Any = None,
+    each_terms: Any = None,
 ) -> list[np.ndarray]:  # fmt: skip
     """Run one batch; what ends on a saddle point is pushed off it and run again.
 
-    All have the objective's table, or each has its own of ``tables``.
+    All have the objective's terms, or each has its own of ``each_terms``.
     """
     n = objective.size
     for _ in range(4):
@@ -170,11 +171,11 @@ def descend(
             lower,
             upper,
             AIM * n,
-            objective.table if tables is None else None,
+            objective.terms if each_terms is None else None,
             wanted,
             term_weights,
             objective.space.prior_values if objective.held else None,
-            tables,
+            each_terms,
         )
         *ends, hessians = map(np.array, found)
         y, values, norms, _, convex = ends
@@ -198,8 +199,8 @@ def _slope(space: Space, y: Array) -> Array:
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
 def _minimise_batch(
-    problem: Problem, space: Space, together: bool, y: Array, lower: Array, upper: Array, aim: Array, table: Any,
-    wanted: Array, weights: Any, priors: Any, tables: Any,
+    problem: Problem, space: Space, together: bool, y: Array, lower: Array, upper: Array, aim: Array, terms: Any,
+    wanted: Array, weights: Any, priors: Any, each_terms: Any,
 ) -> tuple[Array, ...]:  # fmt: skip
     slope = partial(_slope, space)
 
@@ -207,7 +208,7 @@ def _minimise_batch(
         y, wanted, weights, own = each
 
         def evaluate(y: Array) -> SecondOrder:
-            found = problem.second_order_along(space.from_y, y, table if own is None else own, weights)
+            found = problem.second_order_along(space.from_y, y, terms if own is None else own, weights)
             if priors is None:
                 return found
             prior = second_order(lambda y: space.log_prior_at_y(y, priors, jnp.zeros_like(y)), y)
@@ -224,12 +225,12 @@ def _minimise_batch(
         )
         return end.y, end.value, jnp.linalg.norm(gradient), end.iterations, convex, end.hessian
 
-    return _mapped(one, (y, wanted, weights, tables), together)
+    return _mapped(one, (y, wanted, weights, each_terms), together)
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
 def _contract_batch(
-    problem: Problem, space: Space, together: bool, shared: Shared, lower: Array, upper: Array, aim: Array, table: Any,
+    problem: Problem, space: Space, together: bool, shared: Shared, lower: Array, upper: Array, aim: Array, terms: Any,
     wanted: Array, weights: Any,
 ) -> tuple[Array, ...]:  # fmt: skip
     slope = partial(_slope, space)
@@ -238,7 +239,7 @@ def _contract_batch(
         wanted, weights = each
 
         def value(y: Array) -> Array:
-            return problem.value(space.from_y(y), table, weights)
+            return problem.value(space.from_y(y), terms, weights)
 
         end = newton.contract(jax.grad(value), shared.y, lower, upper, slope, aim, shared.inverse, shared.free, wanted)
         last = value(end.y)

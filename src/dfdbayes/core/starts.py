@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import expit
+
+from . import newton
 
 
 def logistic(
@@ -15,20 +18,18 @@ def logistic(
 ) -> Float[np.ndarray, " k"]:
     """Coefficients of a logistic regression: ``ones`` of ``totals`` cases at each row of ``design``.
 
-    Newton's method with a small ridge, which keeps separable data finite.
+    A small ridge keeps separable data finite.
     """
-    coefficients = np.zeros(design.shape[1])
-    penalty = ridge * np.eye(design.shape[1])
-    for _ in range(50):
-        chance = 1.0 / (1.0 + np.exp(-(design @ coefficients + offset)))
-        score = design.T @ (ones - totals * chance) - penalty @ coefficients
-        information = (design * (totals * chance * (1 - chance))[:, None]).T @ design + penalty
-        step = np.linalg.solve(information, score)
-        step *= min(1.0, 5.0 / max(np.abs(step).max(), 1e-300))
-        coefficients = coefficients + step
-        if np.abs(step).max() < 1e-8:
-            break
-    return coefficients
+
+    def evaluate(coefficients: np.ndarray) -> tuple[np.ndarray, ...]:
+        odds = design @ coefficients + offset
+        chance, penalty = expit(odds), ridge * coefficients
+        value = totals @ np.logaddexp(0.0, odds) - ones @ odds + 0.5 * coefficients @ penalty
+        hessian = (design * (totals * chance * (1.0 - chance))[:, None]).T @ design + ridge * np.eye(len(penalty))
+        return value, design.T @ (totals * chance - ones) + penalty, hessian, np.ones_like(penalty)
+
+    everywhere = np.full(design.shape[1], np.inf)
+    return newton.one(evaluate, np.zeros(design.shape[1]), -everywhere, everywhere, 1e-10 * totals.sum()).y
 
 
 def logarithmic(
@@ -37,7 +38,10 @@ def logarithmic(
     weights: Float[np.ndarray, " m"],
     offset: Float[np.ndarray, " m"],
 ) -> Float[np.ndarray, " k"]:
-    """Coefficients of a Poisson regression with the log link, by iterated weighted least squares."""
+    """Coefficients of a Poisson regression with the log link, by iterated weighted least squares.
+
+    These, and not Newton's method of `newton`, as designs may be singular.
+    """
     scale = np.maximum(np.abs(design).max(axis=0), 1e-300)
     matrix, mean = design / scale, values + 0.5
     for _ in range(25):

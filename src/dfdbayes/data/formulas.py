@@ -269,6 +269,11 @@ class Design:
         return made, made.code(matrix), offset
 
     @property
+    def intercept(self) -> int | None:
+        """The place of the constant among the terms; None without one."""
+        return self.labels.index(INTERCEPT) if INTERCEPT in self.labels else None
+
+    @property
     def slopes(self) -> tuple[str, ...]:
         """The terms but the intercept."""
         return tuple(label for label in self.labels if label != INTERCEPT)
@@ -291,10 +296,9 @@ class Design:
 
     def _recoded(self, lines: np.ndarray, factor: np.ndarray, sign: float) -> np.ndarray:
         found = lines * factor[:, None]
-        if INTERCEPT in self.labels:
+        if self.intercept is not None:
             slopes = found if sign < 0 else lines  # those of the terms as they are
-            place = self.labels.index(INTERCEPT)
-            found[..., place, :] += sign * np.einsum("k,...ke->...e", np.array(self.shift), slopes)
+            found[..., self.intercept, :] += sign * np.einsum("k,...ke->...e", np.array(self.shift), slopes)
         return found
 
     def matrix(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray | None]:

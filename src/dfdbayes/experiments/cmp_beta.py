@@ -19,7 +19,7 @@ def adam(objective, weights, start, steps, rate=0.1):
     terms = objective.weigh(weights)
 
     def loss(z, term):
-        return objective.problem.value(jnp.exp(z), objective.table, term) / objective.size
+        return objective.problem.value(jnp.exp(z), objective.terms, term) / objective.size
 
     def step(state, i):
         z, m, v = state

@@ -11,9 +11,8 @@ from ..core.graphs import Graph
 from ..core.log_mass_errors import MADE
 from ..core.model import AbstractModel, Model
 from ..errors import ModelError, close
-from .counts.families import CountFamily
 from .counts.mixture import PoissonMixture
-from .counts.models import Bernoulli, ConwayMaxwellPoisson, Poisson
+from .counts.models import Bernoulli, ConwayMaxwellPoisson, CountModel, Poisson
 from .graph.model import RandomGraph
 from .graph.observed import ObservedGraph
 from .lattice.model import Ising, Potts
@@ -117,7 +116,7 @@ def how_to_make(given: Any) -> str:
 def paper_priors(model: AbstractModel) -> dict[str, Any]:
     """The priors of Matsubara et al. (2024) for a model of theirs; none where the model's own are theirs."""
     names = {p.name for p in model.space.parameters}
-    if isinstance(model.family, CountFamily):
+    if isinstance(model, CountModel):
         return {name: dist.Chi2(3.0) for name in names}
     if isinstance(model, Pairwise) and model.lowers and model.options.get("prior") != "squared":
         raise ModelError("the paper's priors are of roots: make the model with prior='squared'")

@@ -22,7 +22,6 @@ from ..core.objective import Objective
 from ..core.sites import rows_of
 from ..errors import ModelError, SettingError
 from ..families.graph.model import RandomGraph
-from ..families.regression import Regression
 from ..results.fit_result import Fit
 from ..results.regression import covariates
 
@@ -109,7 +108,7 @@ def matched(fits: Mapping[str, Fit]) -> tuple[Dataset, dict[str, Int[np.ndarray,
 def _by_row_of_the_data(fit: Fit) -> Dataset | None:
     """A row for each of the data, equal ones apart, ``first`` saying which; None where a fit does not know them."""
     model = fit.model
-    if not isinstance(model, Regression) or model.observed.series is not None:
+    if model is None or not model.designs or model.observed.series is not None:
         return None
     observed = model.observed
     found = observed.apart(model.domain, fit.data.columns)

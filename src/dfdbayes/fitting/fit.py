@@ -339,7 +339,7 @@ def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress)
     else:
         objective = objective_with_missing(model, source.data, plan.loss, units, plan.seed)
     _ = objective.own_weights
-    cells = min(sum(leaf.size for leaf in jax.tree.leaves(objective.table)), objective.data.rows.size)
+    cells = min(sum(leaf.size for leaf in jax.tree.leaves(objective.terms)), objective.data.rows.size)
     cells += 0 if objective.data.given is None else objective.data.given.size
     sampler, rows = plan.sampler, len(objective.data.rows)
     transitions = sampler.chains * sampler.transitions

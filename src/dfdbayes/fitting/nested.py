@@ -11,9 +11,8 @@ from scipy.special import chdtrc
 
 from ..core.dataset import Dataset
 from ..core.distinct import condense
+from ..core.model import AbstractModel
 from ..errors import ModelError, SettingError
-from ..families.counts.families import CountFamily
-from ..families.regression import Regression
 from ..results.fit_result import Fit
 from ..results.saving import structure_of
 
@@ -88,10 +87,10 @@ def compare_nested(smaller: Fit, larger: Fit) -> Nested:
     return Nested(tuple(names[i] for i in more), statistic, len(more), p_value, _likelihoods(smaller, larger))
 
 
-def _regression(fit: Fit) -> Regression:
+def _regression(fit: Fit) -> AbstractModel:
     if fit.model is None:
         raise ModelError("a fit was loaded without its model; give it: dfd.load(path, model=...)")
-    if not isinstance(fit.model, Regression):
+    if fit.model is None or not fit.model.designs:
         raise SettingError(
             f"'{fit.settings['model']}' was fitted without a formula; nested fits are regressions. A regression "
             "without covariates is formula='y ~ 1'."
@@ -99,13 +98,8 @@ def _regression(fit: Fit) -> Regression:
     return fit.model
 
 
-def _require_nested(smaller: Regression, larger: Regression) -> None:
-    small, large = smaller.family, larger.family
-    if isinstance(small, CountFamily) and isinstance(large, CountFamily):
-        same = small.form == large.form
-    else:
-        same = type(small) is type(large) and _structure(smaller) == _structure(larger)
-    if not same:
+def _require_nested(smaller: AbstractModel, larger: AbstractModel) -> None:
+    if _structure(smaller) != _structure(larger):
         raise SettingError(
             f"'{smaller.name}' is not nested in '{larger.name}': the fits must be of the same model in the same form"
         )
@@ -119,9 +113,9 @@ def _require_nested(smaller: Regression, larger: Regression) -> None:
         raise SettingError("both fits have the same coefficients: there is nothing to test")
 
 
-def _structure(model: Regression) -> dict[str, Any]:
+def _structure(model: AbstractModel) -> str | dict[str, Any]:
     """What the model without covariates is, whatever it is called."""
-    return {} if model.base is None else structure_of(model.base) | {"model": ""}
+    return model.kin or structure_of(model.plain) | {"model": ""}
 
 
 def _require_same_data(smaller: Dataset, larger: Dataset) -> None:

@@ -101,7 +101,7 @@ class Plan:
             return [other] if resampled else [first, other]
         if first.loss.bounded:
             return [first]
-        bounded = losses.by_name("likelihood" if model.log_normaliser is not None else "ratio")
+        bounded = losses.by_name("likelihood" if model.log_normaliser is not None and not model.designs else "ratio")
         why = f"the {first.loss.title} has no minimum to rely on in these data"
         return [replace(first, inside=True), replace(self, asked_loss=bounded, reason=why)]
 

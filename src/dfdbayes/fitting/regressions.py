@@ -13,6 +13,7 @@ from .. import families as models
 from ..backends.local import Backend, Source
 from ..core.dataset import PLACE
 from ..core.model import AbstractModel
+from ..core.parameters import EDGE, ZEROS
 from ..data.covariates import notes_of, require_kept, require_plain
 from ..data.formulas import (
     Design,
@@ -34,16 +35,12 @@ from ..data.read.dataset import read
 from ..data.read.reading import Table, table_of
 from ..data.series import Ordered, canonical, lags_of, ordered
 from ..errors import DataError, SettingError, close, some
-from ..families.counts.families import AbstractFamily, BinaryFamily, CountFamily
-from ..families.regression import Regression, family_of, regression
-
-HURDLE, EDGES = "zeros", "interaction"
 
 
 def read_regression(
     backend: Backend, model: AbstractModel | str, data: Any, options: Mapping[str, Any] | None, formula: str | None,
     formulas: Mapping[str, str], reading: dict[str, Any], advance: Callable[[int, int], None],
-) -> tuple[Source, Regression]:  # fmt: skip
+) -> tuple[Source, AbstractModel]:  # fmt: skip
     """The data with a matrix for every formula, and the regression on them."""
     reading, time = {name: value for name, value in reading.items() if name != "time"}, reading.get("time")
     _parsed(formula, formulas)  # what is no formula is told before any data are read
@@ -70,20 +67,20 @@ def read_regression(
         reading = reading | {"weighting": "frequency"}
     require_kept(kept[list(covariates)])
     base = _base(model, columns, options, kept, reading | {"weights": weights})
-    family = family_of(base, options or {}, HURDLE in asked)
-    if len(columns) > family.domain.d == 1:
+    base = base.for_covariates((options or {}).get("form"), ZEROS in asked)
+    if len(columns) > base.domain.d == 1:
         raise SettingError(
             f"the formula has no response, and {', '.join(columns[:6])} are left over. What to do: name the one "
             f"that is modelled left of the tilde: '{columns[0]} ~ {right or '1'}'"
         )
-    asked, followed = _complete(family, asked, right)
-    designs, given = matrices(family, asked, kept, _behind(kept, line, None if reading["weights"] is None else weights))
+    asked, followed = _complete(base, asked, right)
+    designs, given = matrices(base, asked, kept, _behind(kept, line, None if reading["weights"] is None else weights))
     if timed is not None:
         given[PLACE] = kept[PLACE].to_numpy()
     table = pd.concat([kept[list(_beside(columns, reading))].reset_index(drop=True), pd.DataFrame(given)], axis=1)
     settings = reading | {"columns": list(columns), "weights": weights, "given": list(given)}
     said: Any = [] if isinstance(data, Table) and data.codes.given else None  # codes are out of the frame by now
-    source = backend.read(table_of(table, codes=said), family.domain, advance=advance, **settings)
+    source = backend.read(table_of(table, codes=said), base.domain, advance=advance, **settings)
     found = source.data
     first = 0
     for design in designs:
@@ -112,8 +109,7 @@ def read_regression(
         rows, own, series, None if plain else index, None if as_they_are else place, reading["cluster"],
         reading.get("weighting", "auto"),
     )  # fmt: skip
-    made = regression(base, family, designs, found, observed)
-    return replace(source, data=found), made  # type: ignore[type-var]
+    return replace(source, data=found), base.with_designs(designs, found, observed)  # type: ignore[type-var]
 
 
 def _in_time(frame: pd.DataFrame, rights: list[str], time: str | None, reading: dict[str, Any]) -> Ordered | None:
@@ -140,16 +136,16 @@ def own_priors(prior: Mapping[str, Any] | str | None) -> Mapping[str, Any] | Non
 
 
 def matrices(
-    family: AbstractFamily, asked: Mapping[str, str], frame: pd.DataFrame, counts: np.ndarray | None = None
+    model: AbstractModel, asked: Mapping[str, str], frame: pd.DataFrame, counts: np.ndarray | None = None
 ) -> tuple[list[Design], dict[str, np.ndarray]]:
-    """A design for every formula, in the order of the family's parameters, and their columns side by side.
+    """A design for every formula, in the order of the model's parameters, and their columns side by side.
 
     ``counts`` are how many rows stand behind the lines of the frame, to refuse factors with a level for each.
     """
     designs, given = [], {}
-    for parameter in family.parameters:
+    for parameter in model.space.parameters:
         if parameter.name in asked:
-            one = family.domain.d == 1
+            one = model.domain.d == 1
             design, matrix, offset = Design.of(parameter.name, asked[parameter.name], frame, coded=one, counts=counts)
             designs.append(design)
             for i, part in enumerate(matrix.T if offset is None else [*matrix.T, offset]):
@@ -175,9 +171,10 @@ def _grouped(
 ) -> tuple[dict[str, str], str | None, tuple[str, ...]]:
     """Formulas in which a number with two values that edges depend on is a factor, and what to say of that."""
     notes = []
-    if EDGES not in asked:
+    of_edges = asked.get("interaction")
+    if of_edges is None:
         return asked, right, ()
-    for name in alone(asked[EDGES], frame):
+    for name in alone(of_edges, frame):
         values = frame[name].dropna()
         if not pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values) or values.nunique() != 2:
             continue
@@ -238,15 +235,14 @@ def _base(
     return named.of_data(read(frame, domain, **settings), own, domain)
 
 
-def _complete(
-    family: AbstractFamily, asked: dict[str, str], right: str | None
-) -> tuple[dict[str, str], tuple[str, ...]]:
+def _complete(model: AbstractModel, asked: dict[str, str], right: str | None) -> tuple[dict[str, str], tuple[str, ...]]:
     """A formula for every parameter that has one, and what to say of those that nobody wrote.
 
     Counts and binary columns have constants where none is given. What the edges of a network depend on, its nodes do
     too: where groups differ in their means alone, constant nodes would make that a difference between edges.
     """
-    known = [p.name for p in family.parameters]
+    known, mains = [p.name for p in model.space.parameters], model.main_parameters
+    edges = next((p.name for p in model.space.of_role(EDGE) if p.name in asked), None)
     for name in asked:
         if name not in known:
             hint = close(name, known) or "."
@@ -254,16 +250,16 @@ def _complete(
                 f"'{name}' is neither a setting nor a parameter of this model{hint} Its parameters: {', '.join(known)}."
             )
     if right is not None:
-        about = [name for name in family.mains if name not in asked]
+        about = [name for name in mains if name not in asked]
         if not about:
-            raise SettingError(f"formula= is about {family.main}, which has a formula of its own; give one of the two")
+            raise SettingError(f"formula= is about {mains[0]}, which has a formula of its own; give one of the two")
         asked = dict.fromkeys(about, right) | asked
-    followed = [name for name in family.mains if name not in asked] if EDGES in asked else []
-    if isinstance(family, (CountFamily, BinaryFamily)):
+    followed = [] if edges is None else [name for name in mains if name not in asked]
+    if model.formula_for_all:
         asked = dict.fromkeys(known, "1") | asked
-    if not followed:
+    if edges is None or not followed:
         return asked, ()
-    own = split_offsets(asked[EDGES])[0]
+    own = split_offsets(asked[edges])[0]
     asked |= dict.fromkeys(followed, own)
     names, verb = " and ".join(followed), "depends" if len(followed) == 1 else "depend"
     told = f"{names} {verb} on the same as the edges, '~ {own}', as no formula= says otherwise. "

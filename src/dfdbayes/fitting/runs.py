@@ -22,7 +22,6 @@ from ..families.network import evidence
 from ..families.network.groups import factors, group_differences
 from ..families.network.kinds import family
 from ..families.own.from_file import is_code
-from ..families.regression import Regression
 from ..present.report import render
 from ..results.fit_result import Fit
 from ..results.loading import load
@@ -204,7 +203,7 @@ def again(earlier: Fit, settings: Mapping[str, Any]) -> dict[str, Any]:
     done: dict[str, Any] = {"missing_codes": None, "decimal": None}
     if settings.get("options"):
         done["options"] = {name: own for name, own in settings["options"].items() if name != "nodes"}
-    if isinstance(earlier.model, Regression):
+    if earlier.model is not None and earlier.model.designs:
         weights = earlier.model.observed.weights
         counted = isinstance(weights, np.ndarray)  # equal rows; a command's own weights are a column
         done |= {"weighting": "frequency"} if counted else {}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..families.network.evidence import edges_first
-from ..families.regression import Regression
 from ..results.ratios import ratios
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def _ratios(fit: Fitted, interval: float) -> list[str]:
     shown = found.iloc[:MOST].set_index("term").rename_axis(None)
     low, high = (str(c) for c in shown.columns if str(c).endswith(("_lb", "_ub")))
     shown = shown.rename(columns={low: f"{100 * interval:g} % from", high: "to"})
-    assert isinstance(fit.model, Regression)
+    assert fit.model is not None
     return [f"{fit.model.narrative.ratio}, the exponential of a coefficient\n{shown.to_string(float_format=_number)}"]
 
 

@@ -223,7 +223,7 @@ class Fitted:
         if self.model is None or line is None or shape is None:
             if self.model is None or not names:
                 return np.empty((0, 0))
-            return self.model.from_data_scale(parameters_of(self.groups["posterior"], names))
+            return self.model.space.from_data_scale(parameters_of(self.groups["posterior"], names))
         return projected(self.model.space, shape, parameters_of(line, names))
 
     @cached_property

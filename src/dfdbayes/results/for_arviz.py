@@ -38,7 +38,7 @@ def more_groups(fit: Fitted, replicates: int, seed: int) -> dict[str, Table]:
     part = some(fit.data, how.get("size") or fit.data.n)
     thetas = model.space.draw_priors(replicates, int(rng.integers(2**31)))
     found["prior"] = drawn(
-        {k: v[None] for k, v in model.space.unflatten(model.to_data_scale(thetas)).items()}, _labels(model)
+        {k: v[None] for k, v in model.space.unflatten(model.space.to_data_scale(thetas)).items()}, _labels(model)
     )
     for group, at in (("posterior_predictive", evenly(fit.joint_draws, replicates)), ("prior_predictive", thetas)):
         try:

@@ -43,7 +43,7 @@ def influences(fit: Fitted, most: int | None) -> pd.DataFrame:
     assert fit.model is not None
     change, found = shifts(objective, fit.minimum, fit.calibration)
     left_out = _leave_out(objective, fit.minimum, fit.calibration, change, found, np.ones(len(found), bool))
-    change = fit.model.to_data_scale(change)
+    change = fit.model.space.to_data_scale(change)
     order, table = _ordered(fit.model, fit.data, fit.minimum.names, found, left_out, most)
     each = {f"change of {name}": change[order, j] for j, name in enumerate(fit.minimum.names)}
     return pd.concat([table, pd.DataFrame(each, index=table.index)], axis=1)

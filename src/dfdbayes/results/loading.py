@@ -25,14 +25,13 @@ from ..core.missing import Imputation
 from ..core.mixing import entries_of
 from ..core.model import AbstractModel
 from ..core.objective import Objective, arranged
+from ..core.parameters import ZEROS
 from ..core.robust_weight import weight_of
 from ..data.formulas import Design, parse
 from ..data.observed import Observed
 from ..errors import DataError, DfdbayesError, ModelError
-from ..families.counts.families import Linked
 from ..families.network.groups import draw_graphs
 from ..families.network.selection import selections_of
-from ..families.regression import Regression, family_of, regression
 from .checks import Checks
 from .fit_result import Fit
 from .fitted import Chosen
@@ -121,17 +120,17 @@ def _model_of(
     base = models.by_name(settings["model"], data.d, options) if model is None else model
     if not formulas:
         return base
-    family = family_of(base, {"form": form}, "zeros" in formulas)
-    known, of_its_own = {p.name for p in family.parameters}, (about["identity"] or {}).get("base") is not None
-    if not known >= set(formulas) or isinstance(family, Linked) != of_its_own:
+    base = base.for_covariates(form, ZEROS in formulas)
+    known, of_its_own = {p.name for p in base.space.parameters}, (about["identity"] or {}).get("base") is not None
+    if not known >= set(formulas) or (base.base_identity is not None) != of_its_own:
         raise ModelError(f"the formulas are not of the model '{base.name}'")
     arrays = tree["regression"].to_dataset()
     observed = Observed.of_plain({str(name): arrays[name].values for name in arrays}, about["regression"])
     designs = [
-        Design.of(name, parse(text, name)[1], observed.rows, coded=family.domain.d == 1)[0]
+        Design.of(name, parse(text, name)[1], observed.rows, coded=base.domain.d == 1)[0]
         for name, text in formulas.items()
     ]
-    return regression(base, family, designs, data, observed)
+    return base.with_designs(designs, data, observed)
 
 
 def _is_of_the_file(model: AbstractModel, about: dict[str, Any], data: Dataset) -> bool:
@@ -201,7 +200,7 @@ def _require_declared(fit: Fit) -> None:
     hints = {name: hint for name, hint in get_type_hints(Fit).items() if name not in ("model", "loss")}
     parts = {name: (getattr(fit, name), hint) for name, hint in hints.items()}
     parts["settings"] = fit.settings, Chosen
-    if isinstance(fit.model, Regression):
+    if fit.model is not None and fit.model.designs:
         parts["regression"] = fit.model.observed, Observed
     for name, (value, hint) in parts.items():
         wrong = unlike(value, hint, name)
@@ -227,11 +226,11 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
         else:
             kept = {name: plain for name, plain in settings["prior_arguments"].items() if plain is not None}
             if _is_of_the_file(model, about, data):
-                model = AbstractModel.with_priors(model, {name: priors.made(plain) for name, plain in kept.items()})
+                model = model.with_space(model.space.with_priors({n: priors.made(plain) for n, plain in kept.items()}))
             else:  # a model of one's own that has the name of a built-in one
                 model, lost = None, ["model"]
     else:
-        if settings.get("formulas") and not isinstance(model, Regression):
+        if settings.get("formulas") and not model.designs:
             model = _model_of(settings, data, tree, about, model)
         if model.labelled(data.columns).space.names != tuple(about["minimum"]["names"]):
             raise ModelError(

@@ -12,7 +12,7 @@ from scipy.special import gammaln, xlogy
 from ..core.dataset import Dataset
 from ..core.graphs import Graph, grid
 from ..core.model import AbstractModel
-from ..core.parameters import LOCATION, SHAPE, ZEROS, Parameter
+from ..core.parameters import SHAPE, ZEROS, Parameter
 from ..data.formulas import INTERCEPT
 from . import test_statistics as features
 from .goodness_of_fit import Finding
@@ -206,9 +206,7 @@ def _remedy(
 
 def _is_poisson(model: AbstractModel) -> bool:
     """Whether one column is of counts whose spread is no parameter, with covariates or without."""
-    space = model.row_space
-    counts = model.domain.d == 1 and model.domain.coordinate(0).kind == "above"
-    return counts and bool(space.of_role(LOCATION)) and not space.of_role(SHAPE)
+    return bool(model.freer)
 
 
 def _of_lattice(finding: Finding, model: AbstractModel) -> str:
@@ -315,7 +313,7 @@ def _of_counts(model: AbstractModel, data: Dataset, findings: Sequence[Finding])
     what, numbers = spread_of(x, counts)
     column = data.columns[0]
     named = "" if data.named else f" (formulas need a name: give the data as {{'{column}': ...}})"
-    if what == INFLATED and model.row_space.of_role(LOCATION):
+    if what == INFLATED and model.takes_zeros:
         return f"more zeros than the rest has: try formula='{column} ~ 1', zeros='~ 1' {_HURDLE}{named}"
     if what == GROUPS and not model.narrative.grouped:
         rates, shown = (between.join(f"{rate:.3g}" for rate in numbers) for between in (" and ", ", "))

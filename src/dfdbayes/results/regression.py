@@ -79,13 +79,6 @@ def _expected(model: AbstractModel, theta: Array, given: Array, points: Array) -
     return over_rows(of_row, rows, len(given), model.ranks, jnp.arange(len(given)))
 
 
-def has_formula(model: AbstractModel, given: np.ndarray) -> bool:
-    """Whether expected values need no sum over values."""
-    inputs = (jax.ShapeDtypeStruct((model.space.size,), float), jax.ShapeDtypeStruct((1, given.shape[1]), float))
-    found = jax.eval_shape(lambda t, z: model.means_at(model.at_rows(model.space.unflatten(t), z), 1), *inputs)
-    return found is not None
-
-
 @partial(jax.jit, static_argnums=0)
 def _means(model: AbstractModel, thetas: Array, given: Array, points: Array) -> Array:
     return jax.lax.map(lambda theta: _expected(model, theta, given, points), thetas)
@@ -104,7 +97,7 @@ def _slopes(model: AbstractModel, thetas: Array, given: Array, points: Array, al
 
 def _points(model: AbstractModel, thetas: np.ndarray, *givens: np.ndarray) -> Float[np.ndarray, "s 1"]:
     """The values that expected values are summed over; one alone where there is a formula for these."""
-    if has_formula(model, givens[0]):
+    if model.has_means:
         return np.zeros((1, 1))
     few = evenly(thetas, 20)
     found = [part.points for given in givens for part in distributions(model, few, given)]
@@ -142,7 +135,7 @@ def predictions(fit: Fitted, newdata: Any, interval: float) -> pd.DataFrame:
         for row, end in zip((3, 4), ends, strict=True):
             values[row, part.rows] = points[np.argmax(cumulated >= end, axis=1)]
         values[0, part.rows], values[1:3, part.rows] = _summed(part.means, ends)
-    if len(distinct) and has_formula(model, distinct):  # so that many draws cost little
+    if len(distinct) and model.has_means:  # a formula, so that many draws cost little
         means = _in_blocks(_means, model, thetas, distinct, jnp.zeros((1, 1)))
         values[0], values[1:3] = _summed(means, ends)
     mean, low, high, new_low, new_high = values[:, where.reshape(-1)]
@@ -249,7 +242,7 @@ def effects(fit: Fitted, interval: float) -> pd.DataFrame:
     design = _main_design(model)
     given, weights = _weighted(fit.data)
     thetas = evenly(fit.joint_draws, int(max(MOST_VALUES / len(given), LEAST_DRAWS)))
-    draws = model.to_data_scale(fit.joint_draws)
+    draws = model.space.to_data_scale(fit.joint_draws)
     at = model.space.first[design.parameter]
     main = main_of(model)
     link = {"logit": "odds_ratio", "log": "ratio"}[main.link] if multiplies(main) else ""
@@ -347,8 +340,7 @@ def _columns_of(model: AbstractModel, design: Design, place: int) -> tuple[list[
 
 def _first_of(model: AbstractModel, design: Design) -> int:
     """The first covariate of a formula."""
-    before = model.designs[: [one.parameter for one in model.designs].index(design.parameter)]
-    return sum(len(one.labels) + bool(one.offsets) for one in before)  # as `covariates` puts them side by side
+    return model.space.predictor(design.parameter).first
 
 
 def _term_at(design: Design, place: int) -> Any:

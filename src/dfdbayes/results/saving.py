@@ -15,7 +15,6 @@ from .._util.tables import Table, netcdf
 from ..core.curvature import Curvature
 from ..core.model import AbstractModel
 from ..families.network.selection import kept_of
-from ..families.regression import Regression
 from .tree import data_table
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def written(fit: Fitted) -> bytes:
     if fit.incomplete is not None:
         groups["incomplete_data"] = data_table(fit.incomplete)
     observed: dict[str, Any] | None = None
-    if isinstance(fit.model, Regression):
+    if fit.model is not None and fit.model.designs:
         arrays, observed = fit.model.observed.plain()
         of_data = ("index", "place")  # of all rows, also those that were left out
         axes_of = {name: ("line",) if name.startswith(of_data) else ("row",) for name in arrays}

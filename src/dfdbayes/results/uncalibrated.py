@@ -58,7 +58,7 @@ def outweighed(fit: Fitted, interval: float = 0.95) -> tuple[str, ...]:
     parameters = list(dict.fromkeys(name.partition("[")[0] for name in fit.minimum.names))
     draws = parameters_of(fit.groups["posterior"], parameters)
     low, high = np.quantile(draws, [0.5 * (1 - interval), 0.5 * (1 + interval)], axis=0)
-    vector = fit.minimum.vector if fit.model is None else fit.model.to_data_scale(fit.minimum.vector)
+    vector = fit.minimum.vector if fit.model is None else fit.model.space.to_data_scale(fit.minimum.vector)
     outside = (vector < low) | (vector > high)
     return tuple(n for n, out in zip(fit.minimum.names, outside, strict=True) if out and n not in fit.minimum.edges)
 

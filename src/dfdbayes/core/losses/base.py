@@ -1,16 +1,15 @@
-"""What a loss is: which table of a model it needs, and what it computes from it."""
+"""What a loss is: what it looks at in the data, and what it makes of that."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from ..model import AbstractModel
-from ..parameters import Theta
 from ..sites import Sites
-from ..terms import Prepared, SecondOrder
+from ..terms import Prepared, Site, View
 
 
 class AbstractLoss(ABC):
@@ -18,6 +17,8 @@ class AbstractLoss(ABC):
 
     Attributes
     ----------
+    view : View
+        What it looks at: log-ratios to neighbours, or log-probabilities of coordinates or rows.
     name : str
         The word that names it in `fit` and on the command line.
     title : str
@@ -40,6 +41,7 @@ class AbstractLoss(ABC):
         The loss whose opinion a check asks beside this one; none of a loss that is meant to differ from others.
     """
 
+    view: ClassVar[View] = View.NEIGHBOURS
     name: str
     title: str
     phrase: str
@@ -60,17 +62,9 @@ class AbstractLoss(ABC):
         return ""
 
     @abstractmethod
+    def term(self, u: Array, site: Site | None) -> Array:
+        """What a term adds to D, entry by entry, from what the loss looks at; see `View`."""
+
     def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:
-        """The table that the loss needs of a model at the data, free of the parameters."""
-
-    @abstractmethod
-    def value(self, theta: Theta, table: Any, weights: Any) -> Float[Array, ""]:
-        """D at parameters, from the table and the weights of its terms."""
-
-    def second_order(self, theta: Theta, table: Any, weights: Any) -> SecondOrder | None:
-        """Value, gradient and Hessian where the table has a formula for them; None to differentiate."""
-        return None
-
-    def lines(self, theta: Theta, table: Any) -> Any:
-        """The gradient of each of the table's terms, where it has a formula for them; None to differentiate."""
-        return None
+        """The terms of the loss at the data, free of the parameters."""
+        return model.terms_at(sites, self.view)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
-from ..model import AbstractModel
-from ..parameters import Theta
-from ..sites import Sites
-from ..terms import AbstractLikelihood, Prepared, SecondOrder
+from ..terms import Site, View
 from .base import AbstractLoss
 
 
@@ -21,6 +17,7 @@ class Likelihood(AbstractLoss):
     The model's own formula for its constant serves where there is one; otherwise a finite domain is listed.
     """
 
+    view = View.LIKELIHOOD
     name = "likelihood"
     title = "likelihood"
     phrase = "the negative log-likelihood"
@@ -29,14 +26,5 @@ class Likelihood(AbstractLoss):
     neighbours = ""
     second = "ratio"
 
-    def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:
-        return model.likelihood(sites)
-
-    def value(self, theta: Theta, table: AbstractLikelihood, weights: Any) -> Float[Array, ""]:
-        return table.value(theta, weights)
-
-    def second_order(self, theta: Theta, table: AbstractLikelihood, weights: Any) -> SecondOrder | None:
-        return table.second_order(theta, weights)
-
-    def lines(self, theta: Theta, table: AbstractLikelihood) -> Any:
-        return table.lines(theta)
+    def term(self, u: Array, site: Site | None) -> Array:
+        return -u

@@ -8,16 +8,12 @@ one: for each of these, with w the log of its mass over that of x, the term is f
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
-from ..model import AbstractModel
-from ..parameters import Theta
-from ..sites import Sites
-from ..terms import AbstractTable, Function, Prepared, SecondOrder
+from ..terms import Function, Site
 from .base import AbstractLoss
 
 _NEIGHBOURS = (
@@ -42,18 +38,12 @@ class LocalLoss(AbstractLoss):
     """Whether the two ends of a pair of neighbours may change places."""
     second: str = ""
 
-    def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:
-        return model.table(sites)
-
-    def value(self, theta: Theta, table: AbstractTable, weights: Any) -> Float[Array, ""]:
-        u, v = table.log_ratios(theta)
-        return table.total(self.minus(u), self.plus(v), weights)
-
-    def second_order(self, theta: Theta, table: AbstractTable, weights: Any) -> SecondOrder | None:
-        return table.second_order(self.minus, self.plus, theta, weights)
-
-    def lines(self, theta: Theta, table: AbstractTable) -> Any:
-        return table.lines(self.minus, self.plus, theta)
+    def term(self, u: Array, site: Site | None) -> Array:
+        assert site is not None
+        if site.plus is None:
+            return site.minus * self.minus(u)
+        increment = site.plus * self.plus(-u)
+        return increment if site.minus is None else site.minus * self.minus(u) + increment
 
 
 def _fisher_minus(u: Array) -> Array:

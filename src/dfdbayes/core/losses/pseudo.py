@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
-from ..model import AbstractModel
-from ..parameters import Theta
-from ..sites import Sites
-from ..terms import AbstractConditionals, Prepared, SecondOrder
+from ..terms import Site, View
 from .base import AbstractLoss
 
 
@@ -18,6 +14,7 @@ from .base import AbstractLoss
 class PseudoLikelihood(AbstractLoss):
     """Besag's pseudo-likelihood for any domain that can be listed, and for counts."""
 
+    view = View.CONDITIONALS
     name = "pseudo"
     second = "ratio"
     neighbours = "values"
@@ -26,14 +23,5 @@ class PseudoLikelihood(AbstractLoss):
     formula = "D(θ) = − Σ<sub>i</sub> Σ<sub>j</sub> log p(x<sub>ij</sub> | the other coordinates of x<sub>i</sub>)"
     references = ("besag",)
 
-    def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:
-        return model.conditionals(sites)
-
-    def value(self, theta: Theta, table: AbstractConditionals, weights: Any) -> Float[Array, ""]:
-        return table.value(theta, weights)
-
-    def second_order(self, theta: Theta, table: AbstractConditionals, weights: Any) -> SecondOrder | None:
-        return table.second_order(theta, weights)
-
-    def lines(self, theta: Theta, table: AbstractConditionals) -> Any:
-        return table.lines(theta)
+    def term(self, u: Array, site: Site | None) -> Array:
+        return -u

@@ -22,10 +22,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...errors import SettingError
-from ..model import AbstractModel
-from ..parameters import Theta
 from ..sites import Sites
-from ..terms import AbstractTable, Prepared, SecondOrder
+from ..terms import Site
 from .base import AbstractLoss
 from .local import FISHER, RATIO, LocalLoss
 from .weights import AbstractWeight, OfRows
@@ -164,17 +162,8 @@ class Robust(AbstractLoss):
         low = round(float(number[found < 0.5 * found.max()].sum()))
         return f"{self.weight.words}; {low} of {sites.data.n} rows have weight under one half"
 
-    def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:
-        return self._base.prepare(model, sites)
-
-    def value(self, theta: Theta, table: AbstractTable, weights: Any) -> Float[Array, ""]:
-        return self._base.value(theta, table, weights)
-
-    def second_order(self, theta: Theta, table: AbstractTable, weights: Any) -> SecondOrder | None:
-        return self._base.second_order(theta, table, weights)
-
-    def lines(self, theta: Theta, table: AbstractTable) -> Any:
-        return self._base.lines(theta, table)
+    def term(self, u: Array, site: Site | None) -> Array:
+        return self._base.term(u, site)
 
     def plain(self) -> dict[str, Any] | None:
         """What is weighted, and how, in values JSON can hold; None where a function of a user's own is part of it."""

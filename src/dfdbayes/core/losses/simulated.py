@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from ..model import AbstractModel
 from ..parameters import Theta
 from ..sites import Sites
-from ..terms import AbstractLikelihood, Prepared, SecondOrder, table
+from ..terms import AbstractTerms, Loss, Prepared, SecondOrder, terms
 from .likelihood import Likelihood
 
 
@@ -50,8 +50,8 @@ class SimulatedLikelihood(Likelihood):
         return Prepared(Cumulants(model, *parts), lambda weights: jnp.ones(()), note=note)
 
 
-@table
-class Cumulants(AbstractLikelihood):
+@terms
+class Cumulants(AbstractTerms):
     """Mean and covariance of statistics at a point; the data's weights have no say."""
 
     model: AbstractModel
@@ -59,9 +59,9 @@ class Cumulants(AbstractLikelihood):
     gap: Float[Array, " p"]
     covariance: Float[Array, "p p"]
 
-    def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
+    def value(self, loss: Loss, theta: Theta, weights: Any) -> Float[Array, ""]:
         away = theta - self.at
         return jnp.dot(away, self.gap + 0.5 * self.covariance @ away)
 
-    def second_order(self, theta: Theta, weights: Any) -> SecondOrder:
-        return self.value(theta, weights), self.gap + self.covariance @ (theta - self.at), self.covariance
+    def second_order(self, loss: Loss, theta: Theta, weights: Any) -> SecondOrder:
+        return self.value(loss, theta, weights), self.gap + self.covariance @ (theta - self.at), self.covariance

@@ -13,17 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from functools import partial
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from ..linear_terms import Dense
 from ..model import AbstractModel
 from ..parameters import Theta
 from ..sites import Sites
-from ..terms import Prepared, pad, padded_size, refuse_blocks
+from ..terms import AbstractTerms, Loss, Prepared, Site, View, pad, padded_size, refuse_blocks, terms
 from .base import AbstractLoss
 from .kernels import HAMMING, Kernel
 from .stein_pairs import Blocks, Sums, Values, row_slopes, shifted
@@ -33,37 +35,49 @@ MANY_VALUES = 1000  # pairs of values from which ratios are taken by row
 MOST_CELLS = 2**26  # slopes of ratios at once
 
 
-class ByValue(NamedTuple):
+def _distinct(decrements: Dense, theta: Theta) -> Float[Array, " m"]:
+    """Distinct ratios, from the terms that have their logarithms."""
+    (log,) = decrements.predictors(decrements.coefficients(theta), (decrements.designs, decrements.offsets))
+    return jnp.exp(log)
+
+
+@terms
+class ByValue(AbstractTerms):
     """Few distinct ratios; the weights carry the quadratic form."""
 
-    decrements: Any
+    decrements: Dense
 
-    def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
+    def value(self, loss: Loss, theta: Theta, weights: Any) -> Float[Array, ""]:
         c, linear, form, n = weights
-        q = self.decrements.ratios(theta)
+        q = _distinct(self.decrements, theta)
         return (c - 2.0 * jnp.dot(linear, q) + q @ form @ q) / n
 
 
-class Indexed(NamedTuple):
+@terms
+class Indexed(AbstractTerms):
     """Ratios by row from distinct ones."""
 
-    decrements: Any
+    decrements: Dense
     which: Int[Array, "u d"]
 
+    def value(self, loss: Loss, theta: Theta, weights: Any) -> Float[Array, ""]:
+        raise NotImplementedError  # only its ratios are asked for
+
     def row_ratios(self, theta: Theta) -> Float[Array, "u d"]:
-        return jnp.where(self.which >= 0, self.decrements.ratios(theta)[self.which], 0.0)
+        return jnp.where(self.which >= 0, _distinct(self.decrements, theta)[self.which], 0.0)
 
 
-class ByRow(NamedTuple):
-    """The table of ratios by row, and the kernel between the rows of each block."""
+@terms
+class ByRow(AbstractTerms):
+    """Terms with ratios by row, and the kernel between the rows of each block."""
 
-    table: Any
+    ratios: Any
     members: Int[Array, "k b"]
     kernel: Float[Array, "k b b"]
 
-    def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
+    def value(self, loss: Loss, theta: Theta, weights: Any) -> Float[Array, ""]:
         c, linear, w, n = weights
-        ratio = self.table.row_ratios(theta)
+        ratio = self.ratios.row_ratios(theta)
         pushed = (w[:, None] * ratio)[self.members]
         return (c - 2.0 * jnp.sum(linear * ratio) + jnp.sum(pushed * (self.kernel @ pushed))) / n
 
@@ -71,14 +85,14 @@ class ByRow(NamedTuple):
 @jax.jit
 def _ratios(decrements: Any, theta: Array) -> tuple[Array, Array]:
     """Distinct ratios, and their slopes (m, p)."""
-    return decrements.ratios(theta), jax.jacfwd(decrements.ratios)(theta)
+    return _distinct(decrements, theta), jax.jacfwd(partial(_distinct, decrements))(theta)
 
 
 @jax.jit
-def _row_ratios(table: Any, theta: Array, directions: Array) -> tuple[Array, Array]:
+def _row_ratios(ratios: Any, theta: Array, directions: Array) -> tuple[Array, Array]:
     """Ratios by row, and their slopes (u, d, p) along some directions."""
-    along = jax.vmap(lambda v: jax.jvp(table.row_ratios, (theta,), (v,))[1], out_axes=-1)
-    return table.row_ratios(theta), along(directions)
+    along = jax.vmap(lambda v: jax.jvp(ratios.row_ratios, (theta,), (v,))[1], out_axes=-1)
+    return ratios.row_ratios(theta), along(directions)
 
 
 def _one_more(n: float, total: np.ndarray, with_all: np.ndarray, alone: np.ndarray) -> Float[np.ndarray, "u p"]:
@@ -115,7 +129,7 @@ class KernelStein(AbstractLoss):
         sites = replace(sites, domain=sites.domain.wrapped)
         blocks, found = Blocks.of(len(sites.rows)), model.distinct_decrements(sites)
         if found is None:
-            return self._by_row(sites, model.table(sites).table, blocks)
+            return self._by_row(sites, model.terms_at(sites, View.NEIGHBOURS).terms, blocks)
         decrements, count, index = found
         values = Values(self.kernel, sites.rows, sites.up, index, count, blocks)
         few = count <= MANY_VALUES and count**2 < sites.rows.size * len(sites.rows)  # else rows are as fast
@@ -134,7 +148,7 @@ class KernelStein(AbstractLoss):
                 known.append(values.sums(own[None]))
             return known[0]
 
-        def weigh(weights: np.ndarray) -> tuple[Array, ...]:
+        def term_weights(weights: np.ndarray) -> tuple[Array, ...]:
             stacked = np.atleast_2d(sites.of_rows(weights))
             one = len(stacked) == 1 and np.array_equal(stacked[0], own)
             totals = sums_of_own().totals if one else values.sums(stacked).totals
@@ -152,9 +166,11 @@ class KernelStein(AbstractLoss):
             sums = sums_of_own()
             return _one_more(own.sum(), sums.totals[0] @ along, sums.halves.T @ along, sums.diagonal.T @ along)
 
-        return Prepared(ByValue(decrements), weigh, one_more=_of_rows(sites, one_more), note=values.blocks.note)
+        return Prepared(
+            ByValue(decrements), term_weights, added_gradient=_of_rows(sites, one_more), note=values.blocks.note
+        )
 
-    def _by_row(self, sites: Sites, table: Any, blocks: Blocks) -> Prepared:
+    def _by_row(self, sites: Sites, by_row: Any, blocks: Blocks) -> Prepared:
         rows, up, largest = sites.rows, sites.up, padded_size(max(map(len, blocks.members)))
         size, own = padded_size(len(rows)), sites.of_rows(sites.units.weights)
         members = np.stack([pad(part, largest) for part in blocks.members])
@@ -162,7 +178,7 @@ class KernelStein(AbstractLoss):
         for filled, part in zip(kernel, blocks.members, strict=True):
             filled[: len(part), : len(part)] = blocks.scaled(self.kernel.between(rows[part], rows[part]))
 
-        def weigh(weights: np.ndarray) -> tuple[Array, ...]:
+        def term_weights(weights: np.ndarray) -> tuple[Array, ...]:
             stacked = np.atleast_2d(sites.of_rows(weights))
             c, b = shifted(self.kernel, rows, up, stacked, blocks)
             parts = (c, pad(stacked[..., None] * b, size, axis=1), pad(stacked, size, axis=1), stacked.sum(axis=1))
@@ -171,17 +187,17 @@ class KernelStein(AbstractLoss):
         def one_more(theta: np.ndarray) -> Float[np.ndarray, "u p"]:
             found = []
             for directions in np.array_split(np.eye(len(theta)), -(-len(theta) * rows.size // MOST_CELLS)):
-                ratios, slopes = _row_ratios(table, jnp.asarray(theta), jnp.asarray(directions))
+                ratios, slopes = _row_ratios(by_row, jnp.asarray(theta), jnp.asarray(directions))
                 parts = (np.asarray(part)[: len(rows)] for part in (ratios, slopes))
                 with_all, alone = row_slopes(self.kernel, rows, up, own, blocks, *parts)
                 found.append(_one_more(own.sum(), own @ with_all, with_all, alone))
             return np.concatenate(found, axis=1)
 
-        made = ByRow(table, jnp.asarray(members), jnp.asarray(kernel))
-        return Prepared(made, weigh, one_more=_of_rows(sites, one_more), note=blocks.note)
+        made = ByRow(by_row, jnp.asarray(members), jnp.asarray(kernel))
+        return Prepared(made, term_weights, added_gradient=_of_rows(sites, one_more), note=blocks.note)
 
-    def value(self, theta: Theta, table: ByValue | ByRow, weights: Any) -> Float[Array, ""]:
-        return table.value(theta, weights)
+    def term(self, u: Array, site: Site | None) -> Array:
+        raise NotImplementedError  # it is no sum over rows: its terms are a quadratic form in the ratios
 
 
 def _of_rows(sites: Sites, one_more: OneMore) -> OneMore | None:

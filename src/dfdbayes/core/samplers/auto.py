@@ -16,7 +16,7 @@ from .independence import HEAVY, Independence
 from .nuts import NUTS
 
 LEAST = 400.0  # draws that those of the chains must be worth, of every coordinate
-COSTLY = 2**18  # numbers of a table from which no more draws are made than are enough,
+COSTLY = 2**18  # numbers of terms from which no more draws are made than are enough,
 FEWEST = 250  # but so many in each chain
 MANY = 2500  # parameters from which matrices of them no longer fit the cache, and the least number of draws is enough
 AGREE = 1.02  # R-hat at most
@@ -44,7 +44,7 @@ class Auto(AbstractSampler):
         least = min(LEAST, 0.1 * self.chains * self.draws)
         quick = Independence(self.draws, chains=self.chains)
         around, share = quick.approximation(silent)
-        if cells(task.inputs.table) > COSTLY and np.isfinite(self.enough) and share > 0.0:
+        if cells(task.inputs.terms) > COSTLY and np.isfinite(self.enough) and share > 0.0:
             wanted = int(np.ceil(2.5 * self.enough / (share * self.chains)))  # a chain is worth half of them, or less
             quick = replace(quick, draws=min(self.draws, max(FEWEST, wanted)))
         found = quick.drawn(silent, around) if share * self.chains * self.draws > least else None

@@ -12,13 +12,13 @@ from typing import Any, ClassVar, Protocol
 import jax
 import numpy as np
 from jaxtyping import Array, Float
-from scipy import linalg
 
 from ..._util.checkpoint import NOTHING, Checkpoint
+from ..linalg import inverse
 from ..registry import Registry
 
 AT_ONCE = 64  # densities evaluated side by side, at most
-IN_CACHE = 2**16  # numbers of their tables
+IN_CACHE = 2**16  # numbers of the loss's terms
 NOISE = 1e-13  # of a log density: what a step gains below that is not seen
 CLOSE = 1e-4  # how much higher the log density may be at its mode
 LEAST = 1e-9  # curvature of a direction, as a share of its parameters' own
@@ -156,31 +156,20 @@ def centre(log_density: LogDensity, inputs: Any, start: np.ndarray, steps: int =
 
 def _covariance(hessian: np.ndarray) -> np.ndarray:
     """The inverse of a Hessian; flat or upward directions are given a little curvature first."""
-    if not np.isfinite(hessian).all():
-        return 0.01 * np.eye(len(hessian))
-    scale = np.sqrt(np.maximum(np.abs(np.diag(hessian)), 1e-12 * np.abs(hessian).max() + 1e-300))
-    scaled = hessian / scale / scale[:, None]  # units of measurement do not matter
-    try:
-        linalg.cholesky(scaled - LEAST * np.eye(len(scale)), lower=True, check_finite=False)
-    except linalg.LinAlgError:
-        values, vectors = linalg.eigh(scaled)
-        covariance = (vectors / np.maximum(values, LEAST)) @ vectors.T
-        return 0.5 * (covariance + covariance.T) / scale / scale[:, None]
-    lower = linalg.lapack.dpotri(linalg.cholesky(scaled, lower=True, check_finite=False), lower=1)[0]
-    return (np.tril(lower) + np.tril(lower, -1).T) / scale / scale[:, None]
+    return inverse(hessian, LEAST) if np.isfinite(hessian).all() else 0.01 * np.eye(len(hessian))
 
 
-def cells(table: Any) -> int:
+def cells(terms: Any) -> int:
     """How many numbers stand behind a density."""
-    return sum(np.size(leaf) for leaf in jax.tree.leaves(table))
+    return sum(np.size(leaf) for leaf in jax.tree.leaves(terms))
 
 
-def at_once(table: Any) -> int:
+def at_once(terms: Any) -> int:
     """How many densities to evaluate side by side, so that what they need of the data stays near the processor.
 
-    A table that is worked on in blocks may say it itself.
+    Terms that are worked on in blocks may say it themselves.
     """
-    return getattr(table, "at_once", None) or min(AT_ONCE, max(1, IN_CACHE // max(cells(table), 1)))
+    return getattr(terms, "at_once", None) or min(AT_ONCE, max(1, IN_CACHE // max(cells(terms), 1)))
 
 
 def scattered(

@@ -97,9 +97,9 @@ class Hamiltonian(AbstractSampler):
         rng, around = np.random.default_rng([task.seed, 3]), task.around
         z = scattered(task.log_density, task.inputs, around, self.chains, rng)
         key = jax.random.key(int(rng.integers(2**31)))
-        # Matrices of all parameters are read once for all chains; a long table is better met by one chain at a time.
-        wide = len(around.mode) ** 2 > cells(task.inputs.table)
-        together = self.chains if wide else at_once(task.inputs.table)
+        # Matrices of all parameters are read once for all chains; many terms are better met by one chain at a time.
+        wide = len(around.mode) ** 2 > cells(task.inputs.terms)
+        together = self.chains if wide else at_once(task.inputs.terms)
         kicks, settling = KICKS[0], max(1, -(-self.warmup // BLOCK))
         kept: list[dict[str, np.ndarray]] = []
         for block in range(settling + -(-self.draws // BLOCK)):

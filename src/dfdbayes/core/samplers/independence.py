@@ -131,7 +131,7 @@ def _proposed(
     inside = np.isfinite(flat).all(axis=1)
     flat[~inside] = log_density.bend(around.mode)
     filled = np.resize(flat, (-(-len(flat) // BLOCK) * BLOCK, flat.shape[1]))
-    together = at_once(inputs.table)
+    together = at_once(inputs.terms)
     blocks = np.split(filled, len(filled) // BLOCK)
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         parts = list(threads.map(lambda block: np.asarray(_values(log_density, together, block, inputs)), blocks))

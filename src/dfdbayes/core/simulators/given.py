@@ -153,8 +153,7 @@ class Chunk:
             return 0, FIRST
         least, most = float(self.means[:, rows].min()), float(self.means[:, rows].max())
         most = min(most, float(MOST_LISTED) ** 2)
-        rises_and_falls = self.model.rises_and_falls
-        low = max(0, int(least - SPREAD * np.sqrt(least) - FIRST // 4)) if rises_and_falls else 0
+        low = max(0, int(least - SPREAD * np.sqrt(least) - FIRST // 4)) if self.model.mode_inside else 0
         wanted = most + SPREAD * np.sqrt(most) + FIRST // 4 - low
         return low, max(FIRST, 2 ** int(np.ceil(np.log2(wanted))))
 
@@ -181,7 +180,7 @@ def width(model: Simulable, mean: float) -> int:
     """About how many values of a row with this mean are listed."""
     if model.domain.is_finite:
         return int(model.domain.size)
-    beyond = 0.0 if model.rises_and_falls else mean
+    beyond = 0.0 if model.mode_inside else mean
     return int(FIRST + beyond + 2 * SPREAD * np.sqrt(mean))
 
 

@@ -61,7 +61,7 @@ def _levels(fit: Fitted, model: Any, shape: str) -> list[tuple[str, np.ndarray, 
     levels, places, matrix = design.of_levels(design.factors[0])
     if len(levels) > MOST or {INTERCEPT, *(design.labels[k] for k in places)} < set(design.labels):
         return []
-    first = next(term.first for term in model.terms if term.parameter == shape)
+    first = model.space.predictor(shape).first
     assert data.given is not None
     found = []
     for level, terms in zip(levels, matrix, strict=True):

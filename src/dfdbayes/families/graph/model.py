@@ -7,19 +7,18 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
 from ...core.dataset import Dataset
 from ...core.domain import Binary
+from ...core.linear_terms import Features
 from ...core.model import AbstractModel, Row
-from ...core.parameters import Parameter, Space, Theta
+from ...core.parameters import Parameter, Space
 from ...core.sites import Sites
 from ...core.starts import logistic
-from ...core.terms import AbstractTable, Function, Prepared, SecondOrder, by_row, derivatives, doubled_size, pad, table
+from ...core.terms import Prepared, View, doubled_size
 from ...errors import DataError, ModelError
 from .narrative import GraphNarrative
 from .observed import ObservedGraph
@@ -165,16 +164,18 @@ class RandomGraph(AbstractModel):
         found = logistic(data.given, data.counts * data.rows[:, 0], data.counts)
         return self.space.unflatten(found)
 
-    def table(self, sites: Sites) -> Prepared:
-        return ChangeTable.of(self, sites)
-
-    def likelihood(self, sites: Sites) -> Prepared:
-        if not self.independent:
+    def terms_at(self, sites: Sites, view: View) -> Prepared:
+        """Dyads, whose log odds of a tie are their change statistics times the coefficients."""
+        assert sites.given is not None
+        if view is View.LIKELIHOOD and not self.independent:
             raise ModelError(
                 "the likelihood of a graph whose ties depend on each other has to be simulated: dfd.fit(model, graph, "
                 "loss='likelihood') does that. Here use 'pseudo' or 'ratio', which need no sum over all graphs."
             )
-        return self.conditionals(sites)
+        odds = np.stack([np.zeros_like(sites.given), sites.given], axis=1)
+        features = Features(odds, np.zeros(odds.shape[:2]))
+        # simulated graphs have about as many distinct dyads, not just as many
+        return (features.neighbours if view is View.NEIGHBOURS else features.choices)(self, sites, doubled_size)
 
     def supports(self, what: str) -> bool:
         if what == "likelihood":
@@ -230,41 +231,3 @@ def _space(statistics: GraphStatistics) -> Space:
             prior = dist.Normal(odds, WIDTH * np.sqrt(1.0 + np.sum(away**2)))
         parameters.append(Parameter(term.label, prior, shape=(len(levels),) if levels else (), labels=levels))
     return Space(tuple(parameters))
-
-
-@table
-class ChangeTable(AbstractTable):
-    """Distinct dyads: the log-ratio of the graph with the dyad flipped to the graph as it is, one line each."""
-
-    model: RandomGraph
-    steps: Float[Array, "m p"]
-    """Its derivative: change statistics, with a minus where there is a tie."""
-    minus: Float[Array, " m"]
-    plus: Float[Array, " m"]
-
-    @staticmethod
-    def of(model: RandomGraph, sites: Sites) -> Prepared:
-        assert sites.given is not None
-        size = doubled_size(len(sites.rows))  # simulated graphs have about as many distinct dyads, not just as many
-        steps = sites.given * (1.0 - 2.0 * sites.rows)
-        parts = (pad(part, size) for part in (steps, sites.minus[:, 0], sites.plus[:, 0]))
-        return by_row(sites, ChangeTable(model, *jax.device_put(tuple(parts))), size)
-
-    def log_ratios(self, theta: Theta) -> tuple[Array, Array]:
-        u = self.steps @ theta
-        return u, -u
-
-    def total(self, minus: Array, plus: Array, weights: Any) -> Float[Array, ""]:
-        return jnp.dot(weights, self.minus * minus + self.plus * plus)
-
-    def _slopes(self, minus: Function, plus: Function, u: Array) -> tuple[Array, Array]:
-        return derivatives(lambda u: self.minus * minus(u) + self.plus * plus(-u), u)
-
-    def second_order(self, minus: Function, plus: Function, theta: Theta, weights: Any) -> SecondOrder:
-        u, v = self.log_ratios(theta)
-        first, second = self._slopes(minus, plus, u)
-        value = self.total(minus(u), plus(v), weights)
-        return value, (weights * first) @ self.steps, (self.steps * (weights * second)[:, None]).T @ self.steps
-
-    def lines(self, minus: Function, plus: Function, theta: Theta) -> Float[Array, "m p"]:
-        return self._slopes(minus, plus, self.steps @ theta)[0][:, None] * self.steps

@@ -8,7 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array
+from scipy.special import logsumexp, softmax
 
+from ...core import newton
 from ...core.dataset import Dataset
 from ...core.domain import Binary, Domain, Finite, Spins
 from ...core.exponential import ExponentialFamily
@@ -174,20 +176,26 @@ def Potts(graph: Any, states: int = 3) -> ExponentialFamily:
         return there - here, np.zeros(rows.shape)
 
     def pseudo_likelihood(data: Dataset) -> dict[str, Any]:
-        """Newton's method for the one coefficient of the conditional distributions."""
+        """The one coefficient of the conditional distributions, held by a small ridge."""
         around = np.stack([(data.rows == s).astype(float) @ graph.adjacency for s in range(states)], axis=-1)
         own = np.take_along_axis(around, data.rows[..., None], axis=-1)[..., 0]
-        weight, strength = np.broadcast_to(data.counts[:, None], own.shape), 0.0
-        for _ in range(50):
-            chance = np.exp(strength * around)
-            chance /= chance.sum(axis=-1, keepdims=True)
+        weight = np.broadcast_to(data.counts[:, None], own.shape)
+
+        def evaluate(strength: np.ndarray) -> tuple[np.ndarray, ...]:
+            chance = softmax(strength * around, axis=-1)
             mean = (chance * around).sum(axis=-1)
             spread = (chance * around**2).sum(axis=-1) - mean**2
-            step = np.sum(weight * (own - mean)) / (np.sum(weight * spread) + 1e-3)
-            strength = np.clip(strength + step, -20.0, 20.0)
-            if abs(step) < 1e-8:
-                break
-        return {"temperature": 1.0 / np.clip(strength, 0.02, 20.0)}
+            value = np.sum(weight * (logsumexp(strength * around, axis=-1) - strength * own))
+            hessian = np.array([[np.sum(weight * spread) + 1e-3]])
+            return (
+                value + 5e-4 * strength @ strength,
+                np.sum(weight * (mean - own)) + 1e-3 * strength,
+                hessian,
+                np.ones(1),
+            )
+
+        found = newton.one(evaluate, np.zeros(1), np.full(1, -20.0), np.full(1, 20.0), 1e-10 * weight.sum()).y[0]
+        return {"temperature": 1.0 / np.clip(found, 0.02, 20.0)}
 
     def interactions(theta: dict[str, np.ndarray]) -> Interactions:
         strength = 1.0 / np.asarray(theta["temperature"], float)[..., None]

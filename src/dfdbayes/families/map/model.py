@@ -13,12 +13,12 @@ from jaxtyping import Array, Float, Int
 from ...core.dataset import Dataset
 from ...core.domain import Binary, Categories, Domain
 from ...core.graphs import Graph, of, parse
-from ...core.linear_terms import Features, LinearConditionals, LinearTable
+from ...core.linear_terms import Features
 from ...core.model import AbstractModel, Row
 from ...core.parameters import Parameter, Space
 from ...core.sites import Sites
 from ...core.starts import logistic
-from ...core.terms import Prepared
+from ...core.terms import Prepared, View
 from ...errors import DataError, ModelError
 from .narrative import INTERACTION, MapNarrative
 from .observed import ObservedMap
@@ -164,21 +164,15 @@ class Autologistic(AbstractModel):
             base[:, 1:] = given[:, terms, None]
         return Features(found, base)
 
-    def table(self, sites: Sites) -> Prepared:
+    def terms_at(self, sites: Sites, view: View) -> Prepared:
         assert sites.given is not None
-        return LinearTable.of(self, sites, self.features(sites.given))
-
-    def conditionals(self, sites: Sites) -> Prepared:
-        assert sites.given is not None
-        return LinearConditionals.of(self, sites, self.features(sites.given))
-
-    def likelihood(self, sites: Sites) -> Prepared:
-        if not self.independent:
+        if view is View.LIKELIHOOD and not self.independent:
             raise ModelError(
                 "the likelihood of a map whose sites depend on each other needs a sum over all maps. Use "
                 "loss='pseudo' or 'ratio', which need no such sum."
             )
-        return self.conditionals(sites)
+        features = self.features(sites.given)
+        return features.neighbours(self, sites) if view is View.NEIGHBOURS else features.choices(self, sites)
 
     def supports(self, what: str) -> bool:
         return self.independent if what == "likelihood" else super().supports(what)

@@ -32,7 +32,6 @@ from scipy import linalg, special
 
 from ...core.parameters import Parameter, Space
 from ...errors import ModelError
-from ..regression import Regression
 from . import evidence
 from .selection import select
 
@@ -100,7 +99,7 @@ class GroupDifferences:
 
 def factors(fit: Fitted) -> tuple[str, ...]:
     """The factors whose levels `group_differences` can compare."""
-    if not evidence.varies(fit) or not isinstance(fit.model, Regression):
+    if fit.model is None or not evidence.varies(fit):
         return ()
     return fit.model.design("interaction").factors
 
@@ -181,7 +180,7 @@ class _Compared:
     @classmethod
     def of(cls, fit: Fitted, factor: str) -> _Compared:
         model = fit.model
-        if not isinstance(model, Regression) or not evidence.varies(fit):
+        if model is None or not evidence.varies(fit):
             raise ModelError(
                 "this fit has no edges that depend on a factor. What to do: fit a network with a formula for its edges "
                 "and its nodes: dfd.fit('network', frame, formula='~ group', interaction='~ group'). A fit from "
@@ -192,14 +191,14 @@ class _Compared:
         terms = np.repeat(average[None], len(levels), axis=0)
         terms[:, own] = at
         assert fit.data.given is not None
-        first = next(term.first for term in model.terms if term.parameter == "interaction")
+        first = model.space.predictor("interaction").first
         held = np.abs(fit.data.given[:, None, first + np.array(own)] - at).max(axis=2) < 1e-9
         k = _parameter(fit).size
         known = Space((_parameter(fit),)).draw_priors(4001, 0)
         drawn = fit.groups["posterior"].arrays["interaction"].reshape(-1, k)
 
         def of_levels(coefficients: np.ndarray) -> np.ndarray:
-            return np.stack([model.at("interaction", coefficients, row, offset) for row in terms], axis=1)
+            return np.stack([model.parameter_at("interaction", coefficients, row, offset) for row in terms], axis=1)
 
         normal = _normal(fit, drawn)
         smallest = float((fit.data.observations @ held).min())

@@ -28,7 +28,7 @@ from ...core.parameters import EDGE, NODE, SHAPE, Parameter, Space
 from ...core.simulators.base import Interactions
 from ...core.sites import Sites
 from ...core.starts import logistic
-from ...core.terms import Prepared
+from ...core.terms import Prepared, View
 from ...errors import ModelError
 from ...results.test_statistics import SKEWNESS, VARIANCE, ZEROS
 from ..counts.models import _regression_of_log_ratios
@@ -38,9 +38,15 @@ from ..named import named
 from . import descriptions as remarks
 from .kinds import FACTORIAL, QUADRATIC, Kind, binary, domain_of, evenly_seen, of_the_paper
 from .narrative import NetworkNarrative
-from .ordinal_terms import OrdinalConditionals
-from .simulate import by_levels
-from .terms import BinaryConditionals, CountConditionals, LevelConditionals, PairwiseTable
+from .simulate import by_levels, by_levels_given
+from .terms import (
+    BinaryConditionals,
+    BinaryRatios,
+    CountConditionals,
+    LevelConditionals,
+    NodeRatios,
+    OrdinalConditionals,
+)
 
 OF_EDGES = (1.0, 1.0)
 """`Parameter.spread` of interactions: 1 means odds that are 2.7 times as large."""
@@ -83,15 +89,20 @@ class Pairwise(AbstractModel):
     def graph(self) -> Graph:
         return self.on
 
-    def table(self, sites: Sites) -> Prepared:
-        return PairwiseTable.of(self, sites)
-
-    def conditionals(self, sites: Sites) -> Prepared:
-        if all(kind.name == "binary" for kind in self.kinds):
-            return BinaryConditionals.of(self, sites)
+    def terms_at(self, sites: Sites, view: View) -> Prepared:
+        straight = all(design.of.link == "identity" for design in self.space.designs)
+        if view is View.LIKELIHOOD or not straight:  # with other links predictors are not parameters themselves
+            return super().terms_at(sites, view)
+        base, binary = self.plain if self.varying else self, all(kind.name == "binary" for kind in self.kinds)
+        if view is View.NEIGHBOURS:
+            return (BinaryRatios if binary else NodeRatios).of(self, base, sites)
+        if binary:
+            return BinaryConditionals.of(self, base, sites)
+        if self.varying:
+            return LevelConditionals.of(self, base, sites)
         if all(kind.counts and not kind.root for kind in self.kinds):
             return CountConditionals.of(self, sites)
-        return (OrdinalConditionals if evenly_seen(self.kinds) else LevelConditionals).of(self, sites)
+        return (OrdinalConditionals if evenly_seen(self.kinds) else LevelConditionals).of(self, self, sites)
 
     @property
     def log_normaliser(self) -> Callable[[dict[str, Array]], Array] | None:  # type: ignore[override]
@@ -162,6 +173,10 @@ class Pairwise(AbstractModel):
         """What neighbours see of values."""
         return np.stack([kind.scores(values[..., j]) for j, kind in enumerate(self.kinds)])
 
+    @cached_property
+    def plain(self) -> Pairwise:
+        return super().plain
+
     def own_places(self, place: Place, none: int, one: int) -> Int[np.ndarray, "f d"]:
         """Where the coefficients of `own` are: ``place(name, i)`` of the i-th entry of a parameter."""
         found = np.full((1 + self.bent + self.longest, len(self.kinds)), none)
@@ -182,8 +197,8 @@ class Pairwise(AbstractModel):
 
     @cached_property
     def _own_places(self) -> Int[np.ndarray, "f d"]:
-        first = self.space.first
-        return self.own_places(lambda name, i: first[name] + i, self.space.size, self.space.size + 1)
+        first, size = self.row_space.first, self.row_space.size
+        return self.own_places(lambda name, i: first[name] + i, size, size + 1)
 
     def coefficients(self, theta: Float[Array, " p"]) -> Float[Array, "f d"]:
         """What multiplies `own`, from a flat vector; 1 where it is no parameter."""
@@ -191,7 +206,7 @@ class Pairwise(AbstractModel):
 
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
         i, j = self.graph.edges.T
-        eta = self.coefficients(jnp.concatenate([jnp.ravel(theta[p.name]) for p in self.space.parameters]))
+        eta = self.coefficients(jnp.concatenate([jnp.ravel(theta[p.name]) for p in self.row_space.parameters]))
         own, score = self._own_at(x)
         return jnp.sum(eta * own) + self.sign * jnp.dot(self.interaction_of(theta), score[i] * score[j])
 
@@ -239,7 +254,7 @@ class Pairwise(AbstractModel):
         return np.hstack([own, among]), factor
 
     def interactions(self, theta: dict[str, np.ndarray]) -> Interactions | None:
-        if self.longest or any(kind.root or kind.curve == QUADRATIC for kind in self.kinds):
+        if self.varying or self.longest or any(kind.root or kind.curve == QUADRATIC for kind in self.kinds):
             return None
         node, edge, curve = self.parts(theta)
         if self.counts and curve is None:
@@ -249,12 +264,14 @@ class Pairwise(AbstractModel):
     def gibbs(
         self, thetas: np.ndarray, size: int, rng: np.random.Generator, sweeps: int, context: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        return by_levels(self, thetas, size, rng, sweeps)
+        if context is None:
+            return by_levels(self, thetas, size, rng, sweeps)
+        return by_levels_given(self, thetas, context, rng, sweeps)
 
     @property
     def remedies(self) -> Mapping[str, str]:  # type: ignore[override]
         """Of counts whose spread is no parameter: the model where it is."""
-        if not self.lowers or any(kind.free for kind in self.kinds):
+        if self.designs or not self.lowers or any(kind.free for kind in self.kinds):
             return {}
         shaped = "try model='cmp-graphical', where each column's spread is a parameter"
         return dict.fromkeys((VARIANCE, ZEROS, SKEWNESS), shaped)

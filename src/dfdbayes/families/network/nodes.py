@@ -33,7 +33,6 @@ from jaxtyping import Array, Float, Int
 from ...core.dataset import Dataset
 from ...core.model import AbstractModel
 from ..counts.normaliser import listing
-from ..regression import Regression
 from .evidence import LEVEL
 from .model import Pairwise
 from .rope import interaction_of, network_of, of_edges
@@ -87,7 +86,7 @@ def by_chance(
     (NaN) with covariates, and where interactions cannot be negative.
     """
     model = network_of(fit)
-    if isinstance(fit.model, Regression) or model.lowers:
+    if (fit.model is not None and fit.model.designs) or model.lowers:
         return np.full(ends.shape[1], np.nan), np.full(ends.shape[1], np.nan)
     weights = fit.data.counts / fit.data.counts.sum()
     x, scores = fit.data.rows.T.astype(float), model.scores(fit.data.rows)
@@ -126,8 +125,8 @@ class Listed(NamedTuple):
 
 def explained(model: AbstractModel, thetas: Float[np.ndarray, "s p"], data: Dataset) -> Float[np.ndarray, "s d"]:
     """Predictability of every column at each of the parameters; NaN where a count may be larger than can be listed."""
-    base = model.base if isinstance(model, Regression) else model
-    assert isinstance(base, Pairwise)
+    assert isinstance(model, Pairwise)
+    base = model.plain
     endless = [j for j, kind in enumerate(base.kinds) if kind.counts]
     reach = 2 * int(data.rows[:, endless].max()) + 30 if endless else 0
     while True:
@@ -151,7 +150,7 @@ def _explained(
         return np.pad(rows, ((0, missing), (0, 0)), mode="edge").reshape(blocks, width, -1)
 
     weights = np.pad(data.counts / data.counts.sum(), (0, missing)).reshape(blocks, width)
-    given = None if data.given is None or not isinstance(model, Regression) else cut(data.given)
+    given = None if data.given is None or not model.designs else cut(data.given)
     scores = cut(base.scores(data.rows).T).transpose(0, 2, 1)
     centred = listed._replace(values=listed.values - (weights.reshape(-1)[: len(data.rows)] @ data.rows)[:, None])
     share, tail = _moments(model, base, thetas, centred, (scores, weights, given))
@@ -188,7 +187,7 @@ def _predictors(
 ) -> tuple[Float[Array, "d w"], Float[Array, "d k w"]]:
     """What multiplies what neighbours see of each value, and what else its log probability given the others has."""
     named = model.space.unflatten(theta)
-    if given is None or not isinstance(model, Regression):
+    if given is None or not model.designs:
         level = jnp.einsum("fd,fdk->dk", base.coefficients(theta), own)
         return base.matrix(base.interaction_of(named)) @ scores, level[:, :, None]
     rows, width = model.at_rows(named, given), scores.shape[1]

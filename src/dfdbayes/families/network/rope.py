@@ -18,7 +18,6 @@ from ...core.dataset import column_summary
 from ...core.model import AbstractModel
 from ...core.parameters import Parameter
 from ...errors import ModelError
-from ..regression import Regression
 from .model import Pairwise
 
 if TYPE_CHECKING:
@@ -36,12 +35,11 @@ def is_network(fit: Fitted) -> bool:
 
 def varies(fit: Fitted) -> bool:
     """Whether the edges of a network depend on covariates."""
-    return is_network(fit) and isinstance(fit.model, Regression) and "interaction" in fit.model.varying
+    return fit.model is not None and is_network(fit) and "interaction" in fit.model.varying
 
 
 def _base(fit: Fitted) -> Pairwise | None:
-    found = fit.model.base if isinstance(fit.model, Regression) else fit.model
-    return found if isinstance(found, Pairwise) else None
+    return fit.model.plain if isinstance(fit.model, Pairwise) else None
 
 
 def network_of(fit: Fitted) -> Pairwise:
@@ -62,9 +60,9 @@ def interaction_of(model: AbstractModel) -> Parameter:
 
 def of_edges(fit: Fitted, drawn: Float[np.ndarray, "s k"]) -> Float[np.ndarray, "s e"]:
     """Interactions from draws of the parameter; where they depend on covariates, at the average of the terms."""
-    if not isinstance(fit.model, Regression):
+    if fit.model is None or not fit.model.designs:
         return drawn
-    return fit.model.at("interaction", drawn, *fit.model.average("interaction", fit.data))
+    return fit.model.parameter_at("interaction", drawn, *fit.model.average("interaction", fit.data))
 
 
 def regions(fit: Fitted) -> Float[np.ndarray, " e"]:

@@ -23,7 +23,6 @@ from scipy import linalg, special
 from ..._util.tables import Table
 from ...core.curvature import Curvature
 from ...errors import ModelError, SettingError
-from ..regression import Regression
 from .rope import ODDS, network_of, regions
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def information_of_edges(
     if shape is None:
         raise SettingError("graphs are drawn with calibration='curvature', the default, whose information they need")
     if terms is None:
-        terms, offset = model.average("interaction", fit.data) if isinstance(model, Regression) else (np.ones(1), 0.0)
+        terms, offset = model.average("interaction", fit.data) if model.designs else (np.ones(1), 0.0)
     size = len(network.graph.pairs)
     places = model.space.first["interaction"] + np.arange(len(terms) * size).reshape(len(terms), size)
     own = int(np.flatnonzero(terms)[0])  # the coefficient whose place the combination takes

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ...core.graphs import Graph
+from ...core.parameters import Space
 from ...core.simulators.base import Simulable
 from ...errors import ModelError
 from .kinds import Kind
@@ -32,6 +33,10 @@ class Levels(Simulable, Protocol):
     def graph(self) -> Graph: ...
     @property
     def kinds(self) -> tuple[Kind, ...]: ...
+    @property
+    def plain(self) -> Levels: ...
+    @property
+    def row_space(self) -> Space: ...
     def matrix(self, edge: Array) -> Array: ...
     def interaction_of(self, theta: dict[str, Any]) -> Any: ...
     def own(self, values: np.ndarray) -> np.ndarray: ...
@@ -105,7 +110,7 @@ def by_levels(
 
 
 def by_levels_given(
-    model: Simulable, base: Levels, thetas: np.ndarray, given: np.ndarray, rng: np.random.Generator, sweeps: int
+    model: Levels, thetas: np.ndarray, given: np.ndarray, rng: np.random.Generator, sweeps: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """States (parameters, rows, d) of a network whose parameters depend on covariates, and the trace of their sums.
 
@@ -120,19 +125,19 @@ def by_levels_given(
     order = np.argsort(place, kind="stable")
     rank = np.empty(len(place), int)
     rank[order] = np.arange(len(place)) - np.repeat(np.cumsum(counts) - counts, counts)
-    each = np.repeat(_at_rows(model, base, thetas, patterns), blocks, axis=1)
-    states, trace = by_levels(base, each.reshape(-1, each.shape[-1]), per, rng, sweeps)
+    each = np.repeat(_at_rows(model, thetas, patterns), blocks, axis=1)
+    states, trace = by_levels(model.plain, each.reshape(-1, each.shape[-1]), per, rng, sweeps)
     block = first[place] + rank // per
     found = states.reshape(len(thetas), first[-1], per, -1)[:, block, rank % per]
     return found, trace.reshape(len(trace), len(thetas), first[-1], per)[:, :, block, rank % per]
 
 
-def _at_rows(model: Simulable, base: Levels, thetas: np.ndarray, given: np.ndarray) -> np.ndarray:
+def _at_rows(model: Levels, thetas: np.ndarray, given: np.ndarray) -> np.ndarray:
     """The base's parameters, flat, at every vector of coefficients and row of covariates."""
 
     def of(theta: Array) -> Array:
         rows = model.at_rows(model.space.unflatten(theta), jnp.asarray(given))
-        parts = [jnp.broadcast_to(rows[p.name], (len(given), p.size)) for p in base.space.parameters]
+        parts = [jnp.broadcast_to(rows[p.name], (len(given), p.size)) for p in model.row_space.parameters]
         return jnp.concatenate(parts, axis=1)
 
     return np.asarray(jax.vmap(of)(jnp.asarray(thetas)))

@@ -14,7 +14,6 @@ import pandas as pd
 from ...core.parameters import Space
 from ...data.series import SUFFIX
 from ...errors import ModelError
-from ..regression import Regression
 from .evidence import LEVEL, NO_VERDICT, by_region, chooses, judged, raised
 from .rope import ODDS, network_of, reaches
 from .selection import select_coefficients
@@ -59,7 +58,7 @@ def _judged(
     fit: Fitted, entries: list[str], table: pd.DataFrame, draws: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Bayes factors, probabilities of inclusion (NaN where graphs cannot be drawn) and verdicts of the coefficients."""
-    assert isinstance(fit.model, Regression)
+    assert fit.model is not None
     unknown = np.full(len(table), np.nan)
     if not fit.converged:
         return unknown, unknown, np.full(len(table), NO_VERDICT)
@@ -83,7 +82,7 @@ def _judged(
 
 def _scales(fit: Fitted, entries: list[str], table: pd.DataFrame) -> np.ndarray:
     """By coefficient, what makes its log odds between far values of both columns one."""
-    assert isinstance(fit.model, Regression)
+    assert fit.model is not None
     assert fit.data.given is not None
     reach = dict(zip(fit.data.columns, reaches(fit, network_of(fit)), strict=True))
     spreads = {fit.model.covariate(k)[0]: _reach(fit.data.given[:, k], fit) for k in range(fit.data.given.shape[1])}

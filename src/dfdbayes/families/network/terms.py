@@ -1,10 +1,24 @@
-"""Tables of pairwise models: the distinct rows themselves, the ratios of all coordinates being one matrix product."""
+"""Terms of networks: the predictors of all nodes in a row are one product of matrices.
+
+Node j has the local field sum_i w_ij s_i(x_i), and coefficients of what it owns (an intercept, thresholds, a curve). A
+log-ratio is the change of the node's score times its local field, and changes of what it owns times these
+coefficients: linear in all of them. So Hessians are made of one small matrix for each node, over its own features and
+its neighbours' scores.
+
+With covariates row i has a = sum_q z_iq a_q for everything that nodes own and W = sum_q z_iq W_q: what coefficients
+multiply is multiplied by the terms z_iq as well (`Layout`). An offset is a term whose coefficient is 1.
+
+Rows are columns here, which makes all that is done to them run along memory, and come in blocks that stay near the
+processor while they are worked on.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -12,145 +26,190 @@ import numpy as np
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Bool, Float, Int
 
-from ...core.parameters import Theta
+from ...core.graphs import Graph
+from ...core.linear_terms import AbstractLinear, Bends, Slopes, softplus, sum_softplus, summed
+from ...core.parameters import Space, Theta
 from ...core.sites import Sites
 from ...core.terms import (
-    AbstractConditionals,
-    AbstractTable,
-    Function,
+    AbstractTerms,
+    Loss,
     Prepared,
     SecondOrder,
+    Site,
     by_row,
     candidates,
-    derivatives,
     pad,
     padded_size,
     ratios,
-    sum_softplus,
-    table,
+    static,
+    terms,
+    weights_of_log_score,
 )
 from ..counts.normaliser import log_normaliser
 
-if TYPE_CHECKING:
-    from .model import Pairwise
+WIDTH = 512  # rows in a block: all that they need stays in the cache
+WORTH = 2**13  # numbers that are worth a step of a loop over blocks
+LEAST = 1e-300  # of a sum: far below what thresholds can do
 
 
-def columns(array: np.ndarray, size: int) -> Array:
-    """Rows as columns, which makes all that is done to them run along memory; zeros up to ``size``."""
-    return jax.device_put(pad(np.asarray(array, float), size).T)
+class Network(Protocol):
+    """What these terms need of a network."""
+
+    @property
+    def space(self) -> Space: ...
+    @property
+    def graph(self) -> Graph: ...
+    @property
+    def bent(self) -> bool: ...
+    @property
+    def longest(self) -> int: ...
+    @property
+    def folds(self) -> bool: ...
+    @property
+    def sign(self) -> float: ...
+    @property
+    def two_values(self) -> tuple[float, float]: ...
+    @property
+    def edge_of(self) -> Int[np.ndarray, "d d"]: ...
+    @property
+    def domain(self) -> Any: ...
+    def own(self, values: np.ndarray) -> np.ndarray: ...
+    def scores(self, values: np.ndarray) -> np.ndarray: ...
+    def own_places(self, place: Callable[[str, int], int], none: int, one: int) -> Int[np.ndarray, "f d"]: ...
+    def matrix(self, edge: Array) -> Array: ...
+    def interaction_of(self, theta: dict[str, Any]) -> Any: ...
 
 
-@table
-class PairwiseTable(AbstractTable):
-    """What is seen of every node in the distinct rows, as columns, and how a move changes it and what nodes own.
+# -- which coefficients multiply what ----------------------------------------------------------
 
-    A move down is from x_j to x_j^-; a move up is taken backwards, from x_j^+ to x_j.
+
+class Part(NamedTuple):
+    """A term of a parameter: its covariate, and where its coefficients begin; None where they are 1 (an offset)."""
+
+    column: int
+    first: int | None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which coefficients multiply what, in every row; without covariates every parameter has one term, which is 1.
+
+    Attributes
+    ----------
+    base : Network
+    size : int
+        How many coefficients there are; the number after the last stands for none, the next for a coefficient of 1.
+    feature : (k,) integers
+        What nodes own (the first axis of `Pairwise.own`), once for each term that it depends on.
+    column : (k, d) integers
+        The covariate that multiplies it, by node.
+    place : (k, d) integers
+        Its coefficient, by node.
+    edges : tuple of Part
+        The terms of the interactions.
     """
 
-    model: Pairwise
-    scores: Float[Array, "d u"]
-    down: Float[Array, "d u"]
-    up: Float[Array, "d u"]
-    own_down: Float[Array, "f d u"]
-    own_up: Float[Array, "f d u"]
-    minus: Float[Array, "d u"]
-    plus: Float[Array, "d u"]
+    base: Network
+    size: int
+    feature: Int[np.ndarray, " k"]
+    column: Int[np.ndarray, "k d"]
+    place: Int[np.ndarray, "k d"]
+    edges: tuple[Part, ...]
 
-    @staticmethod
-    def of(model: Pairwise, sites: Sites) -> Prepared:
-        size = padded_size(len(sites.rows))
-        return by_row(sites, PairwiseTable(model, *moves(model, sites, size)), size)
+    @classmethod
+    def of(cls, model: Any, base: Network, given: Array | None) -> Layout:
+        """The last of the covariates is 1, for parameters without a formula."""
+        none, ones = model.space.size, 0 if given is None else given.shape[-2] - 1
+        known = {p.name: _parts(model, p.name, ones) for p in base.space.parameters}
+        edges = known.pop("interaction", ())
+        found = []
+        for t in range(max(map(len, known.values()), default=1)):
+            at = {name: parts[t] if t < len(parts) else None for name, parts in known.items()}
+
+            def place(name: str, i: int, at: dict[str, Part | None] = at) -> int:
+                part = at[name]
+                return none if part is None else none + 1 if part.first is None else part.first + i
+
+            def column(name: str, i: int, at: dict[str, Part | None] = at) -> int:
+                part = at[name]
+                return ones if part is None else part.column
+
+            # A fixed coefficient, such as that of log x! in a Poisson column, is there once.
+            where = base.own_places(place, none, none if t else none + 1)
+            used = np.flatnonzero((where != none).any(axis=1))
+            found.append((used, base.own_places(column, ones, ones)[used], where[used]))
+        feature, columns, places = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return cls(base, none, feature, columns, places, edges)
 
     @property
-    def base(self) -> Pairwise:
-        """The model that says which nodes have edges."""
-        return self.model
+    def features(self) -> int:
+        """How many there are of what nodes own."""
+        return 1 + self.base.bent + self.base.longest
 
-    def predictors(self, theta: Theta) -> tuple[Array, Array]:
-        """What multiplies the change that neighbours see of each node, and what multiplies those of its own."""
-        edges = self.model.interaction_of(self.model.space.unflatten(theta))
-        return self.model.matrix(edges) @ self.scores, self.model.coefficients(theta)[:, :, None]
+    def owned(self, own: Float[Array, "f d w"], given: Float[Array, "q w"] | None) -> Float[Array, "k d w"]:
+        """What the coefficients of nodes multiply, from what they own."""
+        return own[self.feature] if given is None else given[self.column] * own[self.feature]
 
-    @property
-    def owned(self) -> tuple[Float[Array, "f d u"], Float[Array, "f d u"]]:
-        """What the coefficients of nodes multiply in the two log-ratios."""
-        return self.own_down, self.own_up
+    def seen(self, each: Float[Array, "e w"], given: Float[Array, "q w"] | None) -> Float[Array, "s w"]:
+        """The same for every term of the interactions, times that term."""
+        if given is None:
+            return each if self.edges else each[:0]
+        term = given[np.array([part.column for part in self.edges if part.first is not None], int)]
+        return (term[:, None, :] * each[None, :, :]).reshape(-1, each.shape[1])
 
-    @property
-    def features(self) -> Float[Array, "s u"]:
-        """What the weights of a node's edges multiply, times the change of its score."""
-        return self.scores
+    def predictors(
+        self, theta: Theta, scores: Float[Array, "d w"], given: Float[Array, "q w"] | None
+    ) -> tuple[Array, Array]:
+        """Local fields of every node, and what multiplies all that it owns."""
+        local, pairs = jnp.zeros(()), len(self.base.graph.pairs)
+        for column, first in self.edges:
+            weights = jnp.ones(pairs) if first is None else theta[first : first + pairs]
+            field = self.base.matrix(weights) @ scores
+            local = local + (field if given is None else given[column][None, :] * field)
+        each = jnp.concatenate([theta, jnp.array([0.0, 1.0])])[self.place][:, :, None]
+        each = each if given is None else each * given[self.column]
+        own = jnp.zeros((self.features, *each.shape[1:])).at[self.feature].add(each)
+        return jnp.broadcast_to(local, scores.shape), own
 
     @property
     def slots(self) -> tuple[Int[np.ndarray, "d s"], Float[np.ndarray, "d s"]]:
-        """Which parameter (one past the last for none) multiplies each feature of a node, its own first; its sign."""
-        return self.model.slots
+        """Which coefficient (one past the last for none) multiplies each feature of a node, its own first; its sign."""
+        edge_of, pairs = self.base.edge_of, len(self.base.graph.pairs)
+        own = np.minimum(self.place, self.size).T
+        among = [
+            np.where(edge_of < pairs, part.first + edge_of, self.size) for part in self.edges if part.first is not None
+        ]
+        place = np.hstack([own, *among])
+        factor = np.ones(place.shape)
+        factor[:, own.shape[1] :] = self.base.sign
+        return place, factor
 
-    def log_ratios(self, theta: Theta) -> tuple[Array, Array]:
-        local, own = self.predictors(theta)
-        folded = int(self.base.folds)
-        local = local + own[0] if folded else local
-        down, up = self.down * local, self.up * local
-        for each, by_down, by_up in zip(own[folded:], self.own_down[folded:], self.own_up[folded:], strict=True):
-            down, up = down + each * by_down, up + each * by_up
-        return down, up
+    def assembled(self, slopes: Float[Array, "d s"], blocks: Float[Array, "d s s"]) -> tuple[Array, Array]:
+        """Gradient and Hessian over all coefficients from those over the features of each node."""
+        place, factor = self.slots
+        gradient = jnp.zeros(self.size + 1).at[place].add(factor * slopes)
+        signed = factor[:, :, None] * blocks * factor[:, None, :]
+        hessian = jnp.zeros((self.size + 1, self.size + 1)).at[place[:, :, None], place[:, None, :]].add(signed)
+        return gradient[:-1], hessian[:-1, :-1]
 
-    def total(self, minus: Array, plus: Array, weights: Any) -> Float[Array, ""]:
-        return jnp.dot(weights, jnp.sum(self.minus * minus + self.plus * plus, axis=0))
-
-    def row_ratios(self, theta: Theta) -> Float[Array, "u d"]:
-        return ratios(self.minus, self.log_ratios(theta)[0]).T
-
-    def second_order(self, minus: Function, plus: Function, theta: Theta, weights: Any) -> SecondOrder:
-        """A log-ratio of node j depends on that node's own parameters and edges only, and linearly.
-
-        So the Hessian is made of one small matrix for each node.
-        """
-        u, v = self.log_ratios(theta)
-        value = self.total(minus(u), plus(v), weights)
-        minus1, minus2 = (self.minus * weights[None, :] * part for part in derivatives(minus, u))
-        plus1, plus2 = (self.plus * weights[None, :] * part for part in derivatives(plus, v))
-        features, (own_down, own_up) = self.features, self.owned
-        slopes = jnp.concatenate(
-            [
-                jnp.sum(minus1[None] * own_down + plus1[None] * own_up, axis=2).T,
-                (minus1 * self.down + plus1 * self.up) @ features.T,
-            ],
-            axis=1,
-        )
-        square = minus2 * self.down**2 + plus2 * self.up**2
-        among = jax.lax.map(lambda line: (features * line[None, :]) @ features.T, square)
-        mixed = (minus2 * self.down)[None] * own_down + (plus2 * self.up)[None] * own_up
-        across = jnp.einsum("fdu,su->dfs", mixed, features)
-        inner = jnp.einsum("fdu,gdu->dfg", minus2[None] * own_down, own_down)
-        inner += jnp.einsum("fdu,gdu->dfg", plus2[None] * own_up, own_up)
-        return value, *assembled(len(theta), *self.slots, slopes, bordered(inner, across, among))
-
-    def lines(self, minus: Function, plus: Function, theta: Theta) -> Float[Array, "u p"]:
-        u, v = self.log_ratios(theta)
-        down, up = self.minus * derivatives(minus, u)[0], self.plus * derivatives(plus, v)[0]
-        own_down, own_up = self.owned
-        own = down[None] * own_down + up[None] * own_up
-        return placed(len(theta), self.slots[0], own, self.edge_lines(down * self.down + up * self.up))
-
-    def edge_lines(self, slope: Float[Array, "d u"]) -> tuple[int, Float[Array, "e u"]]:
-        """Where the interactions begin among the parameters, and the gradient of every row with respect to them."""
-        return self.model.space.first.get("interaction", 0), joined(self.model, slope, self.scores)
+    def by_row(
+        self, own: Float[Array, "f d w"], slope: Float[Array, "d w"], scores: Array, given: Array | None
+    ) -> Float[Array, "w p"]:
+        """Gradients of rows over all coefficients, from those over what nodes own and over local fields."""
+        nodes, (i, j) = self.owned(own, given), self.base.graph.edges.T
+        edges = self.seen(self.base.sign * (slope[i] * scores[j] + slope[j] * scores[i]), given)
+        found = jnp.zeros((self.size + 2, own.shape[2])).at[self.place].add(nodes)
+        first = min((part.first for part in self.edges if part.first is not None), default=0)
+        return found.at[first : first + len(edges)].add(edges)[:-2].T
 
 
-def joined(base: Pairwise, slope: Float[Array, "d u"], scores: Float[Array, "d u"]) -> Float[Array, "e u"]:
-    """The gradient of every row with respect to the interactions, from that with respect to the local fields."""
-    i, j = base.graph.edges.T
-    return base.sign * (slope[i] * scores[j] + slope[j] * scores[i])
-
-
-def placed(
-    size: int, place: Int[np.ndarray, "d s"], own: Float[Array, "f d u"], edges: tuple[int, Float[Array, "e u"]]
-) -> Float[Array, "u p"]:
-    """Gradients of rows over all parameters, from those over what nodes own and over edges."""
-    found = jnp.zeros((size + 1, own.shape[2])).at[place[:, : len(own)].T].add(own)
-    first, lines = edges
-    return found.at[first : first + len(lines)].add(lines)[:-1].T
+def _parts(model: Any, name: str, ones: int) -> tuple[Part, ...]:
+    first = model.space.first.get(name, 0)
+    if name not in model.varying:
+        return (Part(ones, first),)
+    design = model.space.predictor(name)
+    found = [Part(design.first + t, first + t * design.of.size) for t in range(design.terms)]
+    return (*found, *([] if design.offset is None else [Part(design.offset, None)]))
 
 
 def bordered(inner: Array, across: Array, among: Array) -> Float[Array, "d s s"]:
@@ -159,222 +218,394 @@ def bordered(inner: Array, across: Array, among: Array) -> Float[Array, "d s s"]
     return jnp.concatenate([top, jnp.concatenate([across.transpose(0, 2, 1), among], axis=2)], axis=1)
 
 
-def moves(model: Pairwise, sites: Sites, size: int) -> Iterator[Array]:
-    """The arrays of a table, after its model."""
-    rows, down, up = (model.scores(values) for values in (sites.rows, sites.down, sites.up))
-    own, own_down, own_up = (model.own(values) for values in (sites.rows, sites.down, sites.up))
-    parts = (rows, down - rows, rows - up, own_down - own, own - own_up, sites.minus.T, sites.plus.T)
-    return (jax.device_put(pad(part, size, axis=-1)) for part in parts)
+def blocked(array: np.ndarray, size: int) -> Array:
+    """Rows along the last axis, up to ``size`` of them, in blocks that come first."""
+    width = size if size <= WIDTH else math.gcd(size, WIDTH)
+    parts = pad(np.asarray(array, float), size, axis=-1).reshape(*array.shape[:-1], -1, width)
+    return jax.device_put(np.ascontiguousarray(np.moveaxis(parts, -2, 0)))
 
 
-WIDTH = 512  # rows worked on at a time: all that they need stays in the cache
+def _context(sites: Sites, model: Any, base: Network, size: int) -> Array | None:
+    """Covariates of every row as columns, and 1 after the last; None without formulas."""
+    if model is base:
+        return None
+    assert sites.given is not None
+    return blocked(np.column_stack([sites.given, np.ones(len(sites.rows))]).T, size)
 
 
-@table
-class BinaryConditionals(AbstractConditionals):
-    """Each value given the others is a logistic regression. Rows are columns, in blocks that are worked on in turn."""
+# -- log-ratios --------------------------------------------------------------------------------
 
-    model: Pairwise
-    rows: Float[Array, "b d w"]
+
+class Move(NamedTuple):
+    """How moves change the score of each node and what it owns."""
+
+    score: Float[Array, "d w"]
+    own: Float[Array, "f d w"]
+
+
+class NodeTerms(AbstractLinear):
+    """Moves of single nodes; predictors are their log-ratios, one term each."""
+
+    model: Any
+    base: Network
+    scores: Float[Array, "b d w"]
+    context: Float[Array, "b q w"] | None
+    keeps: ClassVar[bool] = True
+
+    @abstractmethod
+    def moves(self, part: Any) -> tuple[Move, ...]:
+        """The moves of a block."""
+
+    @property
+    def layout(self) -> Layout:
+        return Layout.of(self.model, self.base, self.context)
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        return ((0,),)
+
+    def predictors(self, eta: Array, part: Any) -> tuple[Array, ...]:
+        local, own = self.layout.predictors(eta, *part[:2])
+        if not self.base.folds:
+            return tuple(_ratio(move, local, own, 0) for move in self.moves(part))
+        # Neighbours see what intercepts multiply, so that an intercept is as good as one neighbour more.
+        return tuple(_ratio(move, local + own[0], own, 1) for move in self.moves(part))
+
+    def pullback(self, slopes: Slopes, part: Any) -> Float[Array, "d s"]:
+        moves, (scores, given, *_), layout = self.moves(part), part, self.layout
+        own = sum((slope[None] * move.own for slope, move in zip(slopes, moves, strict=True)), jnp.zeros(()))
+        local = sum((slope * move.score for slope, move in zip(slopes, moves, strict=True)), jnp.zeros(()))
+        return jnp.concatenate([layout.owned(own, given).sum(axis=2).T, local @ layout.seen(scores, given).T], axis=1)
+
+    def gram(self, bends: Bends, part: Any) -> Float[Array, "d s s"]:
+        moves, (scores, given, *_), layout = self.moves(part), part, self.layout
+        features = layout.seen(scores, given)
+        square, inner, across = jnp.zeros(()), jnp.zeros(()), jnp.zeros(())
+        for i, move in enumerate(moves):
+            heavy, owned = bends[i, i], layout.owned(move.own, given)
+            square = square + heavy * move.score**2
+            across = across + jnp.einsum("fdw,sw->dfs", (heavy * move.score)[None] * owned, features)
+            inner = inner + jnp.einsum("fdw,gdw->dfg", heavy[None] * owned, owned)
+        return bordered(inner, across, _among(square, features))
+
+    def by_weight(self, slopes: Slopes, part: Any) -> Float[Array, "w p"]:
+        moves = self.moves(part)
+        own = sum((slope[None] * move.own for slope, move in zip(slopes, moves, strict=True)), jnp.zeros(()))
+        local = sum((slope * move.score for slope, move in zip(slopes, moves, strict=True)), jnp.zeros(()))
+        return self.layout.by_row(own, local, *part[:2])
+
+    def assembled(self, pulled: Any, gram: Any) -> tuple[Array, Array]:
+        return self.layout.assembled(pulled, gram)
+
+
+def _ratio(move: Move, local: Array, own: Array, first: int) -> Float[Array, "d w"]:
+    found = move.score * local
+    for each, change in zip(own[first:], move.own[first:], strict=True):
+        found = found + each * change
+    return found
+
+
+def _among(square: Float[Array, "d w"], features: Float[Array, "s w"]) -> Float[Array, "d s s"]:
+    """For every node: the sum over rows of ``square`` times products of features, as one product of matrices."""
+    lines = square[:, None, :] * features[None, :, :]
+    return (lines.reshape(-1, features.shape[1]) @ features.T).reshape(len(square), len(features), len(features))
+
+
+@terms
+class NodeRatios(NodeTerms):
+    """Decrements and increments of nodes, each with what it changes."""
+
+    model: Any
+    base: Network = static()
+    scores: Float[Array, "b d w"]
+    context: Float[Array, "b q w"] | None
+    down: Move
+    up: Move
+    minus: Float[Array, "b d w"]
+    plus: Float[Array, "b d w"]
 
     @staticmethod
-    def of(model: Pairwise, sites: Sites) -> Prepared:
+    def of(model: Any, base: Network, sites: Sites) -> Prepared:
         size = padded_size(len(sites.rows))
-        width = size if size <= WIDTH else math.gcd(size, WIDTH)
-        rows = pad(np.asarray(sites.rows, float), size).reshape(-1, width, model.graph.size)
-        return by_row(sites, BinaryConditionals(model, jax.device_put(rows.transpose(0, 2, 1))), size)
+        rows, down, up = sites.rows, sites.down, sites.up
+        below, above = (
+            Move(blocked(base.scores(there) - base.scores(rows), size), blocked(base.own(there) - base.own(rows), size))
+            for there in (down, up)
+        )
+        scales = (blocked(part.T, size) for part in (sites.minus, sites.plus))
+        known = blocked(base.scores(rows), size), _context(sites, model, base, size)
+        return by_row(sites, NodeRatios(model, base, *known, below, above, *scales), size)
 
-    def _predictors(self, theta: Theta) -> Callable[[Array], Array]:
-        """What multiplies the nodes' own values in a block of rows."""
-        intercept, interaction, _ = self.model.parts(self.model.space.unflatten(theta))
-        matrix = self.model.matrix(interaction)
-        return lambda rows: intercept[:, None] + matrix @ rows
+    @property
+    def parts(self) -> Any:
+        return self.scores, self.context, self.down, self.up, self.minus, self.plus
 
-    def _blocks(self, weights: Any) -> tuple[Array, Array]:
-        return self.rows, weights.reshape(len(self.rows), -1)
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        return ((0,), (1,))
 
-    def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
-        predictors, (low, step) = self._predictors(theta), self.model.two_values
+    def moves(self, part: Any) -> tuple[Move, ...]:
+        return part[2], part[3]
 
-        def add(total: Array, block: tuple[Array, Array]) -> tuple[Array, None]:
-            rows, weights = block
-            local = predictors(rows)
-            terms = sum_softplus(step * local) - jnp.sum((rows - low) * local, axis=0)
-            return total + jnp.dot(weights, terms), None
+    def losses(self, loss: Loss, group: int, part: Any) -> Callable[..., Array]:
+        site = Site(None, part[5]) if group else Site(part[4], None)
+        return lambda u: loss.term(u, site)
 
-        return jax.lax.scan(add, jnp.zeros(()), self._blocks(weights))[0]
-
-    def _residuals(self, local: Array, rows: Array) -> tuple[Array, Array]:
-        """First and second derivative of each term with respect to its predictor."""
-        low, step = self.model.two_values
-        chance = jax.nn.sigmoid(step * local)
-        return step * chance - (rows - low), step**2 * chance * (1.0 - chance)
-
-    def second_order(self, theta: Theta, weights: Any) -> SecondOrder:
-        """The Hessian is made of one small matrix for each node, over the features 1, x_1 ... x_d."""
-        predictors, (low, step), d = self._predictors(theta), self.model.two_values, self.rows.shape[1]
-
-        def add(sums: SecondOrder, block: tuple[Array, Array]) -> tuple[SecondOrder, None]:
-            rows, weights = block
-            local = predictors(rows)
-            first, second = self._residuals(local, rows)
-            value = jnp.dot(weights, sum_softplus(step * local) - jnp.sum((rows - low) * local, axis=0))
-            features = jnp.concatenate([jnp.ones((1, rows.shape[1])), rows])
-            lines = (second * weights[None, :])[:, None, :] * features[None, :, :]
-            among = (lines.reshape(-1, rows.shape[1]) @ features.T).reshape(d, d + 1, d + 1)
-            return (sums[0] + value, sums[1] + (first * weights[None, :]) @ features.T, sums[2] + among), None
-
-        none = (jnp.zeros(()), jnp.zeros((d, d + 1)), jnp.zeros((d, d + 1, d + 1)))
-        value, slopes, blocks = jax.lax.scan(add, none, self._blocks(weights))[0]
-        return value, *assembled(len(theta), *self.model.slots, slopes, blocks)
-
-    def lines(self, theta: Theta) -> Float[Array, "u p"]:
-        predictors, model = self._predictors(theta), self.model
-        first = model.space.first.get("interaction", 0)
-
-        def of(rows: Array) -> Array:
-            slope = self._residuals(predictors(rows), rows)[0]
-            return placed(len(theta), model.slots[0], slope[None], (first, joined(model, slope, rows)))
-
-        return jax.lax.map(of, self.rows).reshape(-1, len(theta))
+    def row_ratios(self, theta: Theta) -> Float[Array, "u d"]:
+        return _by_row(jax.lax.map(lambda part: ratios(part[4], self.predictors(theta, part)[0]), self.parts))
 
 
-@table
-class LevelConditionals(AbstractConditionals):
-    """Each value given the others has a finite sum, over its levels; counts are listed far beyond the largest seen."""
+def _by_row(blocks: Float[Array, "b d w"]) -> Float[Array, "u d"]:
+    return blocks.transpose(0, 2, 1).reshape(-1, blocks.shape[1])
 
-    model: Pairwise
+
+class BinaryNodes(NodeTerms):
+    """Nodes with two values: each is the decrement and the increment of the other, and the scores say which it is."""
+
+    @property
+    def parts(self) -> Any:
+        return self.scores, self.context
+
+    def moves(self, part: Any) -> tuple[Move, ...]:
+        low, step = self.base.two_values
+        there = 2.0 * low + step - 2.0 * part[0]
+        return (Move(there, there[None]),)
+
+
+@terms
+class BinaryRatios(BinaryNodes):
+    """Log-ratios to the other value of each node."""
+
+    model: Any
+    base: Network = static()
     scores: Float[Array, "b d w"]
+    context: Float[Array, "b q w"] | None
+    site: Site
+
+    @staticmethod
+    def of(model: Any, base: Network, sites: Sites) -> Prepared:
+        size = padded_size(len(sites.rows))
+        site = Site(*(blocked(part.T, size) for part in (sites.minus, sites.plus)))
+        parts = (blocked(base.scores(sites.rows), size), _context(sites, model, base, size), site)
+        return by_row(sites, BinaryRatios(model, base, *parts), size)
+
+    @property
+    def parts(self) -> Any:
+        return self.scores, self.context, self.site
+
+    def losses(self, loss: Loss, group: int, part: Any) -> Callable[..., Array]:
+        return lambda u: loss.term(u, part[2])
+
+    def row_ratios(self, theta: Theta) -> Float[Array, "u d"]:
+        return _by_row(jax.lax.map(lambda part: ratios(part[2].minus, self.predictors(theta, part)[0]), self.parts))
+
+
+@terms
+class BinaryConditionals(BinaryNodes):
+    """Each value given the others is a logistic regression."""
+
+    model: Any
+    base: Network = static()
+    scores: Float[Array, "b d w"]
+    context: Float[Array, "b q w"] | None
+
+    @staticmethod
+    def of(model: Any, base: Network, sites: Sites) -> Prepared:
+        size = padded_size(len(sites.rows))
+        parts = (blocked(base.scores(sites.rows), size), _context(sites, model, base, size))
+        return by_row(sites, BinaryConditionals(model, base, *parts), size)
+
+    def losses(self, loss: Loss, group: int, part: Any) -> Callable[..., Array]:
+        return lambda u: loss.term(-softplus(u), None)
+
+    def sums_by_weight(self, loss: Loss, eta: Array, part: Any) -> tuple[Array, ...]:
+        (u,) = self.predictors(eta, part)
+        return (loss.term(-sum_softplus(u), None),)
+
+
+# -- conditionals of several values ------------------------------------------------------------
+
+
+@terms
+class LevelConditionals(AbstractTerms):
+    """Each value given the others has a finite sum, over its levels; counts are listed far beyond the largest seen.
+
+    Derivatives are its own rule: gradients are expected less observed features of each node given the rest, Hessians
+    the features' covariances.
+    """
+
+    model: Any
+    base: Network = static()
+    scores: Float[Array, "b d w"]
+    context: Float[Array, "b q w"] | None
     own: Float[Array, "b f d w"]
     seen: Float[Array, "d k"]
     owned: Float[Array, "f d k"]
     allowed: Bool[Array, "d k"]
 
-    @staticmethod
-    def of(model: Pairwise, sites: Sites) -> Prepared:
+    @classmethod
+    def of(cls, model: Any, base: Network, sites: Sites) -> Prepared:
         size = padded_size(len(sites.rows))
-        width = size if size <= WIDTH else math.gcd(size, WIDTH)
-        values, allowed = candidates(model.domain, sites.rows)
-        scores, own = (pad(part(sites.rows), size, axis=-1) for part in (model.scores, model.own))
-        parts = (
-            scores.reshape(len(scores), -1, width).transpose(1, 0, 2),
-            own.reshape(*own.shape[:2], -1, width).transpose(2, 0, 1, 3),
-            model.scores(values.T), model.own(values.T), allowed,
-        )  # fmt: skip
-        return by_row(sites, LevelConditionals(model, *jax.device_put(parts)), size)
-
-    def _chances(self, theta: Theta) -> Callable[[tuple[Array, ...]], tuple[Array, Array, Array]]:
-        """Of a block of rows: local fields, what nodes' own multiply, and unnormalised log probabilities of levels."""
-        edges = self.model.interaction_of(self.model.space.unflatten(theta))
-        matrix, eta = self.model.matrix(edges), self.model.coefficients(theta)
-        level = jnp.where(self.allowed, jnp.einsum("fd,fdk->dk", eta, self.owned), -jnp.inf)
-
-        def of(block: tuple[Array, ...]) -> tuple[Array, Array, Array]:
-            local = matrix @ block[0]
-            return local, eta[:, :, None], level[:, :, None] + self.seen[:, :, None] * local[:, None, :]
-
-        return of
+        values, allowed = candidates(base.domain, sites.rows)
+        listed = jax.device_put((base.scores(values.T), base.own(values.T), allowed))
+        parts = (blocked(base.scores(sites.rows), size), _context(sites, model, base, size))
+        return by_row(sites, cls(model, base, *parts, blocked(base.own(sites.rows), size), *listed), size)
 
     @property
-    def _blocks(self) -> tuple[Array, ...]:
-        """Of rows: what is seen of them and what nodes own."""
-        return self.scores, self.own
+    def layout(self) -> Layout:
+        return Layout.of(self.model, self.base, self.context)
 
-    def _weighted(self, weights: Any) -> tuple[Array, ...]:
-        return *self._blocks, weights.reshape(len(self.scores), -1)
+    def _parts(self, weights: Any) -> tuple[Any, ...]:
+        return self.scores, self.context, self.own, weights.reshape(len(self.scores), -1)
 
-    def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
-        chances = self._chances(theta)
+    def _given_rest(self, theta: Theta, part: Any) -> tuple[Array, Array, Array]:
+        """Local fields, what nodes' own multiply, and unnormalised log probabilities of levels."""
+        local, eta = self.layout.predictors(theta, *part[:2])
+        level = jnp.where(self.allowed[:, :, None], jnp.einsum("fdw,fdk->dkw", eta, self.owned), -jnp.inf)
+        return local, eta, level + self.seen[:, :, None] * local[:, None, :]
 
-        def add(total: Array, block: tuple[Array, ...]) -> tuple[Array, None]:
-            (scores, own, *_), weights = block, block[-1]
-            local, eta, log = chances(block)
-            terms = jax.nn.logsumexp(log, axis=1) - scores * local - jnp.sum(eta * own, axis=0)
-            return total + jnp.dot(weights, jnp.sum(terms, axis=0)), None
+    def _losses(self, part: Any, local: Array, eta: Array, constant: Array) -> Float[Array, " w"]:
+        """Minus the log probabilities of rows, summed over nodes."""
+        return jnp.sum(constant - part[0] * local - jnp.sum(eta * part[2], axis=0), axis=0)
 
-        return jax.lax.scan(add, jnp.zeros(()), self._weighted(weights))[0]
+    def value(self, loss: Loss, theta: Theta, weights: Any) -> Float[Array, ""]:
+        def add(total: Array, part: Any) -> tuple[Array, None]:
+            local, eta, log = self._given_rest(theta, part)
+            found = self._losses(part, local, eta, jax.nn.logsumexp(log, axis=1))
+            return total + jnp.dot(part[3], loss.term(-found, None)), None
+
+        return jax.lax.scan(add, jnp.zeros(()), self._parts(weights))[0]
 
     def _means(self, chance: Array) -> tuple[Array, Array]:
         """Expected scores, and of what nodes own, given the rest."""
         return jnp.einsum("dk,dkw->dw", self.seen, chance), jnp.einsum("fdk,dkw->fdw", self.owned, chance)
 
-    def second_order(self, theta: Theta, weights: Any) -> SecondOrder:
-        """Gradients are expected minus observed features of each node given the rest, Hessians their covariances."""
-        chances, (f, d) = self._chances(theta), self.owned.shape[:2]
+    def second_order(self, loss: Loss, theta: Theta, weights: Any) -> SecondOrder:
+        layout = self.layout
 
-        def add(sums: tuple[Array, ...], block: tuple[Array, ...]) -> tuple[tuple[Array, ...], None]:
-            scores, own, weights = block
-            local, eta, log = chances(block)
+        def of_block(part: Any) -> tuple[Array, ...]:
+            scores, given, own, weights = part
+            local, eta, log = self._given_rest(theta, part)
             constant = jax.nn.logsumexp(log, axis=1)
             chance = jnp.exp(log - constant[:, None, :])
             score, owned = self._means(chance)
-            terms = constant - scores * local - jnp.sum(eta * own, axis=0)
             spread = jnp.einsum("dk,dkw->dw", self.seen**2, chance) - score**2
             mixed = jnp.einsum("fdk,dk,dkw->fdw", self.owned, self.seen, chance) - owned * score[None]
-            often = jnp.einsum("dkw,w->dk", chance, weights)
-            inner = jnp.einsum("fdk,gdk,dk->dfg", self.owned, self.owned, often)
-            inner -= jnp.einsum("fdw,gdw->dfg", owned * weights[None, None, :], owned)
-            lines = (spread * weights[None, :])[:, None, :] * scores[None, :, :]
-            new = (
-                jnp.dot(weights, jnp.sum(terms, axis=0)),
-                jnp.einsum("fdw,w->df", owned - own, weights),
-                ((score - scores) * weights[None, :]) @ scores.T,
-                inner,
-                jnp.einsum("fdw,sw->dfs", mixed * weights[None, None, :], scores),
-                (lines.reshape(-1, scores.shape[1]) @ scores.T).reshape(d, d, d),
+            features, heavy = layout.seen(scores, given), weights[None, None, :]
+            return (
+                jnp.dot(weights, self._losses(part, local, eta, constant)),
+                jnp.einsum("kdw,w->dk", layout.owned(owned - own, given), weights),
+                ((score - scores) * weights[None, :]) @ features.T,
+                self._inner(layout, given, chance, owned, weights),
+                jnp.einsum("kdw,sw->dks", layout.owned(mixed, given) * heavy, features),
+                _among(spread * weights[None, :], features),
             )
-            return tuple(a + b for a, b in zip(sums, new, strict=True)), None
 
-        shapes = ((), (d, f), (d, d), (d, f, f), (d, f, d), (d, d, d))
-        none = tuple(jnp.zeros(shape) for shape in shapes)
-        value, own, edges, inner, across, among = jax.lax.scan(add, none, self._weighted(weights))[0]
-        slopes = jnp.concatenate([own, edges], axis=1)
-        return value, *assembled(len(theta), *self.model.slots, slopes, bordered(inner, across, among))
+        parts = self._parts(weights_of_log_score(loss, weights))
+        value, nodes, edges, inner, across, among = summed(of_block, parts)
+        slopes = jnp.concatenate([nodes, edges], axis=1)
+        return value, *layout.assembled(slopes, bordered(inner, across, among))
 
-    def lines(self, theta: Theta) -> Float[Array, "u p"]:
-        chances = self._chances(theta)
+    def _inner(
+        self, layout: Layout, given: Array | None, chance: Array, owned: Array, weights: Array
+    ) -> Float[Array, "d k k"]:
+        """Covariances of what each node owns, summed over rows."""
+        if given is None:  # summed over rows before products are taken
+            own, mean = self.owned[layout.feature], owned[layout.feature]
+            often = jnp.einsum("dkw,w->dk", chance, weights)
+            found = jnp.einsum("fdk,gdk,dk->dfg", own, own, often)
+            return found - jnp.einsum("fdw,gdw->dfg", mean * weights[None, None, :], mean)
+        square = jnp.einsum("fdk,gdk,dkw->fgdw", self.owned, self.owned, chance) - owned[:, None] * owned[None]
+        term = given[layout.column]
+        pairs = np.ix_(layout.feature, layout.feature)
+        return jnp.einsum("fgdw,fdw,gdw->dfg", square[pairs], term * weights[None, None, :], term)
 
-        def of(block: tuple[Array, ...]) -> Array:
-            scores, own = block[:2]
-            score, owned = self._means(jax.nn.softmax(chances(block)[2], axis=1))
-            return self._placed(block, owned - own, score - scores, len(theta))
+    def per_term_gradients(self, loss: Loss, theta: Theta, weights: Any, at_once: int) -> Float[Array, "u p"]:
+        layout, scale = self.layout, weights_of_log_score(loss, jnp.ones(()))
 
-        return jax.lax.map(of, self._blocks).reshape(-1, len(theta))
+        def of_block(part: Any) -> Array:
+            scores, given, own = part
+            score, owned = self._means(jax.nn.softmax(self._given_rest(theta, part)[2], axis=1))
+            return scale * layout.by_row(owned - own, score - scores, scores, given)
 
-    def _placed(self, block: tuple[Array, ...], own: Array, slope: Array, size: int) -> Float[Array, "w p"]:
-        """Gradients of a block's rows from those over what nodes own, and over local fields."""
-        edges = (self.model.space.first.get("interaction", 0), joined(self.model, slope, block[0]))
-        return placed(size, self.model.slots[0], own, edges)
-
-
-def assembled(
-    size: int, place: Int[np.ndarray, "d s"], factor: Float[np.ndarray, "d s"], slopes: Array, blocks: Array
-) -> tuple[Array, Array]:
-    """Gradient and Hessian over all parameters from those over the features of each node."""
-    gradient = jnp.zeros(size + 1).at[place].add(factor * slopes)
-    signed = factor[:, :, None] * blocks * factor[:, None, :]
-    hessian = jnp.zeros((size + 1, size + 1)).at[place[:, :, None], place[:, None, :]].add(signed)
-    return gradient[:-1], hessian[:-1, :-1]
+        return jax.lax.map(of_block, (self.scores, self.context, self.own)).reshape(-1, len(theta))
 
 
-@table
-class CountConditionals(AbstractConditionals):
+@terms
+class OrdinalConditionals(LevelConditionals):
+    """The same sums over levels, which neighbours see at equal distances: polynomials, of one exponential.
+
+    No row is needed for what is linear. There are no covariates.
+    """
+
+    @property
+    def at_once(self) -> int:  # type: ignore[override]
+        """So many parameters that a block of rows is worth a step of its loop."""
+        _, d, width = self.scores.shape
+        return 2 ** (max(1, WORTH // (d * width)).bit_length() - 1)
+
+    def value(self, loss: Loss, theta: Theta, weights: Any) -> Float[Array, ""]:
+        matrix, eta = (
+            self.base.matrix(self.base.interaction_of(self.base.space.unflatten(theta))),
+            self.layout.predictors(theta, self.scores[0], None)[1][:, :, 0],
+        )
+        level = jnp.where(self.allowed, jnp.einsum("fd,fdk->dk", eta, self.owned), -jnp.inf)
+        sums = log_sums_of_powers(level, jnp.sum(self.allowed, axis=1))
+        first, step = self.seen[:, :1], self.seen[:, 1:2] - self.seen[:, :1]
+
+        def add(total: Array, block: tuple[Array, Array]) -> tuple[Array, None]:
+            scores, weights = block
+            local = matrix @ scores
+            return total + jnp.dot(weights, jnp.sum(sums(step * local) + (first - scores) * local, axis=0)), None
+
+        weights = weights_of_log_score(loss, weights).reshape(len(self.scores), -1)
+        own = jnp.einsum("bfdw,bw->fd", self.own, weights)
+        return jax.lax.scan(add, -jnp.sum(eta * own), (self.scores, weights))[0]
+
+
+def log_sums_of_powers(
+    log: Float[Array, "d k"], number: Int[Array, " d"]
+) -> Callable[[Float[Array, "d w"]], Float[Array, "d w"]]:
+    """Gives log sum_k exp(log_k + k u), of the first ``number`` of k, for each u.
+
+    That is a polynomial in exp(u); where u is positive it is turned round, so that no power overflows.
+    """
+    places = jnp.arange(log.shape[1])[None, :]
+    top = jnp.max(log, axis=1, keepdims=True)
+    weight = jnp.exp(log - top)
+    turned = jnp.take_along_axis(weight, jnp.maximum(number[:, None] - 1 - places, 0), axis=1)
+    turned = jnp.where(places < number[:, None], turned, 0.0)
+
+    def of(u: Float[Array, "d w"]) -> Float[Array, "d w"]:
+        up = u > 0.0
+        power = jnp.exp(jnp.where(up, -u, u))
+        total = jnp.zeros_like(u)
+        for k in reversed(range(log.shape[1])):
+            total = total * power + jnp.where(up, turned[:, k, None], weight[:, k, None])
+        return top + jnp.where(up, (number[:, None] - 1) * u, 0.0) + jnp.log(jnp.maximum(total, LEAST))
+
+    return of
+
+
+@terms
+class CountConditionals(AbstractTerms):
     """Each count given the others is Conway-Maxwell-Poisson; for nu = 1 its constant is exp(rate)."""
 
-    model: Pairwise
+    model: Any
     rows: Float[Array, "d u"]
 
     @staticmethod
-    def of(model: Pairwise, sites: Sites) -> Prepared:
+    def of(model: Any, sites: Sites) -> Prepared:
         size = padded_size(len(sites.rows))
-        return by_row(sites, CountConditionals(model, columns(sites.rows, size)), size)
+        rows = jax.device_put(pad(np.asarray(sites.rows, float), size).T)
+        return by_row(sites, CountConditionals(model, rows), size)
 
-    def value(self, theta: Theta, weights: Any) -> Float[Array, ""]:
+    def value(self, loss: Loss, theta: Theta, weights: Any) -> Float[Array, ""]:
         intercept, interaction, nu = self.model.parts(self.model.space.unflatten(theta))
         local = intercept[:, None] + self.model.matrix(interaction) @ self.rows
         if nu is None:
             constant, power = jnp.exp(local), jnp.ones((len(intercept), 1))
         else:
             constant, power = log_normaliser(local, jnp.broadcast_to(nu[:, None], local.shape)), nu[:, None]
-        terms = constant - self.rows * local + power * gammaln(self.rows + 1.0)
-        return jnp.dot(weights, jnp.sum(terms, axis=0))
+        found = jnp.sum(constant - self.rows * local + power * gammaln(self.rows + 1.0), axis=0)
+        return jnp.dot(weights, loss.term(-found, None))

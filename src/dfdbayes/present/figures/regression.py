@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator, NullLocator
 from scipy import special
 
+from ...core.model import AbstractModel
 from ...data.formulas import INTERCEPT
 from ...errors import SettingError
-from ...families.regression import Regression
 from ...results import ratios as results
 from ...results import regression as after_regression
 from ...results.fitted import Fitted
@@ -35,7 +35,7 @@ def coefficients(fit: Fitted, most: int = 60) -> Figure:
     >>> fit = dfd.fit("poisson", frame, formula="visits ~ age", sampler="laplace", check=False, progress=False)
     >>> figure = dfd.plots.coefficients(fit)
     """
-    if fit.model is not None and not isinstance(fit.model, Regression):
+    if fit.model is not None and not fit.model.designs:
         raise SettingError(f"'{fit.settings['model']}' was fitted without a formula: it has no coefficients to draw")
     every = {name: draws for name, draws in fit.entries.items() if name in fit.minimum.names}
     shown = dict(list(every.items())[:most])
@@ -79,7 +79,7 @@ def ratios(fit: Fitted, most: int = 60) -> Figure:
     >>> figure = dfd.plots.ratios(fit)
     """
     found = results.ratios(fit)
-    if found is None or not isinstance(fit.model, Regression):
+    if found is None or fit.model is None:
         return coefficients(fit, most)
     shown, per = found.iloc[:most], _steps(fit, fit.model)[:most]
     labels = [
@@ -105,10 +105,10 @@ def ratios(fit: Fitted, most: int = 60) -> Figure:
     return figure
 
 
-def _steps(fit: Fitted, model: Regression) -> np.ndarray:
+def _steps(fit: Fitted, model: AbstractModel) -> np.ndarray:
     """The standard deviation of each term of the main parameter but the intercept; 1 for terms that are 0 or 1."""
-    main = model.family.main
-    term, labels = next(one for one in model.terms if one.parameter == main), model.design(main).labels
+    main = model.main_parameters[0]
+    term, labels = model.space.predictor(main), model.design(main).labels
     assert fit.data.given is not None
     places = [k for k, label in enumerate(labels) if label != INTERCEPT]
     scale = np.array(model.design(main).scale or np.ones(len(labels)))[places]

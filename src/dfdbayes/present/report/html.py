@@ -14,7 +14,6 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from ...families.regression import Regression
 from ...results.fitted import Fitted
 from ...results.ratios import ratios
 from ..figures.base import png
@@ -109,7 +108,7 @@ def between(low: Any, high: Any) -> list[str]:
 def with_ratios(table: pd.DataFrame, fit: Fitted) -> pd.DataFrame:
     """A table of estimates, and beside coefficients what their exponentials multiply, where they multiply something."""
     found = ratios(fit)
-    if found is None or not isinstance(fit.model, Regression):
+    if found is None or fit.model is None:
         return table
     texts = found["ratio"].map("{:.3g}".format) + " " + between(found["eti95_lb"], found["eti95_ub"])
     return table.assign(**{fit.model.narrative.ratio: texts.reindex(table.index, fill_value="")})

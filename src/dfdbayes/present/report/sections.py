@@ -12,7 +12,6 @@ from ...families.graph.model import RandomGraph
 from ...families.map.model import Autologistic
 from ...families.network import evidence
 from ...families.network import groups as group_differences
-from ...families.regression import Regression
 from ...results.checks import Checks
 from ...results.fitted import Fitted
 from ...results.forecasts import Forecast
@@ -186,7 +185,7 @@ def posterior(fit: Fitted) -> Markup:
 def regression(fit: Fitted) -> Markup:
     """Coefficients and residuals of a regression, as far as they were computed."""
     known = None if fit.checks is None else fit.checks.residuals
-    if known is None and not isinstance(fit.model, Regression):
+    if known is None and (fit.model is None or not fit.model.designs):
         return Markup("")
     plain = " and at beta = 1" if fit.uncalibrated is not None else ""
     parts = [html.figure(plots.coefficients(fit), f"Coefficients with 95 % intervals, calibrated{plain}.", large=True)]

@@ -8,7 +8,6 @@ from markupsafe import Markup, escape
 
 from ...core.model import AbstractModel
 from ...families.network import evidence
-from ...families.regression import Regression
 from ...results.fitted import Fitted
 from ...results.goodness_of_fit import NONE, GoodnessOfFit
 
@@ -232,7 +231,7 @@ class Methods:
     def _check(self, goodness: GoodnessOfFit | None) -> str:
         if goodness is None or goodness.test == NONE:
             return ""
-        self._cite("neyman", "westfall", *(["dunn"] if isinstance(self._fit.model, Regression) else []))
+        self._cite("neyman", "westfall", *(["dunn"] if self._fit.model is not None and self._fit.model.designs else []))
         return (
             "Fit was tested by moments corrected for the estimation of parameters (Neyman, 1959), their distribution "
             "simulated and the smallest p-value adjusted for all (Westfall and Young, 1993): "
