@@ -15,7 +15,7 @@ $(STAMP): pyproject.toml constraints.txt
 demo: install  ## fit the built-in sales data and write runs/sales
 	$(BIN)/dfdbayes demo --out runs/sales --force
 
-test: install  ## the tests
+test: install  ## every promise by one case, and the examples of the package
 	$(BIN)/pytest -n 2 --dist loadgroup src tests
 
 check: install  ## style, types, and the direction of imports
@@ -28,9 +28,9 @@ check: install  ## style, types, and the direction of imports
 wheel:  ## the package as a user gets it: built, installed into an empty environment, and used
 	.ci/wheel $(PYTHON)
 
-slow: install  ## studies that take minutes, on real data among others
+slow: install  ## all other cases of the tests: grids, golden numbers, simulations, fuzzing, real data
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev,slow]"
-	$(BIN)/pytest -m slow tests
+	$(BIN)/pytest -m slow -n 2 --dist loadgroup tests
 
 docs: install  ## the documentation: a site in docs/_build/html, and one page for print in docs/_build/single; runs every tutorial
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[docs]"

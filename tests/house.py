@@ -97,8 +97,10 @@ def _asks_for_a_class(node: ast.AST, tree: ast.Module) -> bool:
         asked = _identifiers(*(a.annotation for a in node.args.args[:1] if a.annotation))
     else:
         return False
-    groups = {name: _identifiers(value) for name, value in _assigned(tree).items()}
-    return bool(asked.union(*(groups.get(name, set()) for name in asked)) & model_classes())
+    if asked & model_classes():
+        return True
+    groups = {name: _identifiers(value) for name, value in _assigned(tree).items() if name in asked}
+    return bool(set().union(*groups.values()) & model_classes())
 
 
 def _looks_at(node: ast.AST, models: set[str]) -> bool:
@@ -223,7 +225,8 @@ def _texts(value: ast.AST) -> set[str]:
 # -- imports -----------------------------------------------------------------------------------
 
 
-def imports(name: str, for_types: bool, without: frozenset[int] | set[int] = frozenset()) -> set[str]:
+@cache
+def imports(name: str, for_types: bool, without: frozenset[int] = frozenset()) -> set[str]:
     """Modules of the package that a module imports: at run time, inside functions, and if asked for types alone."""
     here = list(path_of(name).relative_to(SOURCE).parts[:-1])
     tree, found, skipped = modules()[name], set(), set(without)
@@ -276,12 +279,12 @@ def circles() -> list[str]:
 @cache
 def at_the_head(name: str) -> set[str]:
     """What a module imports when it is imported."""
-    inside = {
+    inside = frozenset(
         id(part)
         for node in ast.walk(modules()[name])
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         for part in ast.walk(node)
-    }
+    )
     return imports(name, for_types=False, without=inside)
 
 

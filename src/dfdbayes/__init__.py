@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .data.read import builtin as datasets
     from .data.series import lagged
     from .families import ExponentialFamily, Model
-    from .families.graph.goodness import graph_goodness
+    from .families.graph.model import graph_goodness
     from .families.graph.observed import ObservedGraph
     from .families.network import evidence
     from .families.network.groups import GroupDifferences, group_differences
@@ -148,7 +148,7 @@ _MODULES = {
     "fitting.runs": "rerun",
     "families.network.evidence": "evidence",
     "results.fit_result": "Fit",
-    "families.graph.goodness": "graph_goodness",
+    "families.graph.model": "graph_goodness",
     "families.network.groups": "GroupDifferences group_differences",
     "results.loading": "load",
     "families.simulate": "prior_predictive simulate",

@@ -210,7 +210,7 @@ def test_a_mean_that_is_of_no_use_is_withheld_with_a_reason(tmp_path):
 
 def test_a_few_inputs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    suite(tmp_path, 12, 60, 3)
+    suite(tmp_path, 6, 40, 1)
 
 
 @pytest.mark.slow

@@ -42,7 +42,7 @@ def test_a_graph_from_two_tables(call, command, tables, tmp_path, monkeypatch):
     kept = sorted(path.name for path in (out / "checkpoint").glob("graphs-*"))
     assert kept == ["graphs-0.npz", "graphs-1.npz"]
     with monkeypatch.context() as patched:
-        patched.setattr("dfdbayes.families.graph.simulate.advance", stop)  # no chain is moved on again
+        patched.setattr("dfdbayes.families.graph.chains.advance", stop)  # no chain is moved on again
         code, shown, _ = call(*command, "--out", out, "--resume")
     assert code == 0 and "graph fitted to ties.csv: 16 nodes, 20 ties" in shown
     code, shown, _ = call("rerun", out, "--out", again)

@@ -52,9 +52,6 @@ NO_CONSTANT = {"poisson graphical", "cmp graphical"}
 
 
 PAIRS = [(m, loss) for m in MODELS for loss in LOSSES if not (loss == "likelihood" and m in NO_CONSTANT)]
-QUICK = list(
-    zip(("cmp", "ising network", "poisson mixture", "potts", "poisson"), LOSSES, strict=True)
-)  # the rest: slow
 
 
 @pytest.fixture(params=PAIRS, ids="-".join, scope="module")
@@ -73,6 +70,11 @@ def test_a_constant_out_of_reach_is_refused(name):
         dfd.objective(model, rows, "likelihood")(theta)
 
 
+@pytest.mark.daily(
+    "bernoulli-dfd", "poisson-ksd", "cmp-ratio", "ising-pseudo", "ising intercept-likelihood", "potts-dfd",
+    "ising network-ratio", "poisson graphical-pseudo", "cmp graphical-ratio", "poisson mixture-likelihood",
+    "categories-ksd",
+)  # fmt: skip
 def test_value_gradient_and_weights(pair):
     model, theta, objective = pair
     flat = np.asarray(model.space.flatten(theta))
@@ -85,12 +87,6 @@ def test_value_gradient_and_weights(pair):
     assert objective(flat, weights=weights) == pytest.approx(again, rel=1e-10)
 
 
-@pytest.mark.parametrize(
-    "pair",
-    [pytest.param(pair, marks=() if pair in QUICK else pytest.mark.slow) for pair in PAIRS],
-    ids="-".join,
-    indirect=True,
-)
 @pytest.mark.daily("cmp-dfd", "ising network-ratio", "poisson-likelihood")
 def test_minimise_calibrate_and_draw(pair):
     """The minimiser is near the truth (5 bootstrap standard errors), beta exists, 200 draws are finite."""
@@ -112,6 +108,7 @@ def test_minimise_calibrate_and_draw(pair):
 
 
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.daily("cmp", "potts", "ising network")
 def test_ratio_matching_stays_within_its_bounds(name):
     """10^5 random parameters for each of eleven models: every term lies in [-1, 1]."""
     model, _, _ = MODELS[name]

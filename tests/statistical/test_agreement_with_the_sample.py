@@ -50,6 +50,7 @@ def test_the_interval_of_a_mean_is_as_wide_as_that_of_the_samples_mean():
 
 
 @pytest.mark.xfail(strict=True, reason="without a formula the loss is another one, and the interval twice as wide")
+@pytest.mark.slow
 def test_a_formula_without_covariates_is_the_plain_fit():
     months = counts("datasets", "Seatbelts", "DriversKilled")
     plain = dfd.fit("cmp", months, **QUICK).summary().loc["mean", ENDS]

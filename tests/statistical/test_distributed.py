@@ -74,11 +74,17 @@ def test_chunks_and_files_and_rows_in_any_order(counts, wanted, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::dfdbayes.errors.DfdbayesWarning")
-def test_rows_that_stay_with_two_workers_and_come_back_from_them(counts, wanted, cluster, monkeypatch):
+def test_rows_that_stay_with_two_workers_and_come_back_from_them(counts, wanted, cluster):
     _, client = cluster
     spread = dfd.fit(model(), counts[1], loss="ratio", client=client, **QUICK)
     assert "sample" in spread.data.source
     assert_same(spread, wanted)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::dfdbayes.errors.DfdbayesWarning")
+def test_rows_that_stay_with_two_workers_by_every_road(counts, wanted, cluster, monkeypatch):
+    _, client = cluster
     with monkeypatch.context() as by_one:  # from memory, and replicates by the Hessian of the full data
         by_one.setattr(replicates, "FEW", 0)
         assert_same(dfd.fit(model(), counts[0], loss="ratio", client=client, **QUICK), wanted)
@@ -124,6 +130,7 @@ def test_errors_come_back_with_their_file_and_row(tmp_path, cluster):
         dfd.fit("poisson", tmp_path, client=cluster[1], progress=False)
 
 
+@pytest.mark.slow
 def test_coverage_replicates_on_a_cluster(cluster):
     about = {"bootstrap": 50, "sampler": "laplace", "progress": False}
     theta = {"rate": 3.0}
@@ -146,7 +153,7 @@ def on_the_client(*arguments, **settings):
 
 @pytest.mark.filterwarnings("ignore::dfdbayes.errors.DfdbayesWarning")
 @pytest.mark.parametrize("kind", ["rows in several parts", "a graph", "a map"])
-@pytest.mark.daily("a map")
+@pytest.mark.slow
 def test_simulated_data_sets_are_fitted_by_the_workers(cluster, monkeypatch, kind):
     """A parametric bootstrap runs there, and gives the same: of rows in several parts, of a graph, of a map."""
     import networkx as nx
@@ -216,6 +223,7 @@ def test_a_cluster_that_goes_away_midway_is_told_in_words(counts, small_cluster,
 
 @pytest.mark.filterwarnings("ignore::dfdbayes.errors.DfdbayesWarning")
 @pytest.mark.parametrize("small_cluster", [True], indirect=True)
+@pytest.mark.slow
 def test_workers_that_are_lost_with_their_rows_are_told_in_words(counts, many, small_cluster, tmp_path, monkeypatch):
     """Also through compiled code, which asks them for the loss."""
     ended_by(monkeypatch, lambda: ENDS["workers"](*small_cluster))

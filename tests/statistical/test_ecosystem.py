@@ -29,6 +29,7 @@ def assert_same(draws: dict, weight: float, effective: float) -> None:
         assert abs(values.std() / row["sd"] - 1) < 0.12
 
 
+@pytest.mark.slow
 def test_numpyro_factor():
     session: dict = {}
     for cell in cells("docs/how-to/use-inside-numpyro.md")[:2]:

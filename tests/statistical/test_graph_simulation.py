@@ -7,8 +7,7 @@ from scipy import stats
 
 import dfdbayes as dfd
 import graph_oracles
-from dfdbayes.families.graph.chains import advance, begin, setup_of, ties_of
-from dfdbayes.families.graph.simulate import probabilities
+from dfdbayes.families.graph.chains import advance, begin, probabilities, setup_of, ties_of
 
 CHAINS, GRAPHS = 50, 4000
 ALARM = 1e-4  # false alarms of each of the tests of a statistic's distribution; seeds are fixed
@@ -54,7 +53,7 @@ def p_value(drawn, values, chance):
 def test_simulation_is_enumeration(case):
     """Chi-squared tests of each statistic, of the number of ties, and of the whole graph's probability."""
     model, theta, graphs = case
-    ties, chance = probabilities(model, theta)
+    ties, chance = probabilities(model.statistics, model.space.flatten(theta))
     values = model.statistics.of(ties)
     assert graphs.mixing is not None and graphs.mixing.good and len(graphs) == GRAPHS
     for k in range(len(theta)):
@@ -66,10 +65,10 @@ def test_simulation_is_enumeration(case):
 def test_statistics_are_kept_up_to_date(case):
     """What chains add up over thousands of steps is what the graphs that they hold have."""
     model, theta, _ = case
-    setup, inputs = setup_of(model)
+    setup, inputs = setup_of(model.statistics)
     start = np.repeat(model.observed.tie_of_dyad[None], CHAINS, axis=0)
     thetas = np.repeat(np.array(theta, float)[None], CHAINS, axis=0)
-    chains = advance(setup, 50, jax.random.key(3), thetas, inputs, begin(model, start))
+    chains = advance(setup, 50, jax.random.key(3), thetas, inputs, begin(model.statistics, start))
     ties = ties_of(chains)
     np.testing.assert_allclose(np.asarray(chains.statistics), model.statistics.of(ties), atol=1e-9)
     np.testing.assert_array_equal(np.asarray(chains.ties), ties.sum(axis=1))

@@ -94,6 +94,7 @@ def test_mixtures_far_apart_cannot_be_seen(proportion):
     assert ranges[5.0, 60.0] < 1e-6 < 1e-2 < ranges[5.0, 15.0]
 
 
+@pytest.mark.slow
 def test_one_lattice_is_calibrated_by_blocks():
     """One 64 x 64 field: blocks of sites are resampled, the result says so, and its error is honest.
 

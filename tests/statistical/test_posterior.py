@@ -35,6 +35,7 @@ def test_samplers_find_the_exact_posterior(sampler):
     assert abs(row["sd"] - sd) < Z_LIMIT * row["mcse_sd"]
 
 
+@pytest.mark.slow
 def test_ten_random_walk_chains_mix_and_agree_with_nuts(reference):
     """The paper's sampler: R-hat below 1.02 for all ten chains; and the same posterior as NUTS."""
     model = dfd.models.ConwayMaxwellPoisson()
@@ -70,6 +71,7 @@ def test_same_seed_same_draws_and_row_order_does_not_matter(reference):
     assert first.beta == second.beta != other.beta
 
 
+@pytest.mark.slow
 def test_bernstein_von_mises():
     """Theorem 2: the posterior of sqrt(n) (theta - theta_n) nears its normal limit as n grows.
 
@@ -106,6 +108,7 @@ def test_bernstein_von_mises():
     assert -0.6 < slope < -0.4
 
 
+@pytest.mark.slow
 def test_concentration_on_the_truth():
     """The posterior's spread about the true parameter falls like 1 / sqrt(n) on simulated data (seed fixed)."""
     rng = np.random.default_rng(8)

@@ -54,6 +54,7 @@ def skewed(z):
     return jnp.sum(3.0 * z - 3.0 * jnp.exp(z))
 
 
+@pytest.mark.slow
 def test_sixty_skewed_coordinates_are_drawn_by_hamiltonian_chains_and_exactly():
     found = sampling.Auto().run(task_of(skewed, np.zeros(60)))
     assert found.sampler == "hmc"

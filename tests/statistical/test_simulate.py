@@ -159,6 +159,7 @@ def test_seeds_and_refusals():
         by_coupling_from_the_past(cold, dfd.Spins(64), 2, np.random.default_rng(0), most=16)
 
 
+@pytest.mark.slow
 def test_bad_mixing_is_reported():
     """Single-site updates far below the critical temperature: the chains still remember their start."""
     model = dfd.models.Ising(dfd.graphs.grid(12, 12))

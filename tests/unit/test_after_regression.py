@@ -9,6 +9,7 @@ import pytest
 from scipy import special, stats
 
 import dfdbayes as dfd
+from dfdbayes.core.mixing import evenly
 from dfdbayes.core.model import changed
 from dfdbayes.core.simulators import draw as simulators
 from dfdbayes.core.simulators.given import by_listing, distributions, tails
@@ -16,7 +17,6 @@ from dfdbayes.errors import DataError, DataWarning, DisagreementWarning, Setting
 from dfdbayes.families.counts.models import moments
 from dfdbayes.present import figures as plots
 from dfdbayes.present.report import render, sections
-from dfdbayes.results.predictive import evenly
 from dfdbayes.results.ratios import ratios
 
 pytestmark = [  # the visits have more zeros than a Poisson model expects, by chance (p = 0.018)
@@ -318,6 +318,7 @@ def test_replicates_have_the_rows_covariates(poisson):
         poisson.replicate(method="gibbs")
 
 
+@pytest.mark.slow
 def test_networks_with_covariates_are_listed_or_sampled(network, monkeypatch):
     theta = np.tile([0.5, -0.5, 0.0, -1.0, 1.0, 0.0, 1.0, 0.0, -1.0], (40, 1))
     assert network.model.space.size == 9
@@ -424,6 +425,7 @@ def test_effects_are_of_the_expected_count_with_the_part_for_zeros(people, form)
 
 
 @pytest.mark.filterwarnings("ignore::dfdbayes.errors.InfluenceWarning")
+@pytest.mark.slow
 def test_a_variable_in_another_form_in_the_part_for_zeros_has_no_effect_by_term(people):
     frame = people.head(150)
     fit = dfd.fit("poisson", frame, formula="visits ~ age + days", zeros="~ age + I(age**2)", check=False, **QUICK)
@@ -446,6 +448,7 @@ def test_variables_in_several_terms_have_no_effect_by_term(people):
     assert fit.effects()["odds_ratio"]["age"] == pytest.approx(np.median(np.exp(draws[:, 1])), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_own_models_of_one_column_have_all_of_it():
     import numpyro.distributions as dist
 

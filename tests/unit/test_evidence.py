@@ -113,6 +113,7 @@ def test_people_see_the_strongest_edges_first(tmp_path):
     assert list(pd.read_csv(tmp_path / "nodes.csv")["node"]) == list(fit.nodes().index)
 
 
+@pytest.mark.slow
 def test_verdicts_of_counts_need_relevance_and_more_than_the_prior():
     fit = small_fits.count_network()
     spread = np.sqrt(column_summary(fit.data)["variance"].to_numpy())

@@ -177,6 +177,7 @@ def test_saved_loaded_and_done_again_it_is_the_same(answers, tmp_path):
     assert "missing at random" in str(fit.imputation)
 
 
+@pytest.mark.slow
 def test_a_bootstrap_imputes_anew(answers):
     """Against replicates that are settled one by one, from other starts."""
     model, objective = begin(answers[["a", "b", "c"]].assign(n=answers["n"].fillna(1)), "pseudo")

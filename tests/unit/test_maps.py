@@ -12,11 +12,11 @@ from scipy import optimize, stats
 import dfdbayes as dfd
 import oracles
 from dfdbayes.core.minimise import mode
+from dfdbayes.core.mixing import evenly
 from dfdbayes.core.objective import Objective
-from dfdbayes.families.map import imputation as map_imputation
+from dfdbayes.families.map import model as maps
 from dfdbayes.families.map.observed import ObservedMap
 from dfdbayes.results.checks import Checks
-from dfdbayes.results.predictive import evenly
 from dfdbayes.results.relevance import tail_probability
 from small_fits import quietly
 
@@ -258,7 +258,7 @@ def test_drawn_completions_solve_the_expected_equation(monkeypatch):
     frame = frame_of(MAPS[2])
     frame.loc[[1, 6], "found"] = None
     model = dfd.models.Autologistic("found ~ height + offset(effort)", at=("row", "col"))
-    _, made = model.observe(frame, missing="impute")
+    data, made = model.observe(frame, missing="impute")
     narrow = {p.name: dist.Normal(0.0, 1.0) for p in made.space.parameters}
     made = made.with_priors(narrow)
     every = np.tile(MAPS[2], (4, 1))
@@ -270,8 +270,9 @@ def test_drawn_completions_solve_the_expected_equation(monkeypatch):
         return (chance / chance.sum()) @ [loss.gradient(theta) for loss in losses] + theta
 
     wanted = optimize.root(slope, np.zeros(3)).x
-    monkeypatch.setattr(map_imputation, "COMPLETIONS", 4000)
-    found = map_imputation.completed(made, dfd.losses.by_name("pseudo"), None, 1)
+    monkeypatch.setattr(maps, "COMPLETIONS", 4000)
+    loss = dfd.losses.by_name("pseudo")
+    found = Objective(made, made.complete(data, loss, 1), loss)
     minimum = dfd.minimise(found)
     assert mode(found, 1.0, minimum, minimum.vector) == pytest.approx(wanted, abs=0.03)
 

@@ -84,6 +84,7 @@ def test_few_rows_are_no_praise():
     assert rounded(-0.001, 2.0) == "0.0"
 
 
+@pytest.mark.slow
 def test_the_remedy_goes_the_right_way():
     spread = np.random.default_rng(1).negative_binomial(5, 0.5, 300)
     longer = quietly(own(lambda t, x: t["a"] * x[0], a=NORMAL), spread)
@@ -222,7 +223,7 @@ def test_a_changed_copy_of_a_built_in_model_is_not_that_model_in_a_regression():
 
 
 @pytest.mark.parametrize("name", ["ising", "potts"])
-@pytest.mark.daily("potts")
+@pytest.mark.slow
 def test_checks_of_a_model_with_the_name_of_a_lattice_need_no_clusters(name):
     model = dfd.Model(
         lambda theta, x: theta["up"] * jnp.sum(x), dfd.Spins(25), {"up": dist.Normal(0.0, 1.0)}, name=name
@@ -278,7 +279,7 @@ def without_the_last(theta, x):
 
 
 @pytest.mark.parametrize("loss", ["auto", "dfd", "ratio", "pseudo", "ksd", "robust"])
-@pytest.mark.daily("dfd", "ratio")
+@pytest.mark.daily("dfd")
 def test_counts_with_a_fixed_sum_are_refused_in_words(loss):
     """And the advice works: without the column that the others determine they are fitted."""
     counts = pd.DataFrame(np.random.default_rng(0).multinomial(10, [0.2, 0.3, 0.5], 200), columns=["u", "v", "w"])

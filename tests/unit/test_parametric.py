@@ -64,6 +64,7 @@ def test_replicates_are_fitted_with_the_prior(counts):
         assert vector[0] == pytest.approx(fine[int(np.argmin(best))], abs=2e-3)
 
 
+@pytest.mark.slow
 def test_a_bias_is_taken_out(counts):
     """Ratio matching is biased for few counts; the centre moves against the median of simulated estimates."""
     objective = Objective(dfd.models.Poisson(), dfd.Dataset.of(counts[:25]), by_name("ratio"))
@@ -86,6 +87,7 @@ def test_a_regression_keeps_its_covariates():
     np.testing.assert_allclose(fit.summary()["sd"], np.sqrt(np.diag(np.linalg.inv(information))), rtol=0.15)
 
 
+@pytest.mark.slow
 def test_one_lattice_has_a_width():
     model = dfd.models.Ising(dfd.graphs.grid(8, 8))
     one = dfd.simulate(model, {"temperature": 4.0}, 1, seed=1).rows

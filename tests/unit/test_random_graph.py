@@ -16,8 +16,7 @@ from dfdbayes.core.parametric import Parametric
 from dfdbayes.core.refits import refit_many
 from dfdbayes.core.replicates import minimise_many
 from dfdbayes.core.resampling import Fits
-from dfdbayes.families.graph.degeneracy import require_sound
-from dfdbayes.families.graph.simulate import probabilities
+from dfdbayes.families.graph.chains import probabilities
 
 
 def florence():
@@ -50,7 +49,7 @@ def test_losses_are_their_definitions(kind, loss):
     directed, n, terms, theta = SMALL[kind]
     graph = small(directed, n)
     objective = dfd.objective(dfd.models.RandomGraph(terms), graph, loss)
-    ties, chance = probabilities(objective.model, theta)
+    ties, chance = probabilities(objective.model.statistics, objective.model.space.flatten(theta))
     p = {tuple(one): value for one, value in zip(ties, chance, strict=True)}
     here, expected = tuple(graph.tie_of_dyad), 0.0
     for d in range(len(here)):
@@ -85,7 +84,7 @@ def test_the_likelihood_is_there_where_ties_do_not_depend_on_each_other():
     model = dfd.models.RandomGraph("edges + nodecov('size')")
     theta = np.array([-0.3, 0.4])
     objective = dfd.objective(model, graph, "likelihood")
-    ties, chance = probabilities(objective.model, theta)
+    ties, chance = probabilities(objective.model.statistics, objective.model.space.flatten(theta))
     own = chance[(ties == graph.tie_of_dyad).all(axis=1)][0]
     assert objective(theta) == pytest.approx(-np.log(own), rel=1e-10)
     with pytest.raises(dfd.errors.ModelError, match="sum over all graphs"):
@@ -335,6 +334,7 @@ def test_a_degenerate_model_is_named():
             dfd.fit(dfd.models.RandomGraph("edges + triangle"), groups, bootstrap=50, **QUICK)
 
 
+@pytest.mark.slow
 def test_what_to_do_about_a_degenerate_model_is_not_what_it_has_already():
     for terms, theta, said in [
         ("edges + gwdegree(0.5)", [3.0, 2.0], "give it a smaller decay or leave it out"),
@@ -342,13 +342,13 @@ def test_what_to_do_about_a_degenerate_model_is_not_what_it_has_already():
     ]:
         model = dfd.models.RandomGraph(terms).bound(dfd.ObservedGraph.of(florence()))
         with pytest.raises(dfd.errors.DegeneracyError, match=said) as told:
-            require_sound(dfd.simulate(model, np.array(theta), 50))
+            dfd.simulate(model, np.array(theta), 50).require_sound()
         assert "kstar" not in str(told.value)
 
 
 def test_independent_ties_are_never_degenerate():
     model = dfd.models.RandomGraph("edges").bound(dfd.ObservedGraph.of(florence()))
-    require_sound(dfd.simulate(model, {"edges": 4.0}, 50))
+    dfd.simulate(model, {"edges": 4.0}, 50).require_sound()
 
 
 # -- goodness of fit ---------------------------------------------------------------------------

@@ -386,6 +386,7 @@ def test_the_constant_where_no_sum_can_reach():
         assert abs(mpmath.mpf(found) / exact - 1) < 1e-13
 
 
+@pytest.mark.slow
 def test_the_constant_is_never_nan():
     rng = np.random.default_rng(0)
     eta, nu = rng.uniform(-20, 10, 300), np.exp(rng.uniform(-4, 4, 300))

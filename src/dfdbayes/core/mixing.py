@@ -35,6 +35,11 @@ def entries_of(posterior: Table) -> dict[str, Float[np.ndarray, "chains draws"]]
     return found
 
 
+def evenly(thetas: Float[np.ndarray, "all p"], most: int) -> Float[np.ndarray, "few p"]:
+    """At most so many of the draws, evenly."""
+    return thetas[np.linspace(0, len(thetas) - 1, min(most, len(thetas))).astype(int)]
+
+
 def stacked(entries: dict[str, np.ndarray]) -> Chains:
     """Draws of many entries as one array."""
     return np.stack(list(entries.values()), axis=-1)

@@ -27,7 +27,7 @@ from .parameters import Parameter, Predictor, Rows, Space, Theta, over_rows
 from .simulators.base import Interactions, Sample
 from .simulators.draw import draw
 from .simulators.general import by_general_gibbs
-from .sites import Sites
+from .sites import Sites, Units, blocks_of
 from .terms import MOST_POINTS, Conditionals, Likelihood, Neighbours, Prepared, View, listing
 
 LOW = 2.0  # a mean count below which the divergence is not used by default,
@@ -353,6 +353,46 @@ class AbstractModel(ABC):
     def observe(self, source: Any) -> tuple[Dataset, AbstractModel] | None:
         """Data that are not rows (one graph): what stands for them, and the model for it; None where data are rows."""
         return None
+
+    # -- data that are one observation (a graph, a map) ------------------------------------------
+
+    whole: bool = False
+    """Whether the data are one observation, of which the rows that losses sum over are parts."""
+
+    def prepare_loss(
+        self, loss: Any, data: Dataset, seed: int, begin: Callable[[str, int], Callable[[int], None]]
+    ) -> Any:
+        """The loss as it is minimised: a likelihood that has to be simulated becomes what simulations say of it.
+
+        ``begin(text, total)`` shows that something takes time, and gives what is called with how much is done.
+        """
+        return loss
+
+    def complete(self, data: Dataset, loss: Any, seed: int) -> Dataset:
+        """The data with what nobody observed of the one observation drawn from the model."""
+        return data
+
+    def refit_simulated(self, objective: Any, theta: np.ndarray, around: Any, size: int, seed: int, fits: Any) -> Any:
+        """Minimisers on ``size`` simulated observations, which have parts of their own."""
+        raise ModelError(f"'{self.name}' is a model of rows: data sets are simulated row by row")
+
+    def blocks(self, side: int | None) -> Units:
+        """Blocks of sites of the one observation as units, about ``side`` cells a side."""
+        if self.graph is None:
+            raise ModelError("blocks of sites can be resampled where there is one observation of a model on a grid")
+        return blocks_of(self.graph.blocks(side))
+
+    def replicate(self, thetas: np.ndarray, draws: int, size: int | None, method: str | None, seed: int) -> Any:
+        """One simulated observation at each of so many posterior draws."""
+        raise ModelError(f"'{self.name}' is a model of rows: dfd.simulate draws them")
+
+    def check(self, thetas: np.ndarray, seed: int, by_likelihood: bool) -> dict[str, Any]:
+        """The observation beside simulated ones: entries of `Checks` by name."""
+        raise ModelError(f"'{self.name}' is a model of rows, whose checks are those of rows")
+
+    def predict(self, draws: np.ndarray, interval: float, marginal: Any = None, seed: int = 0) -> Any:
+        """A table of the parts of the observation, each as the others predict it."""
+        raise ModelError(f"'{self.title}' predicts no parts of its one observation")
 
     reads: tuple[str, ...] = ()
     """Settings of `fit` that `observe` takes."""

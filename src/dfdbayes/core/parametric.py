@@ -19,12 +19,6 @@ from jaxtyping import Float
 from .._util.checkpoint import NOTHING
 from .._util.process import require_unforked
 from ..errors import CalibrationError, SettingError
-from ..families.graph.degeneracy import require_sound
-from ..families.graph.model import RandomGraph
-from ..families.graph.simulate import simulate_graphs
-from ..families.map.imputation import is_incomplete, refit_incomplete
-from ..families.map.model import Autologistic
-from ..families.map.simulate import simulate_maps
 from .dataset import PLACE, Dataset
 from .minimise import Minima, Minimum, interior, mode
 from .model import AbstractModel
@@ -59,11 +53,8 @@ class Parametric(AbstractResampling):
         start = space.to_y(interior(space, minimum.vector))
         theta = np.asarray(space.from_y(mode(objective, 1.0, minimum, start)))
         around = replace(minimum, vector=theta)
-        if isinstance(model, RandomGraph):
-            minima = _of_graphs(objective, model, theta, around, size, seed, fits)
-            return Bootstrap(self.kind, np.empty((size, 0)), minima, 0, theta)
-        if isinstance(model, Autologistic):
-            minima = _of_maps(objective, model, theta, around, size, seed, fits)
+        if model.whole:
+            minima = model.refit_simulated(objective, theta, around, size, seed, fits)
             return Bootstrap(self.kind, np.empty((size, 0)), minima, 0, theta)
         found = []
         for data, weights in replicas(model, theta, objective.data, size, seed):
@@ -76,25 +67,6 @@ class Parametric(AbstractResampling):
             tuple(outcome for part in found for outcome in part.outcomes),
         )
         return Bootstrap(self.kind, np.empty((size, 0)), whole, 0, theta)
-
-
-def _of_graphs(
-    objective: Objective, model: RandomGraph, theta: np.ndarray, around: Minimum, size: int, seed: int, fits: Fits
-) -> Minima:
-    """Estimates of simulated graphs, which have dyads of their own; none where simulated graphs are degenerate."""
-    graphs = simulate_graphs(model, theta, size, seed=seed, advance=fits.advance, checkpoint=fits.checkpoint)
-    require_sound(graphs)
-    return fits.refit(objective, list(graphs.datasets()), around)
-
-
-def _of_maps(
-    objective: Objective, model: Autologistic, theta: np.ndarray, around: Minimum, size: int, seed: int, fits: Fits
-) -> Minima:
-    """Estimates of simulated maps, which have neighbours of their own."""
-    maps = simulate_maps(model, theta, size, seed=seed)
-    if is_incomplete(model):
-        return refit_incomplete(objective, model, maps.values, around, seed, fits.refit)
-    return fits.refit(objective, list(maps.datasets()), around)
 
 
 RESAMPLINGS.register(Parametric.kind)(lambda model, data: Parametric())

@@ -20,7 +20,6 @@ from jaxtyping import Float
 
 from .._util.checkpoint import NOTHING, Checkpoint
 from ..errors import DataError, ModelError, SettingError
-from ..families.map.model import Autologistic
 from .dataset import PLACE, Dataset
 from .distinct import BUCKETS, bucket_of
 from .distinct_terms import LARGE
@@ -29,7 +28,7 @@ from .model import AbstractModel
 from .objective import Objective
 from .refits import refit_many
 from .registry import Registry
-from .sites import Units, blocks_of, blocks_of_rows, clusters_of, rows_of, windows_of
+from .sites import Units, clusters_of, rows_of, windows_of
 from .windows import length_of, of_windows, starts_of
 
 KINDS = ("multinomial", "dirichlet")
@@ -173,16 +172,9 @@ class Blocks(Reweighting):
     side: int | None = None
 
     def units(self, model: AbstractModel, data: Dataset) -> Units:
-        if isinstance(model, Autologistic):
-            if model.map.missing == "impute":
-                raise ModelError(
-                    "blocks of sites do not say what missing values cost. What to do: leave out resampling=, or use "
-                    "missing='drop'."
-                )
-            return blocks_of_rows(model.blocks(self.side))
-        if model.graph is None or data.n != 1:
+        if not model.whole and (model.graph is None or data.n != 1):
             raise ModelError("blocks of sites can be resampled where there is one observation of a model on a grid")
-        return blocks_of(model.graph.blocks(self.side))
+        return model.blocks(self.side)
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,9 @@ from ..core.model import AbstractModel
 from ..core.simulators.base import Sample
 from ..errors import SettingError
 from . import by_name, paper_priors
+from .graph.chains import Graphs
 from .graph.model import RandomGraph
-from .graph.simulate import Graphs, simulate_graphs
-from .map.model import Autologistic
-from .map.simulate import Maps, simulate_maps
+from .map.model import Autologistic, Maps
 
 
 @overload
@@ -72,13 +71,7 @@ def simulate(
             "from a fit, fit.replicate() or fit.predict()"
         )
     model = model.current()
-    if isinstance(model, RandomGraph):
-        return simulate_graphs(model, theta, n, method=method, seed=seed)
-    if isinstance(model, Autologistic):
-        if method not in (None, "gibbs"):
-            raise SettingError(f"maps are simulated by Gibbs sampling; leave out method={method!r}")
-        return simulate_maps(model, theta, n, seed=seed, sweeps=sweeps)
-    found: Sample = model.simulate(theta, n, method=method, seed=seed, sweeps=sweeps)
+    found: Sample | Graphs | Maps = model.simulate(theta, n, method=method, seed=seed, sweeps=sweeps)
     return found
 
 

@@ -53,7 +53,7 @@ from ..results.uncalibrated import uncalibrated_intervals
 from .plan import Plan
 from .progress import Progress, by_percent, shown_on
 from .regressions import own_priors, read_regression
-from .whole import objective_of_whole, read_whole
+from .whole import objective_of, read_whole
 
 
 def fit(
@@ -331,13 +331,11 @@ def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress)
     units = None
     if plan.needs_units:
         units = resamplings.by_name(plan.resampling, model, source.data).units(model, source.data)
-    whole = objective_of_whole(source, model, plan, units, shown)
-    if whole is not None:
-        objective = whole
-    elif source.data.is_complete:
-        objective = source.objective(model, plan.loss, units)
-    else:
-        objective = objective_with_missing(model, source.data, plan.loss, units, plan.seed)
+    objective = (
+        objective_of(source, model, plan, units, shown)
+        if source.data.is_complete
+        else objective_with_missing(model, source.data, plan.loss, units, plan.seed)
+    )
     _ = objective.own_weights
     cells = min(sum(leaf.size for leaf in jax.tree.leaves(objective.terms)), objective.data.rows.size)
     cells += 0 if objective.data.given is None else objective.data.given.size

@@ -14,11 +14,11 @@ from scipy.special import ndtri
 
 from ..core.losses.base import AbstractLoss
 from ..core.minimise import minimise
+from ..core.mixing import evenly
 from ..core.model import AbstractModel
 from ..errors import CalibrationError, DfdbayesError, EscapedError, MinimiserError, ModelError, SettingError
 from ..families import named_model
 from ..results.fit_result import Fit
-from ..results.predictive import evenly
 from .comparison import by_name
 from .cross_validation import Folds, folds_of, held_out, matched, require_comparable, score_of, scored
 from .fit import fit

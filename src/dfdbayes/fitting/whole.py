@@ -11,11 +11,8 @@ from ..core.model import AbstractModel
 from ..core.objective import Objective
 from ..core.sites import Units
 from ..errors import SettingError, close
-from ..families.graph.likelihood import ROUNDS, near_maximum
 from ..families.graph.model import RandomGraph
 from ..families.graph.observed import ObservedGraph
-from ..families.map.imputation import completed, is_incomplete
-from ..families.map.model import Autologistic
 from .plan import Plan
 from .progress import Progress
 from .regressions import own_priors
@@ -60,13 +57,8 @@ def read_whole(
     return InMemory(seen[0]), seen[1].with_priors(own_priors(prior))
 
 
-def objective_of_whole(
-    source: Source, model: AbstractModel, plan: Plan, units: Units | None, shown: Progress
-) -> Objective | None:
-    """The loss where it has to be simulated: of a map with missing sites, the likelihood of a graph. Else None."""
-    if isinstance(model, Autologistic) and is_incomplete(model):
-        return completed(model, plan.loss, units, plan.seed)
-    if isinstance(model, RandomGraph) and plan.loss.normalised and not model.independent:
-        advance = shown.begin("simulating graphs", ROUNDS + 1)
-        return source.objective(model, near_maximum(model, source.data, plan.seed, advance), units)
-    return None
+def objective_of(source: Source, model: AbstractModel, plan: Plan, units: Units | None, shown: Progress) -> Objective:
+    """The loss on complete data, and what has to be simulated for it: a likelihood, sites that nobody observed."""
+    loss = model.prepare_loss(plan.loss, source.data, plan.seed, shown.begin)
+    data = model.complete(source.data, plan.loss, plan.seed)
+    return (source if data is source.data else InMemory(data)).objective(model, loss, units)

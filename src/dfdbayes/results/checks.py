@@ -17,17 +17,13 @@ from ..core.dataset import Dataset
 from ..core.graphs import Graph
 from ..core.model import AbstractModel
 from ..errors import DegeneracyError, DfdbayesError, DfdbayesWarning, MisfitWarning
-from ..families.graph.goodness import GraphGoodness, graph_goodness
-from ..families.graph.model import RandomGraph
-from ..families.map.model import Autologistic
-from ..families.map.simulate import Maps
-from ..families.map.sites import LIKE, beside, shares, simulated_maps
 from .goodness_of_fit import SATURATED, Finding, GoodnessOfFit, some
+from .graph_goodness import GraphGoodness
 from .hausman import Agreement
 from .misfit_messages import Misfit, misfits
 from .predictive import affordable, replicate
 from .regression import residuals_of
-from .relevance import LEVEL, beyond_chance, share_matters
+from .relevance import LEVEL, LIKE, beyond_chance, share_matters
 
 MOST_COLUMNS = 40  # whose statistics are kept one by one
 MOST_MARGINALS = 12
@@ -241,11 +237,8 @@ def check(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column that is constant in a replicate, say
-            if isinstance(model, RandomGraph):
-                found = graph_goodness(model, thetas.mean(axis=0), seed=seed)
-                return _of_graph(replace(found, by_likelihood=by_likelihood))
-            if isinstance(model, Autologistic):
-                return _of_map(simulated_maps(model, thetas, seed=seed))
+            if model.whole:
+                return Checks(**model.check(thetas, seed, by_likelihood))
             drawn = replicate(model, thetas, data, seed=seed, at=at, **affordable(model, data))
             graph = model.graph if model.graph is not None and model.graph.shape is not None else None
             told = misfits(model, data, drawn.goodness.findings, at)
@@ -254,27 +247,6 @@ def check(
         raise
     except (DfdbayesError, ArithmeticError, ValueError, MemoryError) as problem:
         return Checks(problem=str(problem))
-
-
-def _of_graph(found: GraphGoodness) -> Checks:
-    return Checks(graph=found, sets=found.size, size=1, method=found.method, mixed=found.mixed)
-
-
-def _of_map(maps: Maps) -> Checks:
-    mixed = bool(maps.mixing.good)
-    return Checks(
-        equal=beside(maps), sites=shares(maps), sets=len(maps), size=1, method="gibbs", mixed=mixed,
-        remedy=_remedy_of_map(maps.model),
-    )  # fmt: skip
-
-
-def _remedy_of_map(model: Autologistic) -> str:
-    """What a map's model may lack, and never what it has."""
-    lacks = "a covariate may be missing (dfd.plots.sites(fit) shows where)"
-    if model.map.cells is None or model.neighbours != 4:
-        return lacks
-    own = {"at": list(model.at)} if model.at else {}
-    return f"{lacks}, or corners may join cells, too: options={own | {'neighbours': 8}} (--neighbours 8)"
 
 
 def _differing_in(table: pd.DataFrame) -> list[str]:

@@ -9,14 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
 from .._util.files import write_atomically
 from ..errors import ConvergenceWarning, MisfitWarning, ModelError, SettingError
 from ..families.graph.model import RandomGraph
-from ..families.graph.simulate import Graphs, simulate_graphs
-from ..families.map.model import Autologistic
-from ..families.map.sites import site_probabilities
 from ..families.network.evidence import edges
 from ..families.network.nodes import node_table
 from ..families.network.temporal import effects_over_time
@@ -26,7 +22,7 @@ from .for_arviz import more_groups
 from .forecasts import Forecast, forecast
 from .hausman import second_opinion
 from .influence import influences
-from .predictive import evenly, replicate
+from .predictive import replicate
 from .regression import effects, interval_of, predictions, require_level, residuals
 from .saving import plain, written
 from .tree import tree_of
@@ -83,8 +79,8 @@ class Fit(Fitted):
         model = self.model
         if model is not None and model.current() != model:
             raise ModelError("the model's functions have changed since this fit (or a global that they use); fit again")
-        if isinstance(model, RandomGraph):
-            return replicate_graph(model, self.joint_draws, draws, size, method, seed)
+        if model is not None and model.whole:
+            return model.replicate(self.joint_draws, draws, size, method, seed)
         return replicate(model, self.joint_draws, self.data, draws, size, method, seed, self.estimate)
 
     def evidence(self, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
@@ -161,10 +157,11 @@ class Fit(Fitted):
         ['mean', 'mean_low', 'mean_high', 'new_low', 'new_high']
         """
         self._warn_of_draws()
-        if isinstance(self.model, Autologistic):
+        if self.model is not None and self.model.whole:
             if newdata is not None:
                 raise SettingError("a map predicts its own sites; give those without a value a row, missing='impute'")
-            return site_probabilities(self, interval)
+            marginal = None if self.checks is None else self.checks.sites
+            return self.model.predict(self.joint_draws, interval, marginal)
         found = predictions(self, newdata, interval)
         self._warn_of_misfit()
         return found
@@ -378,18 +375,6 @@ class Fit(Fitted):
     def __str__(self) -> str:
         """The answer, the table, and how it was found."""
         return told(self, 0.95)
-
-
-def replicate_graph(
-    model: RandomGraph, thetas: Float[np.ndarray, "all p"], draws: int, size: int | None, method: str | None, seed: int
-) -> Graphs:
-    """A graph at each of ``draws`` of the posterior draws ``thetas``."""
-    if draws < 1:
-        raise SettingError("draws must be at least 1")
-    if size not in (None, 1):
-        raise SettingError("the data are one graph, and so is a replicate: leave out size=, and ask for more draws")
-    chosen = evenly(thetas, draws)
-    return simulate_graphs(model, chosen, len(chosen), method=method, seed=seed)
 
 
 def odds_ratios(fit: Fitted, interval: float) -> pd.DataFrame:

@@ -9,12 +9,13 @@ import numpy as np
 from .._util.process import require_seed
 from .._util.tables import Table
 from ..core.losses.likelihood import Likelihood
+from ..core.mixing import evenly
 from ..core.model import AbstractModel
 from ..core.objective import Objective
 from ..core.simulators.exact import listed
 from ..errors import DfdbayesError, SettingError
 from .goodness_of_fit import some
-from .predictive import affordable, evenly
+from .predictive import affordable
 from .tree import drawn
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from .._util.process import require_seed
+from ..core.mixing import evenly
 from ..core.model import AbstractModel
 from ..core.simulators.paths import Step, expected, step
 from ..data.formulas import frame_of, variables
 from ..data.series import Series
 from ..errors import DataError, MisfitWarning, ModelError, SettingError
-from .predictive import evenly
 from .regression import covariates, require_level, require_regression
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from .._util.process import require_seed
 from .._util.tables import Table
 from ..core.dataset import Dataset
 from ..core.graphs import Graph
+from ..core.mixing import evenly
 from ..core.model import AbstractModel
 from ..core.simulators.base import Mixing
 from ..core.simulators.exact import MOST_POINTS
@@ -176,11 +177,6 @@ def replicate(
     found = model.draw(chosen, size, rng, context=context, method=method)
     goodness = goodness_of_fit(model, thetas.mean(axis=0) if at is None else at, data)
     return Predictive(found.rows, data, found.method, found.mixing, goodness)
-
-
-def evenly(thetas: Float[np.ndarray, "all p"], most: int) -> Float[np.ndarray, "few p"]:
-    """At most so many of the draws, evenly."""
-    return thetas[np.linspace(0, len(thetas) - 1, min(most, len(thetas))).astype(int)]
 
 
 def _most(model: AbstractModel, draws: int, data: Dataset) -> int:

@@ -16,6 +16,7 @@ from scipy import special
 
 from .._util.process import require_seed
 from ..core.dataset import PLACE, Dataset
+from ..core.mixing import evenly
 from ..core.model import AbstractModel
 from ..core.narrative import main_of, multiplies
 from ..core.parameters import over_rows
@@ -23,7 +24,6 @@ from ..core.simulators.given import CELLS, Tails, distributions, tails, width
 from ..core.terms import coarse_size, filled
 from ..data.formulas import INTERCEPT, Design, frame_of
 from ..errors import DataWarning, ModelError, SettingError
-from .predictive import evenly
 
 if TYPE_CHECKING:
     from .fitted import Fitted

@@ -22,6 +22,7 @@ MEAN = PROBABILITY / _HEIGHT  # standard deviations by which a mean moves P(x > 
 VARIANCE = 2.0 * PROBABILITY / (_HEIGHT * np.exp(-0.5))  # change of its logarithm that moves P(x > 1 sd) so much: 0.17
 SKEWNESS = 6.0 * PROBABILITY / _HEIGHT  # moves P(x > mean) so much, by the Edgeworth expansion: 0.30
 CORRELATION = np.pi * PROBABILITY  # moves the chance that both are on the same side of their means so much: 0.06
+LIKE = "neighbours alike"  # the statistic that a map is about
 SHIFT = 1.0  # standard errors of an estimate: one that is nearer lies well inside its interval, and conclusions stay
 
 

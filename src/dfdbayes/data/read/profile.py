@@ -366,7 +366,7 @@ def _wide(source: Any, free: Sequence[str], kinds: Any, names: Sequence[str]) ->
     if not asked:
         return {}
     data = read(source, columns=asked, missing="impute")
-    seen = np.ones(data.rows.shape, bool) if data.observed is None else data.observed
+    seen = data.seen
     values = {name: np.unique(data.rows[seen[:, j], j]) for j, name in enumerate(asked)}
     return {name: tuple(own.tolist()) for name, own in values.items() if own[-1] - own[0] > SCALE}
 

@@ -10,7 +10,7 @@ import pandas as pd
 from ...errors import SettingError
 from ...present.figures.base import BLUE, GREY, INK, ORANGE, Figure, clean, panels
 from ...results.fitted import Fitted
-from .goodness import GraphGoodness
+from ...results.graph_goodness import GraphGoodness
 
 TITLES = {
     "degree": ("degree", "share of nodes"),

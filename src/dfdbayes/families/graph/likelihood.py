@@ -11,29 +11,42 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from jaxtyping import Float
 
-from ...core.dataset import Dataset
 from ...core.losses.simulated import SimulatedLikelihood
 from ...core.minimise import interior, prior_at_y
+from ...core.parameters import Space
 from ...errors import DegeneracyError, MinimiserError
-from .degeneracy import require_sound
-from .model import RandomGraph
-from .simulate import Graphs, simulate_graphs
+from .chains import Graphs
+from .observed import ObservedGraph
 
-ROUNDS = 20  # of simulation at most
-REACH = 1.5  # standard deviations of simulated statistics that one step goes
-NEAR = 3.0  # Monte-Carlo errors of the mode, within which it is found
-MANY = 4000  # dyads, from which graphs take long
-FEW_GRAPHS, GRAPHS = {False: 200, True: 100}, {False: 1000, True: 400}  # of a round, and of the last; of many dyads
-RIDGE = 1e-9  # of variances, where a statistic does not vary
+ROUNDS = 20  # of simulation at most; those of `test_graph_likelihood` end after three to eight
+NEAR = 3.0  # Monte-Carlo errors of the mode, within which it is found; the last step is the loss's own
+Simulate = Callable[[np.ndarray, int, int], Graphs]
 
 
 def near_maximum(
-    model: RandomGraph, data: Dataset, seed: int = 0, advance: Callable[[int], None] = lambda done: None
+    space: Space,
+    graph: ObservedGraph,
+    start: Float[np.ndarray, " p"],
+    simulate: Simulate,
+    seed: int,
+    advance: Callable[[int], None],
 ) -> SimulatedLikelihood:
     """The likelihood about the posterior's mode.
 
-    ``advance`` is called after each simulation with 1, of `ROUNDS` + 1 that there may be.
+    Parameters
+    ----------
+    space : Space
+        The coefficients, with their priors.
+    graph : ObservedGraph
+    start : (p,) floats
+        A first guess, that of the pseudo-likelihood.
+    simulate : callable
+        ``simulate(theta, size, seed)`` gives so many graphs.
+    seed : int
+    advance : callable
+        Called after each simulation with 1, of `ROUNDS` + 1 that there may be.
 
     Raises
     ------
@@ -42,14 +55,25 @@ def near_maximum(
     MinimiserError
         If the search did not end.
     """
-    space = model.space
-    long = len(model.graph_observed.dyads[0]) > MANY
-    guess = _start(model, data, FEW_GRAPHS[long], seed)
+    few, last = (100, 400) if len(graph.dyads[0]) > 4000 else (200, 1000)  # graphs of a round; many dyads take long
+
+    def sound(theta: np.ndarray, size: int, number: int) -> Graphs:
+        """Simulated graphs, by a seed of their own apart from those of other stages."""
+        graphs = simulate(theta, size, int(np.random.default_rng([seed, 11, number]).integers(2**31)))
+        graphs.require_sound()
+        return graphs
+
+    theta = interior(space, start)
+    try:
+        sound(theta, few // 2, ROUNDS + 1)
+    except DegeneracyError:  # then from independent ties
+        density = graph.ties / len(graph.dyads[0])
+        theta = interior(space, np.where(np.array(space.names) == "edges", np.log(density / (1.0 - density)), 0.0))
+    guess = np.asarray(space.to_y(theta))
     for k in range(ROUNDS):
-        graphs = simulate_graphs(model, np.asarray(space.from_y(guess)), FEW_GRAPHS[long], seed=_seed(seed, k))
+        graphs = sound(np.asarray(space.from_y(guess)), few, k)
         advance(1)
-        require_sound(graphs)
-        step, size = _step(graphs, guess, REACH)
+        step, size = _step(space, graphs, guess)
         guess = guess + step
         effective = len(graphs) if graphs.mixing is None else float(graphs.mixing.effective.min())
         if size < NEAR * np.sqrt(space.size / effective):
@@ -60,41 +84,21 @@ def near_maximum(
             "known. What to do: other terms (a smaller decay, covariates of the nodes), or loss='pseudo'."
         )
     at = np.asarray(space.from_y(guess))
-    graphs = simulate_graphs(model, at, GRAPHS[long], seed=_seed(seed, ROUNDS))
+    graphs = sound(at, last, ROUNDS)
     advance(ROUNDS - k)
-    require_sound(graphs)
     covariance = np.atleast_2d(np.cov(graphs.statistics.T))
     return SimulatedLikelihood(at, graphs.statistics.mean(axis=0) - graphs.observed, covariance, len(graphs))
 
 
-def _seed(seed: int, number: int) -> int:
-    """Seeds of rounds, apart from those of other stages."""
-    return int(np.random.default_rng([seed, 11, number]).integers(2**31))
-
-
-def _start(model: RandomGraph, data: Dataset, size: int, seed: int) -> np.ndarray:
-    """The pseudo-likelihood estimate, or independent ties where graphs simulated there are degenerate."""
-    space = model.space
-    guess = interior(space, np.asarray(space.flatten(model.start(data))))
-    try:
-        require_sound(simulate_graphs(model, guess, size // 2, seed=_seed(seed, ROUNDS + 1)))
-    except DegeneracyError:
-        density = model.graph_observed.ties / len(model.graph_observed.dyads[0])
-        alone = [np.log(density / (1.0 - density)) if name == "edges" else 0.0 for name in space.names]
-        guess = interior(space, np.array(alone))
-    return np.asarray(space.to_y(guess))
-
-
-def _step(graphs: Graphs, guess: np.ndarray, reach: float) -> tuple[np.ndarray, float]:
+def _step(space: Space, graphs: Graphs, guess: np.ndarray) -> tuple[np.ndarray, float]:
     """The next step towards the posterior's mode, and the length of the whole way in posterior standard deviations."""
-    space = graphs.model.space
     slope, _ = space.slopes_of_y(guess)
     _, force, bend = prior_at_y(space, guess)
     covariance = np.atleast_2d(np.cov(graphs.statistics.T))
-    covariance = covariance + np.diag(RIDGE + RIDGE * np.diag(covariance))
+    covariance = covariance + 1e-9 * np.diag(1.0 + np.diag(covariance))
     missing = graphs.observed - graphs.statistics.mean(axis=0)
     distance = np.sqrt(missing @ np.linalg.solve(covariance, missing))
     posterior = slope[:, None] * covariance * slope - bend
     whole = np.linalg.solve(posterior, slope * missing + force)
-    part = min(1.0, reach / max(distance, 1e-12))
+    part = min(1.0, 1.5 / max(distance, 1e-12))  # standard deviations of statistics that one step goes
     return np.linalg.solve(posterior, slope * part * missing + force), float(np.sqrt(whole @ posterior @ whole))

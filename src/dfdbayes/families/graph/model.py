@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,22 +11,30 @@ import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
+from ..._util.checkpoint import NOTHING, Checkpoint
 from ...core.dataset import Dataset
 from ...core.domain import Binary
 from ...core.linear_terms import Features
+from ...core.losses.base import AbstractLoss
+from ...core.minimise import Minima, Minimum
+from ...core.mixing import evenly
 from ...core.model import AbstractModel, Row
+from ...core.objective import Objective
 from ...core.parameters import Parameter, Space
+from ...core.resampling import Fits
 from ...core.sites import Sites
 from ...core.starts import logistic
 from ...core.terms import Prepared, View, doubled_size
-from ...errors import DataError, ModelError
+from ...errors import DataError, ModelError, SettingError
+from ...results.graph_goodness import GraphGoodness
+from .chains import Graphs, simulated
+from .goodness import compared
+from .likelihood import ROUNDS, near_maximum
 from .narrative import GraphNarrative
 from .observed import ObservedGraph
-from .parsing import parse
-from .statistics import GraphStatistics
-from .terms import AbstractTerm, Covariate, Edges
+from .terms import AbstractTerm, Covariate, Edges, GraphStatistics, parse
 
-WIDTH = 3.0  # standard deviation of a coefficient's prior, for a change statistic on the scale of 1
+WIDTH = 3.0  # standard deviation of a coefficient's prior for a change statistic on the scale of 1: odds times 20, weak
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,7 @@ class RandomGraph(AbstractModel):
         "the data are one graph, whose ties are no rows. fit.effects() has odds ratios, fit.replicate() graphs from "
         "the posterior, and dfd.graph_goodness(fit) compares them with the observed one."
     )
+    whole = True
     title = "an exponential random graph model"
     formula = "p(y) ∝ exp( Σ<sub>k</sub> θ<sub>k</sub> s<sub>k</sub>(y) ), &nbsp; s<sub>k</sub> statistics of the graph"
     derived = None
@@ -206,6 +215,131 @@ class RandomGraph(AbstractModel):
         if self.independent:
             return "likelihood", "ties do not depend on each other"
         return "likelihood", "found by simulation, as ties depend on each other"
+
+    # -- graphs ----------------------------------------------------------------------------------
+
+    def simulate(
+        self,
+        theta: Any,
+        size: int,
+        *,
+        method: str | None = None,
+        seed: int = 0,
+        sweeps: int | None = None,
+        advance: Callable[[int], None] = lambda done: None,
+        checkpoint: Checkpoint = NOTHING,
+    ) -> Graphs:
+        """Graphs at given coefficients, on the nodes of the graph that the model was bound to.
+
+        Parameters
+        ----------
+        theta : dict or vector, or (size, p) floats
+            Coefficients, or those of each graph.
+        size : int
+            How many graphs.
+        method : {"tie-no-tie", "enumeration"}, optional
+            By default graphs of at most 15 dyads are drawn from a list of all, others by chains that start at the
+            observed graph. Chains run until they are much longer than their autocorrelation time, or say that they are
+            not.
+        seed : int
+        sweeps : int, optional
+            Of no effect: chains run as long as they need.
+        advance : callable, optional
+            Called with the number of graphs just simulated.
+        checkpoint : Checkpoint, optional
+            What keeps graphs of a run that may be interrupted.
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd, networkx as nx
+        >>> families = dfd.ObservedGraph.of(nx.florentine_families_graph())
+        >>> model = dfd.models.RandomGraph("edges").bound(families)
+        >>> graphs = model.simulate({"edges": -1.6}, 200)
+        >>> graphs.statistics.shape, graphs.mixing.good
+        ((200, 1), True)
+        """
+        return simulated(self, self.statistics, theta, size, method, seed, advance, checkpoint)
+
+    def replicate(
+        self, thetas: Float[np.ndarray, "all p"], draws: int, size: int | None, method: str | None, seed: int
+    ) -> Graphs:
+        """A graph at each of ``draws`` of the posterior draws ``thetas``."""
+        if draws < 1:
+            raise SettingError("draws must be at least 1")
+        if size not in (None, 1):
+            raise SettingError("the data are one graph, and so is a replicate: leave out size=, and ask for more draws")
+        chosen = evenly(thetas, draws)
+        return self.simulate(chosen, len(chosen), method=method, seed=seed)
+
+    def predict(self, draws: np.ndarray, interval: float, marginal: Any = None, seed: int = 0) -> Any:
+        raise SettingError(
+            "there are no predictions of one graph: its ties are no rows. fit.effects() has odds ratios, "
+            "fit.replicate() graphs from the posterior, and dfd.graph_goodness(fit) compares these with the observed "
+            "one."
+        )
+
+    def check(self, thetas: Float[np.ndarray, "all p"], seed: int, by_likelihood: bool) -> dict[str, Any]:
+        found = graph_goodness(self, thetas.mean(axis=0), seed=seed, by_likelihood=by_likelihood)
+        return {"graph": found, "sets": found.size, "size": 1, "method": found.method, "mixed": found.mixed}
+
+    def prepare_loss(
+        self, loss: AbstractLoss, data: Dataset, seed: int, begin: Callable[[str, int], Callable[[int], None]]
+    ) -> AbstractLoss:
+        """The likelihood of dependent ties is simulated, about the posterior's mode; other losses are as they are."""
+        if self.independent or not loss.normalised:
+            return loss
+        start = np.asarray(self.space.flatten(self.start(data)))
+        advance = begin("simulating graphs", ROUNDS + 1)
+        return near_maximum(
+            self.space, self.graph_observed, start, lambda at, size, seed: self.simulate(at, size, seed=seed),
+            seed, advance,
+        )  # fmt: skip
+
+    def refit_simulated(
+        self, objective: Objective, theta: np.ndarray, around: Minimum, size: int, seed: int, fits: Fits
+    ) -> Minima:
+        """Estimates of simulated graphs, which have dyads of their own; none where simulated graphs are degenerate."""
+        graphs = self.simulate(theta, size, seed=seed, advance=fits.advance, checkpoint=fits.checkpoint)
+        graphs.require_sound()
+        return fits.refit(objective, list(graphs.datasets()), around)
+
+
+def graph_goodness(
+    model: Any, theta: Any = None, size: int = 100, seed: int = 0, by_likelihood: bool | None = None
+) -> GraphGoodness:
+    """Compare the observed graph with graphs simulated at coefficients.
+
+    Parameters
+    ----------
+    model : Fit, RandomGraph or Graphs
+        A fit of a random graph, its model, or ``model.bound(graph)``; or graphs that were simulated already, such as
+        those of ``fit.replicate()``.
+    theta : dict or vector
+        Of a fit, by default the posterior mean.
+    size : int
+        How many graphs to simulate.
+    seed : int
+    by_likelihood : bool, optional
+        Whether the coefficients are those of the likelihood; of a fit that is known.
+
+    Raises
+    ------
+    DegeneracyError
+        If graphs simulated at ``theta`` are nearly empty, nearly complete or otherwise far from the observed one.
+    """
+    if isinstance(model, Graphs):
+        return compared(model)
+    fitted = getattr(model, "model", model)
+    if not isinstance(fitted, RandomGraph):
+        raise SettingError(f"{type(model).__name__} is no random graph; give a fit of dfd.models.RandomGraph")
+    if fitted is not model and theta is None:
+        theta = model.joint_draws.mean(axis=0)
+    if theta is None:
+        raise SettingError("give the coefficients at which to simulate: graph_goodness(fit.model, fit.minimum.theta)")
+    graphs = fitted.simulate(theta, size, seed=seed)
+    graphs.require_sound()
+    loss = getattr(model, "loss", None)
+    return compared(graphs, by_likelihood=bool(by_likelihood or (loss is not None and loss.normalised)))
 
 
 def _space(statistics: GraphStatistics) -> Space:

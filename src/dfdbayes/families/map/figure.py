@@ -12,7 +12,6 @@ from ...errors import SettingError
 from ...present.figures.base import BLUE, COLOURS, GREY, INK, Figure, fitted
 from ...results.fitted import Fitted
 from .model import Autologistic
-from .sites import site_probabilities
 
 ABSENT = "#eceff1"  # cells that are not there
 UNSEEN = GREY
@@ -32,7 +31,8 @@ def sites(fit: Fitted) -> Figure:
     model = fit.model
     if not isinstance(model, Autologistic) or model.map.cells is None:
         raise SettingError("a picture needs the map of an autologistic model whose sites have coordinates, at=")
-    cells, names, table = model.map.cells, model.map.categories, site_probabilities(fit, 0.95)
+    cells, names = model.map.cells, model.map.categories
+    table = model.predict(fit.joint_draws, 0.95, None if fit.checks is None else fit.checks.sites)
     binary = len(names) == 2
     kinds = {"probability": "given the other sites", "marginal": "whatever the other sites are"}
     shown = {kind: told for kind, told in kinds.items() if any(str(name).startswith(kind) for name in table)}

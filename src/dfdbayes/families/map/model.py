@@ -1,30 +1,55 @@
-"""Autologistic models: one map whose sites depend on covariates and on their neighbours (Ising, Potts)."""
+"""Autologistic models: one map whose sites depend on covariates and on their neighbours (Ising, Potts).
+
+Maps are simulated by Gibbs sampling, all at once and one colour of the graph at a time. Chains begin at the observed
+map, where its unobserved sites are drawn first, and run until they are much longer than their autocorrelation time or
+have run for long: then they say that they have not mixed.
+
+Sites whose values were not observed are drawn from the model, given the others. The estimating equation is the
+expectation of the loss's gradient given what was observed (fractional imputation, Kim, 2011). Completions follow from
+the parameters and the parameters from the completions: both in turn, until they agree (Wei and Tanner, 1990). In a
+parametric bootstrap every simulated map loses the same sites and is completed in the same way, so that what is missing
+makes intervals wider.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
-from jaxtyping import Array, Float, Int
+import pandas as pd
+from jaxtyping import Array, Bool, Float, Int
 
+from ..._util.process import require_seed, require_unforked
 from ...core.dataset import Dataset
 from ...core.domain import Binary, Categories, Domain
 from ...core.graphs import Graph, of, parse
 from ...core.linear_terms import Features
+from ...core.losses.base import AbstractLoss
+from ...core.minimise import Minima, Minimum, minimise, mode
+from ...core.mixing import evenly
 from ...core.model import AbstractModel, Row
+from ...core.objective import Objective
 from ...core.parameters import Parameter, Space
-from ...core.sites import Sites
+from ...core.resampling import Fits
+from ...core.simulators.base import Mixing, mixing_of
+from ...core.sites import Sites, Units, blocks_of_rows
 from ...core.starts import logistic
 from ...core.terms import Prepared, View
-from ...errors import DataError, ModelError
+from ...errors import DataError, ModelError, SettingError
+from ...results.relevance import LIKE, tail_probability
 from .narrative import INTERACTION, MapNarrative
 from .observed import ObservedMap
 
-WIDTH = 3.0  # standard deviation of a coefficient's prior, for a covariate on the scale of 1
-OF_INTERACTION = 6.0  # divided by the number of neighbours: that of the interaction
+WIDTH = 3.0  # standard deviation of a coefficient's prior for a covariate on the scale of 1: odds times 20, weak
+LONGEST = 1024  # sweeps, after which chains say that they have not mixed
+COMPLETIONS, ROUNDS = 40, 12  # of the observed map, and how often completions and parameters follow each other
+OF_SIMULATED, AGAIN = 3, 4  # the same of every simulated map (`test_drawn_completions_solve_the_expected_equation`)
 
 
 @dataclass(frozen=True)
@@ -68,6 +93,7 @@ class Autologistic(AbstractModel):
     name = "autologistic"
     usual_replicates = 2000  # widths rest on them alone: then these are known to 2 % (see `parametric.noise`)
     narrative = MapNarrative()
+    whole = True
     reads = ("formula", "missing")
     title = "an autologistic model"
     formula = (
@@ -213,12 +239,173 @@ class Autologistic(AbstractModel):
             found[:, :, 1:] += self.map.offset[None, :, None]
         return found
 
-    def blocks(self, side: int | None = None) -> Int[np.ndarray, " u"]:
-        """The block of every site that losses have a term of."""
+    def blocks(self, side: int | None = None) -> Units:
+        """Blocks of the sites that losses have a term of, as units."""
+        if self.map.missing == "impute":
+            raise ModelError(
+                "blocks of sites do not say what missing values cost. What to do: leave out resampling=, or use "
+                "missing='drop'."
+            )
         graph = self.graph
         assert isinstance(graph, Graph)
         owner = graph.grown(None if side is None else side**2)[self.map.used]
-        return np.unique(owner, return_inverse=True)[1].reshape(-1)
+        return blocks_of_rows(np.unique(owner, return_inverse=True)[1].reshape(-1))
+
+    def simulate(
+        self,
+        theta: Any,
+        size: int | None = None,
+        *,
+        method: str | None = None,
+        seed: int = 0,
+        sweeps: int | None = None,
+    ) -> Maps:
+        """Maps at given coefficients, on the sites of the map that the model was bound to.
+
+        Sites whose covariates are unknown keep their observed values.
+
+        Parameters
+        ----------
+        theta : dict, vector, or one vector for each map
+        size : int, optional
+            How many maps; as many as there are vectors.
+        method : {"gibbs"}, optional
+        seed : int
+        sweeps : int, optional
+            Length of the chains, each a map; by default until they have mixed.
+
+        Examples
+        --------
+        >>> import dfdbayes as dfd, numpy as np
+        >>> image = np.random.default_rng(0).integers(0, 2, (8, 8))
+        >>> _, model = dfd.models.Autologistic().observe(image)
+        >>> maps = model.simulate({"intercept": 0.0, "interaction": 0.5}, 20)
+        >>> maps.values.shape, maps.mixing.good
+        ((20, 64), True)
+        """
+        require_unforked()
+        require_seed(seed)
+        if method not in (None, "gibbs"):
+            raise SettingError(f"maps are simulated by Gibbs sampling; leave out method={method!r}")
+        if np.ndim(theta) == 2:
+            thetas = np.asarray(theta, float)
+            size = len(thetas)
+        else:
+            thetas = np.asarray(self.space.flatten(theta), float)[None]
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
+            raise SettingError(f"the number of maps is {size!r}; it must be a whole number from 1 on")
+        if not np.isfinite(thetas).all():
+            raise SettingError("maps cannot be simulated at coefficients that are not finite numbers")
+        rng = np.random.default_rng([seed, 19])
+        seen = self.map
+        begin = np.repeat(seen.values[None], size, axis=0)
+        begin = np.where(begin < 0, rng.integers(self.states, size=begin.shape), begin)
+        values, mixing = by_colours(self, thetas, begin, seen.known, rng, sweeps)
+        return Maps(self, values, mixing)
+
+    def replicate(
+        self, thetas: Float[np.ndarray, "all p"], draws: int, size: int | None, method: str | None, seed: int
+    ) -> Maps:
+        """A map at each of ``draws`` of the posterior draws ``thetas``."""
+        if draws < 1:
+            raise SettingError("draws must be at least 1")
+        if size not in (None, 1):
+            raise SettingError("the data are one map, and so is a replicate: leave out size=, and ask for more draws")
+        return self.simulate(evenly(thetas, draws), method=method, seed=seed)
+
+    def check(self, thetas: Float[np.ndarray, "all p"], seed: int, by_likelihood: bool) -> dict[str, Any]:
+        maps = self.simulate(evenly(thetas, 100), seed=seed)
+        return {
+            "equal": maps.compared(), "sites": maps.shares(), "sets": len(maps), "size": 1, "method": "gibbs",
+            "mixed": bool(maps.mixing.good), "remedy": self._remedy,
+        }  # fmt: skip
+
+    @property
+    def _remedy(self) -> str:
+        """What the model may lack, and never what it has."""
+        lacks = "a covariate may be missing (dfd.plots.sites(fit) shows where)"
+        if self.map.cells is None or self.neighbours != 4:
+            return lacks
+        own = {"at": list(self.at)} if self.at else {}
+        return f"{lacks}, or corners may join cells, too: options={own | {'neighbours': 8}} (--neighbours 8)"
+
+    def predict(
+        self, draws: Float[np.ndarray, "all p"], interval: float, marginal: pd.DataFrame | None = None, seed: int = 0
+    ) -> pd.DataFrame:
+        """Each site: what was observed, and its category's chance given its neighbours; see `Fit.predict`."""
+        if not 0 < interval < 1:
+            raise SettingError(f"interval is {interval}; it must lie between 0 and 1")
+        chance, seen = self._given_neighbours(evenly(draws, 200), seed), self.map
+        places = {} if seen.places is None else dict(zip(seen.at, seen.places.T, strict=True))
+        names = [*seen.categories, None]
+        table = pd.DataFrame(places | {"observed": [names[value] for value in seen.values]})
+        ends = [(1.0 - interval) / 2.0, (1.0 + interval) / 2.0]
+        for c, name in enumerate(seen.categories[1:], start=1):
+            mark = "" if len(seen.categories) == 2 else f"[{name}]"
+            table[f"probability{mark}"] = chance[:, :, c].mean(axis=0)
+            table[f"low{mark}"], table[f"high{mark}"] = np.quantile(chance[:, :, c], ends, axis=0)
+            if marginal is not None:
+                table[f"marginal{mark}"] = marginal.iloc[:, c - 1].to_numpy()
+        return table
+
+    def _given_neighbours(self, thetas: Float[np.ndarray, "c p"], seed: int) -> Float[np.ndarray, "c n k"]:
+        """Probabilities of every site's categories given the others; values that nobody observed are drawn."""
+        values = np.repeat(self.map.values[None], len(thetas), axis=0)
+        if not self.map.observed.all():
+            rng = np.random.default_rng([seed, 31])
+            begin = np.where(values < 0, rng.integers(self.states, size=values.shape), values)
+            values, _ = by_colours(self, thetas, begin, ~self.map.observed, rng, 50)
+        log = self.fields(thetas) + thetas[:, -1, None, None] * self.map.around(values)
+        mass = np.exp(log - log.max(axis=2, keepdims=True))
+        chance = mass / mass.sum(axis=2, keepdims=True)
+        chance[:, ~self.map.known] = np.nan
+        return chance
+
+    # -- sites without a value -------------------------------------------------------------------
+
+    @property
+    def _open(self) -> Bool[np.ndarray, " n"]:
+        """Sites whose values are to be drawn."""
+        return ~self.map.observed & (self.map.missing == "impute")
+
+    def complete(self, data: Dataset, loss: AbstractLoss, seed: int) -> Dataset:
+        """Completions of the map, drawn at parameters that agree with them and the prior."""
+        if not self._open.any():
+            return data
+        rng = np.random.default_rng([seed, 23])
+        values = self._filled(np.repeat(self.map.values[None], COMPLETIONS, axis=0), rng)
+        objective = Objective(self, self.map.dataset(values), loss)
+        minimum = minimise(objective)
+        y = objective.space.to_y(minimum.vector)
+        for _ in range(ROUNDS):
+            y = mode(objective, 1.0, minimum, y)
+            theta = np.asarray(objective.space.from_y(y))[None]
+            values, _ = by_colours(self, theta, values, self._open, rng, 10)
+            objective = replace(objective, data=self.map.dataset(values))
+        return objective.data
+
+    def refit_simulated(
+        self, objective: Objective, theta: np.ndarray, around: Minimum, size: int, seed: int, fits: Fits
+    ) -> Minima:
+        """Estimates of simulated maps; where sites lack values, each map loses these and has them drawn anew."""
+        maps = self.simulate(theta, size, seed=seed)
+        if not self._open.any():
+            return fits.refit(objective, list(maps.datasets()), around)
+        rng = np.random.default_rng([seed, 29])
+        values = self._filled(np.repeat(np.where(self.map.observed, maps.values, -1), OF_SIMULATED, axis=0), rng)
+        thetas = np.repeat(around.vector[None], len(maps), axis=0)
+        for _ in range(AGAIN):
+            values, _ = by_colours(self, np.repeat(thetas, OF_SIMULATED, axis=0), values, self._open, rng, 10)
+            sets = [self.map.dataset(part) for part in values.reshape(-1, OF_SIMULATED, values.shape[1])]
+            found = fits.refit(objective, sets, around)
+            thetas = np.where(found.usable[:, None], found.vectors, around.vector)
+        return found
+
+    def _filled(self, values: Int[np.ndarray, "b n"], rng: np.random.Generator) -> np.ndarray:
+        """Any value where there is none: by the observed shares."""
+        seen = self.map.values[self.map.observed]
+        shares: Float[np.ndarray, " k"] = np.bincount(seen, minlength=self.states) / len(seen)
+        return np.where(values < 0, rng.choice(self.states, size=values.shape, p=shares), values)
 
 
 def _space(seen: ObservedMap) -> Space:
@@ -240,5 +427,118 @@ def _space(seen: ObservedMap) -> Space:
     for label, s in zip(seen.labels, scale, strict=True):
         width = WIDTH * np.sqrt(1.0 + away) if label == "intercept" else WIDTH / s
         found.append(Parameter(label, dist.Normal(0.0, float(width)), shape=shape, labels=labels))
-    degree = max(1.0, 2.0 * len(seen.edges) / seen.n)
-    return Space((*found, Parameter(INTERACTION, dist.Normal(0.0, OF_INTERACTION / degree))))
+    degree = max(1.0, 2.0 * len(seen.edges) / seen.n)  # all neighbours together move log odds by about 6
+    return Space((*found, Parameter(INTERACTION, dist.Normal(0.0, 6.0 / degree))))
+
+
+@dataclass(frozen=True, eq=False)
+class Maps:
+    """Simulated maps on the sites of an observed one.
+
+    Attributes
+    ----------
+    model : Autologistic
+    values : (size, n) integers
+        The category of every site of each map, in the order of the data's rows.
+    mixing : Mixing
+        Of the number of like neighbours and of the shares of categories, whichever is slower.
+    """
+
+    model: Autologistic
+    values: Int[np.ndarray, "size n"]
+    mixing: Mixing
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def datasets(self) -> Iterator[Dataset]:
+        """For each map its sites, as `Autologistic.observe` gives them: those that lack a term there lack it here."""
+        return (self.model.map.dataset(values[None]) for values in self.values)
+
+    def statistics(self, values: Int[np.ndarray, "b n"]) -> dict[str, np.ndarray]:
+        """Of each map, over the sites that were observed: the share of each category, and of pairs that are alike."""
+        seen, names = self.model.map, self.model.map.categories
+        shown = range(1, len(names)) if len(names) == 2 else range(len(names))
+        found = {f"share of {names[c]}": np.mean(values[:, seen.observed] == c, axis=1) for c in shown}
+        i, j = seen.edges[seen.observed[seen.edges].all(axis=1)].T
+        return found | {LIKE: np.mean(values[:, i] == values[:, j], axis=1) if len(i) else np.full(len(values), np.nan)}
+
+    def compared(self) -> pd.DataFrame:
+        """Statistics of the observed map and of simulated ones (join counts, as shares), with their tails."""
+        own, others = self.statistics(self.model.map.values[None]), self.statistics(self.values)
+        rows = [
+            {"observed": seen, "predicted": drawn.mean(), "sd": drawn.std(), "tail": np.mean(drawn >= seen),
+             "p_value": tail_probability(seen, drawn)}
+            for seen, drawn in ((own[name][0], drawn) for name, drawn in others.items())
+        ]  # fmt: skip
+        return pd.DataFrame(rows, index=list(others))
+
+    def shares(self) -> pd.DataFrame:
+        """How often each site has each category but the first: its probability, neighbours unknown."""
+        names = self.model.map.categories
+        return pd.DataFrame({names[c]: np.mean(self.values == c, axis=0) for c in range(1, len(names))})
+
+
+def by_colours(
+    model: Autologistic, thetas: Float[np.ndarray, "c p"], begin: Int[np.ndarray, "b n"], free: Bool[np.ndarray, " n"],
+    rng: np.random.Generator, sweeps: int | None = None,
+) -> tuple[Int[np.ndarray, "b n"], Mixing]:  # fmt: skip
+    """Maps whose ``free`` sites were drawn given the others, each at its own parameters or all at the same."""
+    layout = _layout(model.graph, free)
+    fields = jnp.asarray(_bordered(model.fields(thetas)))
+    strength = jnp.asarray(thetas[:, -1])
+    x = jnp.asarray(np.concatenate([begin, np.full((len(begin), 1), -1)], axis=1).T.astype(np.int32))
+    key = jax.random.key(int(rng.integers(2**31)))
+    traces: list[np.ndarray] = []
+    while True:
+        key, own = jax.random.split(key)
+        count = 64 if sweeps is None else sweeps  # at a time
+        x, trace = _sweeps(count, model.states, own, x, fields, strength, *layout)
+        traces.append(np.asarray(trace))
+        watched = np.concatenate(traces)
+        found = max((mixing_of(watched[:, j]) for j in range(watched.shape[1])), key=lambda m: m.autocorrelation_time)
+        if sweeps is not None or found.good or len(watched) >= LONGEST:
+            return np.asarray(x[:-1]).T.astype(np.int64), found
+
+
+def _bordered(fields: Float[np.ndarray, "c n k"]) -> Float[np.ndarray, "n k c"]:
+    """Sites first, and one more that stands for none."""
+    return np.concatenate([fields, np.zeros_like(fields[:, :1])], axis=1).transpose(1, 2, 0)
+
+
+def _layout(graph: Graph, free: np.ndarray) -> tuple[Array, Array, Array]:
+    """Free sites of each colour, their neighbours (the number after the last site for none), and all edges."""
+    nodes, _, present = graph.neighbours
+    around = np.concatenate([np.where(present > 0, nodes, graph.size), np.full((1, nodes.shape[1]), graph.size)])
+    classes = [sites[free[sites]] for sites in graph.colours]
+    classes = [sites for sites in classes if len(sites)]
+    width = max(map(len, classes), default=1)
+    padded = np.array([np.pad(sites, (0, width - len(sites)), constant_values=graph.size) for sites in classes])
+    edges = graph.edges if len(graph.edges) else np.zeros((1, 2), int)
+    return jnp.asarray(padded.reshape(-1, width)), jnp.asarray(around), jnp.asarray(edges)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _sweeps(
+    count: int, states: int, key: Array, x: Array, fields: Array, strength: Array, classes: Array, around: Array,
+    edges: Array,
+) -> tuple[Array, Array]:  # fmt: skip
+    """``x`` is (sites + 1, maps), the last one a site that is no neighbour of any category."""
+
+    def of_class(carry: tuple[Array, Array], sites: Array) -> tuple[tuple[Array, Array], None]:
+        x, key = carry
+        key, own = jax.random.split(key)
+        seen = x[around[sites]]  # (w, neighbours, maps)
+        logs = jnp.stack([fields[sites, c] + strength[None] * jnp.sum(seen == c, axis=1) for c in range(states)])
+        masses = jnp.cumsum(jnp.exp(logs - jnp.max(logs, axis=0)[None]), axis=0)
+        u = jax.random.uniform(own, masses.shape[1:])
+        drawn = jnp.sum((u * masses[-1])[None] > masses[:-1], axis=0)
+        return (x.at[sites].set(drawn.astype(x.dtype)).at[-1].set(-1), key), None  # noqa: PD008
+
+    def sweep(x: Array, key: Array) -> tuple[Array, Array]:
+        (x, _), _ = jax.lax.scan(of_class, (x, key), classes)
+        like = jnp.sum(x[edges[:, 0]] == x[edges[:, 1]], axis=0)
+        shares = [jnp.sum(x == c, axis=0) for c in range(1, states)]
+        return x, jnp.stack([like, *shares]).astype(float)
+
+    return jax.lax.scan(sweep, x, jax.random.split(key, count))

@@ -7,7 +7,6 @@ import pandas as pd
 from markupsafe import Markup
 
 from ...core.dataset import column_summary, pooled_summary
-from ...families.graph.goodness import GraphGoodness
 from ...families.graph.model import RandomGraph
 from ...families.map.model import Autologistic
 from ...families.network import evidence
@@ -15,6 +14,7 @@ from ...families.network import groups as group_differences
 from ...results.checks import Checks
 from ...results.fitted import Fitted
 from ...results.forecasts import Forecast
+from ...results.graph_goodness import GraphGoodness
 from ...results.predictive import HOW, MOST_CORRELATIONS
 from ...results.uncalibrated import is_calibrated, outweighed, side_by_side
 from .. import figures as plots
