@@ -14,7 +14,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 import dfdbayes as dfd
-from dfdbayes.families.simulate import probabilities
+from dfdbayes.core.simulators.exact import probabilities
 
 HAT, COAT, ALIKE = np.array([-1.0, -2.0, -2.5]), np.array([-0.5, -1.5, -3.0]), 0.8
 

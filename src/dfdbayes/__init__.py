@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from .families.graph.observed import ObservedGraph
     from .families.network import evidence
     from .families.network.groups import GroupDifferences, group_differences
-    from .families.simulate import simulate
+    from .families.simulate import prior_predictive, simulate
     from .fitting.comparison import compare, compare_losses
     from .fitting.coverage import Coverage, coverage
     from .fitting.describe import Description, describe, suggest
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from .present import figures as plots
     from .results.fit_result import Fit
     from .results.loading import load
-    from .results.predictive import prior_predictive
 
 __all__ = [
     "Binary",
@@ -152,8 +151,7 @@ _MODULES = {
     "families.graph.model": "graph_goodness",
     "families.network.groups": "GroupDifferences group_differences",
     "results.loading": "load",
-    "results.predictive": "prior_predictive",
-    "families.simulate": "simulate",
+    "families.simulate": "prior_predictive simulate",
 }
 _WHERE = {name: module for module, names in _MODULES.items() for name in names.split()}
 

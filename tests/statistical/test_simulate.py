@@ -11,8 +11,8 @@ import pytest
 from scipy import special, stats
 
 import dfdbayes as dfd
+from dfdbayes.core.simulators.exact import probabilities
 from dfdbayes.core.simulators.perfect import by_coupling_from_the_past
-from dfdbayes.families.simulate import probabilities
 
 FALSE_ALARM = 1e-5
 N = 20_000

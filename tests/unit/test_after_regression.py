@@ -11,9 +11,9 @@ from scipy import special, stats
 import dfdbayes as dfd
 from dfdbayes.core.mixing import evenly
 from dfdbayes.core.model import changed
+from dfdbayes.core.simulators import draw as simulators
 from dfdbayes.core.simulators.given import by_listing, distributions, tails
 from dfdbayes.errors import DataError, DataWarning, DisagreementWarning, SettingError
-from dfdbayes.families import simulate as simulators
 from dfdbayes.families.counts.models import moments
 from dfdbayes.present import figures as plots
 from dfdbayes.present.report import render, sections
@@ -323,11 +323,15 @@ def test_networks_with_covariates_are_listed_or_sampled(network, monkeypatch):
     theta = np.tile([0.5, -0.5, 0.0, -1.0, 1.0, 0.0, 1.0, 0.0, -1.0], (40, 1))
     assert network.model.space.size == 9
     given = np.stack([np.ones(100), np.arange(100) % 2], axis=1).astype(float)
-    exact, method, _ = simulators.draw_given(network.model, theta, given, np.random.default_rng(1))
+    found = network.model.draw(theta, 100, np.random.default_rng(1), context=given)
+    exact, method = found.rows, found.method
     assert method == "enumeration" and network.checks.problem == "" and network.checks.p_value > 0.001
     monkeypatch.setattr(simulators, "is_listable", lambda model: False)
-    monkeypatch.setattr(simulators, "by_general_gibbs", None)  # which is slow: rows share what their covariates share
-    chains, method, mixing = simulators.draw_given(network.model, theta, given, np.random.default_rng(2))
+    monkeypatch.setattr(
+        "dfdbayes.core.model.by_general_gibbs", None
+    )  # which is slow: rows share what their covariates share
+    found = network.model.draw(theta, 100, np.random.default_rng(2), context=given)
+    chains, method, mixing = found.rows, found.method, found.mixing
     assert method == "gibbs" and mixing.good
     for group in (0, 1):
         means, others = (rows[:, group::2].reshape(-1, 3) for rows in (exact, chains))

@@ -151,7 +151,7 @@ def test_a_predictive_check_that_fails_does_not_break_the_page(monkeypatch):
 
 def test_report_and_plots_compute_nothing(monkeypatch):
     """No sampler, simulator or minimiser is called for a page: everything is on the fit."""
-    from dfdbayes.core import minimise, objective, replicates
+    from dfdbayes.core import minimise, model, objective, replicates
     from dfdbayes.core import samplers as sampling
     from dfdbayes.families import simulate as simulators
     from dfdbayes.fitting import fit as fitting
@@ -165,7 +165,7 @@ def test_report_and_plots_compute_nothing(monkeypatch):
     for module, name in (
         (minimise, "minimise"), (replicates, "minimise_many"), (objective, "_second_order"), (objective, "_value"),
         (objective, "_derivatives"), (sampling.base, "centre"), (sampling.nuts, "_block"), (sampling.Laplace, "run"),
-        (simulators, "draw"), (simulators, "simulate"), (predictive, "draw"), (fitting, "sample"),
+        (model, "draw"), (simulators, "simulate"), (predictive, "replicate"), (fitting, "sample"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, forbidden)
     for fit in kinds:

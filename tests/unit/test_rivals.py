@@ -16,8 +16,8 @@ import oracles
 from dfdbayes.core.losses import stein_pairs as pairs
 from dfdbayes.core.losses.kernels import EQUALITY, HAMMING, OVERLAP, Custom, Robust, below
 from dfdbayes.core.resampling import resample
+from dfdbayes.core.simulators.exact import probabilities
 from dfdbayes.families.counts.normaliser import log_normaliser
-from dfdbayes.families.simulate import probabilities
 from stein_kernel import stein_matrix
 
 RNG = np.random.default_rng(4)

@@ -18,7 +18,6 @@ from .domain import Domain
 from .linear_terms import Dense
 from .model import (
     AbstractModel,
-    Interactions,
     Row,
     arguments_of,
     is_own,
@@ -29,6 +28,7 @@ from .model import (
 )
 from .narrative import Narrative
 from .parameters import Space, Theta
+from .simulators.base import Interactions
 from .sites import Sites
 from .terms import Prepared, View
 
@@ -65,6 +65,8 @@ class ExponentialFamily(AbstractModel):
     derived: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] | None = field(default=None, compare=False)
     differences: Differences | None = field(default=None, compare=False)
     interactions: Callable[[dict[str, np.ndarray]], Interactions] | None = field(default=None, compare=False)
+    has_clusters: bool = field(default=False, compare=False)
+    remedies: Mapping[str, str] = field(default_factory=dict, compare=False)
     log_normaliser: Callable[[dict[str, Array]], Array] | None = field(default=None, compare=False)
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
     title: str = field(default=AbstractModel.title, compare=False)

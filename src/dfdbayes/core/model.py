@@ -24,6 +24,9 @@ from .log_mass_checks import MOST_COLUMNS, endless, require_possible, require_so
 from .log_mass_errors import in_words, no_real_number, require_entries, require_order, returned, told
 from .narrative import Narrative
 from .parameters import Parameter, Predictor, Rows, Space, Theta, over_rows
+from .simulators.base import Interactions, Sample
+from .simulators.draw import draw
+from .simulators.general import by_general_gibbs
 from .sites import Sites, Units, blocks_of
 from .terms import MOST_POINTS, Conditionals, Likelihood, Neighbours, Prepared, View, listing
 
@@ -112,6 +115,38 @@ class AbstractModel(ABC):
     def mean_parameters(self) -> tuple[str, ...]:
         """The parameters that the expected value of one column depends on."""
         return tuple(p.name for p in self.row_space.parameters)
+
+    # -- simulation ------------------------------------------------------------------------------
+
+    has_clusters: bool = False
+    """Whether clusters of equal neighbours can change at once (Swendsen-Wang): nothing favours a value by itself."""
+
+    def draw(
+        self, thetas: Float[np.ndarray, "c p"], size: int, rng: np.random.Generator, *,
+        context: Float[np.ndarray, "size q"] | None = None, method: str | None = None, sweeps: int | None = None,
+    ) -> Sample:  # fmt: skip
+        """``size`` rows (c, size, d) at each of many parameters: one for each row of the context where there is one."""
+        return draw(self, thetas, size, rng, context=context, method=method, sweeps=sweeps)
+
+    def context_of(self, data: Dataset) -> Float[np.ndarray, "n q"] | None:
+        """The covariates of every observation where rows depend on some: what `draw` takes."""
+        if not self.designs or data.given is None:
+            return None
+        return np.repeat(data.given, np.round(data.observations).astype(int), axis=0)
+
+    def gibbs(
+        self, thetas: np.ndarray, size: int, rng: np.random.Generator, sweeps: int, context: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Rows (c, size, d) from chains of their own, and the trace of what mixing is judged by."""
+        return by_general_gibbs(self, thetas, size, rng, sweeps, context)
+
+    def simulate(
+        self, theta: Any, size: int, *, method: str | None = None, seed: int = 0, sweeps: int | None = None
+    ) -> Any:
+        """Independent observations at parameters by name or flat; see `dfdbayes.simulate`."""
+        thetas = np.asarray(self.space.flatten(theta))[None]
+        found = self.draw(thetas, size, np.random.default_rng([seed, 7]), method=method, sweeps=sweeps)
+        return replace(found, rows=found.rows[0])
 
     # -- covariates ------------------------------------------------------------------------------
 
@@ -287,6 +322,12 @@ class AbstractModel(ABC):
             meanings={name: text + _against(space, name) for name, text in self.meanings.items()},
         )  # fmt: skip
 
+    without_formulas: str = (
+        "this fit has no covariates. Fit a formula, as in formula='y ~ x'; fit.replicate() gives data from any fitted "
+        "model."
+    )
+    """Why there are no predictions, residuals or effects where there are no formulas, and what there is instead."""
+
     @abstractmethod
     def with_space(self, space: Space) -> Self:
         """The same model with parameters of the same names and shapes."""
@@ -451,6 +492,10 @@ class AbstractModel(ABC):
         """What a user should know about these data under this model, each with what to do."""
         return ()
 
+    remedies: Mapping[str, str] = MappingProxyType({})
+    """What to try where data and model differ, by kind of statistic (`results.test_statistics`); ``{graph}`` in it
+    stands for the call that makes the model's graph."""
+
     @property
     def graph(self) -> Graph | None:
         """The graph that the model is on, if it is on one."""
@@ -481,22 +526,6 @@ class AbstractModel(ABC):
     def base_identity(self) -> dict[str, Any] | None:
         """That of the model without covariates; None where what has covariates is a form of its own."""
         return self.plain.identity
-
-
-@dataclass(frozen=True)
-class Interactions:
-    """A model at given parameters as simulators see it: an intercept a node, an interaction an edge.
-
-    Leading axes of the arrays stand for different parameters. ``kind`` says what an edge weighs: the product of
-    its two values (``"product"``) or whether they are equal (``"match"``). ``nu`` is there for counts, whose mass
-    has a factor (x!)^-nu.
-    """
-
-    graph: Graph
-    kind: str
-    intercept: Float[np.ndarray, "*batch d"]
-    interaction: Float[np.ndarray, "*batch e"]
-    nu: Float[np.ndarray, "*batch d"] | None = None
 
 
 def _of_rare_values(domain: Domain, data: Dataset) -> tuple[str, str]:

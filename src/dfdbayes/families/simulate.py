@@ -1,66 +1,20 @@
-"""Data from a model. `simulate` picks a method, says which, and reports mixing where it is not exact."""
+"""Data from a model, at parameters that are given (`simulate`) or drawn from its priors (`prior_predictive`)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from .._util.process import require_seed, require_unforked
 from ..core.model import AbstractModel
-from ..core.simulators.cluster import by_swendsen_wang
-from ..core.simulators.exact import MOST_POINTS, by_enumeration, by_inversion, probabilities
-from ..core.simulators.general import by_general_gibbs
-from ..core.simulators.gibbs import by_gibbs
-from ..core.simulators.given import by_listing, is_listable
-from ..core.simulators.metropolis import by_metropolis
-from ..core.simulators.mixing import Mixing, mixing_of
-from ..core.simulators.perfect import by_coupling_from_the_past
-from ..errors import ModelError, SettingError
-from .graph.chains import GraphMixing, Graphs
+from ..core.simulators.base import Sample
+from ..errors import SettingError
+from . import by_name, paper_priors
+from .graph.chains import Graphs
 from .graph.model import RandomGraph
 from .map.model import Autologistic, Maps
-from .network.model import Pairwise
-from .network.simulate import by_levels, by_levels_given
-
-__all__ = [
-    "METHODS",
-    "GraphMixing",
-    "Graphs",
-    "Maps",
-    "Mixing",
-    "Sample",
-    "draw",
-    "draw_given",
-    "probabilities",
-    "simulate",
-]
-
-METHODS = ("enumeration", "inversion", "perfect", "swendsen-wang", "gibbs", "metropolis")
-EXACT = ("enumeration", "inversion", "perfect")
-SWEEPS = {"gibbs": 200, "swendsen-wang": 60, "metropolis": 100_000}
-COUNT_SWEEPS = 40  # count graphs interact weakly, and a sweep of theirs costs more
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Simulated rows, the method that made them, and its mixing (None where it is exact)."""
-
-    rows: Int[np.ndarray, "n d"]
-    method: str
-    mixing: Mixing | None
-
-    @property
-    def exact(self) -> bool:
-        return self.method in EXACT
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self.rows, dtype=dtype, copy=copy)
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
 
 @overload
@@ -117,69 +71,46 @@ def simulate(
             "from a fit, fit.replicate() or fit.predict()"
         )
     model = model.current()
-    if isinstance(model, RandomGraph | Autologistic):
-        return model.simulate(theta, n, method=method, seed=seed, sweeps=sweeps)
-    thetas = np.asarray(model.space.flatten(theta))[None]
-    rows, chosen, mixing = draw(model, thetas, n, method, np.random.default_rng([seed, 7]), sweeps)
-    return Sample(rows[0], chosen, mixing)
+    found: Sample | Graphs | Maps = model.simulate(theta, n, method=method, seed=seed, sweeps=sweeps)
+    return found
 
 
-def draw(
-    model: AbstractModel,
-    thetas: Float[np.ndarray, "c p"],
-    per: int,
-    method: str | None,
-    rng: np.random.Generator,
-    sweeps: int | None = None,
-) -> tuple[Int[np.ndarray, "c per d"], str, Mixing | None]:
-    """``per`` observations at each of many parameters; also the method and its mixing."""
-    require_unforked()
-    chosen = method or _default(model)
-    if chosen not in METHODS:
-        raise SettingError(f"there is no simulation method '{chosen}'; known: {', '.join(METHODS)}")
-    if chosen == "enumeration":
-        return by_enumeration(model, thetas, per, rng), chosen, None
-    if chosen == "inversion":
-        return by_inversion(model, thetas, per, rng), chosen, None
-    usual = COUNT_SWEEPS if chosen == "gibbs" and not model.domain.is_finite else SWEEPS.get(chosen, 0)
-    count = usual if sweeps is None else sweeps
-    interactions = None if model.interactions is None else model.interactions(model.space.unflatten(thetas))
-    if interactions is None:
-        if chosen != "gibbs":
-            raise ModelError(f"'{chosen}' needs a model with interactions; use method='gibbs'")
-        if isinstance(model, Pairwise):
-            rows, trace = by_levels(model, thetas, per, rng, count)
-        else:
-            rows, trace = by_general_gibbs(model, thetas, per, rng, count)
-        return rows, chosen, mixing_of(trace)
-    if chosen == "perfect":
-        return by_coupling_from_the_past(interactions, model.domain, per, rng), chosen, None
-    if chosen == "metropolis":
-        rows = by_metropolis(interactions, model.domain, per, rng, count)
-        return rows, chosen, Mixing(count // model.domain.d, float("nan"), float("nan"))
-    run = by_gibbs if chosen == "gibbs" else by_swendsen_wang
-    rows, trace = run(interactions, model.domain, per, rng, count)
-    return rows, chosen, mixing_of(trace)
+def prior_predictive(
+    model: AbstractModel | str, size: int = 100, draws: int = 100, *, columns: int = 1, prior: Any = None,
+    options: Any = None, method: str | None = None, seed: int = 0,
+) -> tuple[dict[str, np.ndarray], Int[np.ndarray, "draws size d"]]:  # fmt: skip
+    """Data that a model's priors expect: parameters from the priors, and a data set from each.
 
+    Parameters
+    ----------
+    model : AbstractModel or str
+        With a name, ``columns`` says for how many columns, and ``options`` are those of its function.
+    size, draws : int
+        Observations in each data set, and how many data sets.
+    prior : mapping or "paper", optional
+        As for `fit`.
+    method : str, optional
+        The simulator; see `simulate`.
+    seed : int
 
-def draw_given(
-    model: AbstractModel, thetas: Float[np.ndarray, "c p"], given: Float[np.ndarray, "n q"], rng: np.random.Generator
-) -> tuple[Int[np.ndarray, "c n d"], str, Mixing | None]:
-    """One observation for every row of covariates at each of many parameters; also the method and its mixing."""
-    require_unforked()
-    if is_listable(model):
-        return by_listing(model, thetas, given, rng), "enumeration" if model.domain.is_finite else "inversion", None
-    sweeps = SWEEPS["gibbs"] if model.domain.is_finite else COUNT_SWEEPS
-    if isinstance(model, Pairwise):
-        rows, trace = by_levels_given(model, thetas, given, rng, sweeps)
-    else:
-        rows, trace = by_general_gibbs(model, thetas, len(given), rng, sweeps, given)
-    return rows, "gibbs", mixing_of(trace)
+    Returns
+    -------
+    parameters : dict of arrays
+        By name, one entry a draw.
+    rows : (draws, size, d) integers
 
-
-def _default(model: AbstractModel) -> str:
-    if model.domain.is_finite and model.domain.size <= MOST_POINTS:
-        return "enumeration"
-    if model.domain.d == 1 and model.domain.coordinate(0).kind in ("above", "below"):
-        return "inversion"
-    return "gibbs"
+    Examples
+    --------
+    >>> import dfdbayes as dfd, numpyro.distributions as dist
+    >>> parameters, rows = dfd.prior_predictive("poisson", 50, 20, prior={"rate": dist.Gamma(2.0, 1.0)})
+    >>> rows.shape, parameters["rate"].shape
+    ((20, 50, 1), (20,))
+    """
+    if draws < 1 or size < 1:
+        raise SettingError("draws and size must be at least 1")
+    require_seed(seed)
+    made = by_name(model, columns, options, prior) if isinstance(model, str) else model.current()
+    made = made.with_priors(paper_priors(made) if isinstance(prior, str) else prior)
+    rng = np.random.default_rng([seed, 4])
+    thetas = made.space.draw_priors(draws, int(rng.integers(2**31)))
+    return made.space.unflatten(thetas), made.draw(thetas, size, rng, method=method).rows

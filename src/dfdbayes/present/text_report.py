@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..families.network.evidence import edges_first
-from ..results.ratios import heading, ratios
+from ..results.ratios import ratios
 
 if TYPE_CHECKING:
     from ..results.fitted import Fitted
@@ -68,7 +68,7 @@ def _ratios(fit: Fitted, interval: float) -> list[str]:
     low, high = (str(c) for c in shown.columns if str(c).endswith(("_lb", "_ub")))
     shown = shown.rename(columns={low: f"{100 * interval:g} % from", high: "to"})
     assert fit.model is not None
-    return [f"{heading(fit.model)}, the exponential of a coefficient\n{shown.to_string(float_format=_number)}"]
+    return [f"{fit.model.narrative.ratio}, the exponential of a coefficient\n{shown.to_string(float_format=_number)}"]
 
 
 def _meanings(fit: Fitted) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from .._util.files import write_atomically
@@ -22,7 +23,7 @@ from .forecasts import Forecast, forecast
 from .hausman import second_opinion
 from .influence import influences
 from .predictive import replicate
-from .regression import effects, odds_ratios, predictions, residuals
+from .regression import effects, interval_of, predictions, require_level, residuals
 from .saving import plain, written
 from .tree import tree_of
 
@@ -374,3 +375,14 @@ class Fit(Fitted):
     def __str__(self) -> str:
         """The answer, the table, and how it was found."""
         return told(self, 0.95)
+
+
+def odds_ratios(fit: Fitted, interval: float) -> pd.DataFrame:
+    """What each term of a random graph does to the odds of a tie, given all others; see `Fit.effects`."""
+    ends, lines = require_level(interval), []
+    for name, draws in fit.entries.items():
+        low, middle, high = np.exp(np.quantile(draws, [ends[0], 0.5, ends[1]]))
+        line: dict[str, Any] = {"term": name} | interval_of("coefficient", draws, ends)
+        line |= {"odds_ratio": middle, "odds_ratio_low": low, "odds_ratio_high": high}
+        lines.append(line | {"above_zero": float(np.mean(draws > 0.0))})
+    return pd.DataFrame(lines).set_index("term")

@@ -8,14 +8,12 @@ import numpy as np
 
 from .._util.process import require_seed
 from .._util.tables import Table
-from ..core.dataset import Dataset
 from ..core.losses.likelihood import Likelihood
 from ..core.mixing import evenly
 from ..core.model import AbstractModel
 from ..core.objective import Objective
 from ..core.simulators.exact import listed
 from ..errors import DfdbayesError, SettingError
-from ..families.simulate import draw, draw_given
 from .goodness_of_fit import some
 from .predictive import affordable
 from .tree import drawn
@@ -48,22 +46,14 @@ def more_groups(fit: Fitted, replicates: int, seed: int) -> dict[str, Table]:
             with np.errstate(all="ignore"):
                 if at is thetas and model.domain.d == 1 and not model.designs:
                     listed(model, at, MOST_POINTS)  # an error where the prior expects counts beyond all measure
-                rows = _rows(model, part, at, how.get("method"), rng)
+                size, context = int(part.counts.sum()), model.context_of(part)
+                rows = model.draw(at, size, rng, context=context, method=how.get("method")).rows
         except DfdbayesError:  # a wide prior expects data that nobody can simulate
             continue
         found[group] = Table.of({name: (AXES, rows[None, :, :, j]) for j, name in enumerate(part.columns)})
     whole = np.repeat(part.rows, part.counts.astype(int), axis=0)
     found["observed_data"] = Table.of({name: (AXES[2:], whole[:, j]) for j, name in enumerate(part.columns)})
     return found | _log_likelihood(fit, model)
-
-
-def _rows(
-    model: AbstractModel, part: Dataset, thetas: np.ndarray, method: str | None, rng: np.random.Generator
-) -> np.ndarray:
-    if model.designs:
-        assert part.given is not None
-        return draw_given(model, thetas, np.repeat(part.given, part.counts.astype(int), axis=0), rng)[0]
-    return draw(model, thetas, int(part.counts.sum()), method, rng)[0]
 
 
 def _log_likelihood(fit: Fitted, model: AbstractModel) -> dict[str, Table]:

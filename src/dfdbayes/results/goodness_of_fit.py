@@ -26,11 +26,10 @@ from jaxtyping import Array, Bool, Float
 
 from ..core.dataset import Dataset
 from ..core.model import AbstractModel
+from ..core.parameters import SHAPE
 from ..core.simulators.exact import listed
 from ..core.simulators.given import tails
 from ..core.terms import coarse_size, filled
-from ..families.lattice.model import has_clusters
-from ..families.simulate import draw, draw_given
 from .relevance import LEVEL
 from .test_statistics import MOST_POINTS, Family, Rows, columns_of, families
 
@@ -280,11 +279,10 @@ def _placed(
 
 
 def _pool(model: AbstractModel, theta: np.ndarray, given: np.ndarray | None, rng: np.random.Generator) -> Pool:
-    if model.designs:
-        assert given is not None
+    if given is not None:
         per = _per_row(model)
         own = np.repeat(given, per, axis=0)
-        x = draw_given(model, theta[None], own, rng)[0][0].astype(np.int64)
+        x = model.draw(theta[None], len(own), rng, context=own).rows[0].astype(np.int64)
         return Pool(_placed(model, theta, x, np.ones(len(x)), own, given.mean(axis=0)), own, per)
     one_count = model.domain.d == 1 and model.domain.coordinate(0).kind in ("above", "below")
     if one_count or (model.domain.is_finite and model.domain.size <= MOST_POINTS):
@@ -293,13 +291,13 @@ def _pool(model: AbstractModel, theta: np.ndarray, given: np.ndarray | None, rng
             return Pool(Rows(points, chances[0]), exact=True)
     size = int(np.clip(POOL // model.domain.d, LEAST_POOL, MOST_POOL))
     size = max(size, min(MOST_POOL, 4 * model.space.size))
-    x = draw(model, theta[None], size, _quick_method(model), rng)[0][0].astype(np.int64)
+    x = model.draw(theta[None], size, rng, method=_quick_method(model)).rows[0].astype(np.int64)
     return Pool(Rows(x, np.ones(len(x))))
 
 
 def _quick_method(model: AbstractModel) -> str | None:
     """Clusters of equal neighbours where the model has nothing but these: it needs no compilation."""
-    return "swendsen-wang" if has_clusters(model) and model.domain.d > 16 else None
+    return "swendsen-wang" if model.has_clusters and model.domain.d > 16 else None
 
 
 def _joined(looked: list[Family], rows: Rows) -> Float[np.ndarray, "m k"]:
@@ -334,7 +332,7 @@ def _free(
     """
     errors = 1.0 / np.sqrt(np.maximum(n * (weights @ score**2) / weights.sum(), 1e-300))
     if model.designs:
-        shape = np.array([name.startswith("nu[") for name in model.space.names])
+        shape = np.concatenate([np.full(p.size, p.role == SHAPE and bool(p.shape)) for p in model.space.parameters])
         return ~shape | (errors < 1.0 / NEAR)
     away = np.minimum(theta - model.space.lower, model.space.upper - theta)
     return away > NEAR * errors

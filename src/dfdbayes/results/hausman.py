@@ -21,7 +21,6 @@ from ..core.minimise import Minimum, Outcome, minimise, require
 from ..core.model import AbstractModel
 from ..core.objective import Objective
 from ..errors import DfdbayesError, DisagreementWarning, MinimiserError, ModelError, SettingError
-from ..families.graph.model import RandomGraph
 from .goodness_of_fit import total_variation
 from .relevance import LEVEL, PROBABILITY, SHIFT
 
@@ -112,8 +111,8 @@ def second_opinion(fit: Fitted, loss: Any) -> pd.DataFrame:
     """See `Fit.second_opinion`."""
     if fit.model is None or fit.loss is None:
         raise ModelError("this fit was loaded without its model or its loss; fit again")
-    if isinstance(fit.model, RandomGraph) or fit.imputation is not None:
-        what = "random graphs" if isinstance(fit.model, RandomGraph) else "data with imputed entries"
+    if not fit.model.sampled or fit.imputation is not None:
+        what = "data with imputed entries" if fit.model.sampled else "random graphs"
         raise SettingError(f"second opinions are not for {what}: there are no independent rows that both losses see")
     other = losses.by_name(loss)
     if other.name == fit.loss.name:

@@ -13,8 +13,8 @@ from ..core.influence import is_quick, refitted, shifts
 from ..core.minimise import Minimum
 from ..core.model import AbstractModel
 from ..core.objective import Objective
+from ..data.read.profile import RARE
 from ..errors import InfluenceWarning, ModelError
-from ..families.network.descriptions import RARE
 
 if TYPE_CHECKING:
     from .fitted import Fitted

@@ -12,13 +12,13 @@ from scipy.special import gammaln, xlogy
 from ..core.dataset import Dataset
 from ..core.graphs import Graph, grid
 from ..core.model import AbstractModel
+from ..core.parameters import SHAPE, ZEROS, Parameter
 from ..data.formulas import INTERCEPT
-from ..families.network.model import Pairwise
 from . import test_statistics as features
 from .goodness_of_fit import Finding
 from .relevance import VARIANCE, statistic_matters
 
-SPREAD, GROUPS, ZEROS = "spread", "groups", "zeros"
+SPREAD, GROUPS, INFLATED = "spread", "groups", "zeros"
 ROUNDS = 200  # of the EM algorithm
 SIZES = 141  # of a negative binomial that are tried: neighbours differ by 10 %
 _HURDLE = "(a hurdle)"
@@ -74,8 +74,13 @@ def _matters(finding: Finding, model: AbstractModel, data: Dataset) -> bool:
 
 def _later(misfit: Misfit, model: AbstractModel) -> bool:
     """Whether another finding says more: of zeros, or of where counts vary otherwise than their common shape has it."""
-    kind, shaped = misfit.finding.kind, "nu" in model.varying
+    kind, shaped = misfit.finding.kind, _varying(model, SHAPE) is not None
     return (_HURDLE in misfit.remedy and kind != features.ZEROS) or (shaped and kind != features.SPREAD_BY)
+
+
+def _varying(model: AbstractModel, role: str) -> Parameter | None:
+    """The parameter of a role that has a formula."""
+    return next((p for p in model.row_space.of_role(role) if p.name in model.varying), None)
 
 
 def said(finding: Finding, model: AbstractModel, data: Dataset) -> str:
@@ -180,6 +185,8 @@ def _remedy(
     finding: Finding, model: AbstractModel, data: Dataset, findings: Sequence[Finding], at: np.ndarray | None
 ) -> str:
     kind = finding.kind
+    if kind in model.remedies:
+        return model.remedies[kind].replace("{graph}", _written(model.graph))
     if kind in (features.WRAPPED, features.DIAGONAL, features.TWO_APART, features.BALANCE):
         return _of_lattice(finding, model)
     if kind in (features.PAIRS, features.EQUAL):
@@ -188,8 +195,6 @@ def _remedy(
         return _of_regression(finding, model, data, findings, at)
     if data.d == 1:
         return _of_counts(model, data, findings)
-    if kind in (features.VARIANCE, features.ZEROS, features.SKEWNESS) and _has_one_spread(model):
-        return "try model='cmp-graphical', where each column's spread is a parameter"
     if kind in (features.TOTAL, features.COMBINATIONS):
         others = "another" if model.designs else "a"
         return (
@@ -200,18 +205,8 @@ def _remedy(
 
 
 def _is_poisson(model: AbstractModel) -> bool:
-    """Whether one column is of Poisson counts, with covariates or without."""
+    """Whether one column is of counts whose spread is no parameter, with covariates or without."""
     return bool(model.freer)
-
-
-def _has_one_spread(model: AbstractModel) -> bool:
-    """Whether columns are of counts whose spread is no parameter."""
-    return (
-        isinstance(model, Pairwise)
-        and not model.designs
-        and model.lowers
-        and not any(kind.free for kind in model.kinds)
-    )
 
 
 def _of_lattice(finding: Finding, model: AbstractModel) -> str:
@@ -223,17 +218,15 @@ def _of_lattice(finding: Finding, model: AbstractModel) -> str:
         if finding.observed > finding.predicted:
             return f"a torus, not a grid: try dfd.graphs.grid({rows}, {columns}, periodic=True)"
         return f"a grid, not a torus: try dfd.graphs.grid({rows}, {columns})"
-    if finding.kind == features.BALANCE and model.name == "ising" and not model.options.get("intercept"):
-        own = _grid_of(graph, rows, columns) + (", states='binary'" if model.options.get("states") == "binary" else "")
-        return f"one value may be commoner than the other: try dfd.models.Ising({own}, intercept=True)"
     return "the neighbourhood may be larger than the four next sites: give a graph that has the further edges"
 
 
-def _grid_of(graph: Graph, rows: int, columns: int) -> str:
+def _written(graph: Graph | None) -> str:
     """The call that makes a lattice; a word where it is another graph."""
-    for periodic in (False, True):
-        if grid(rows, columns, periodic=periodic).pairs == graph.pairs:
-            return f"dfd.graphs.grid({rows}, {columns}{', periodic=True' * periodic})"
+    if graph is not None and graph.shape is not None:
+        for periodic in (False, True):
+            if grid(*graph.shape, periodic=periodic).pairs == graph.pairs:
+                return f"dfd.graphs.grid({graph.shape[0]}, {graph.shape[1]}{', periodic=True' * periodic})"
     return "graph"
 
 
@@ -258,7 +251,7 @@ def _of_regression(
     if finding.kind == features.BEND:
         return "a term is missing: a square, a spline such as bs(x, df=4), or a covariate"
     if finding.kind == features.ZEROS:
-        if "zeros" in model.varying:
+        if _varying(model, ZEROS) is not None:
             return "the zeros may depend on another covariate: give it in zeros='~ ...'"
         return f"try zeros='~ 1' (on the command line: --zeros '~ 1'), a part of its own for zeros {_HURDLE}"
     own = _spread_followed(finding, model)
@@ -271,21 +264,24 @@ def _of_regression(
         )
     if _is_poisson(model):
         return f"try model='cmp' (--model cmp), whose spread is a parameter; {missing}, too"
-    if "nu" not in model.varying:
+    shape = _varying(model, SHAPE)
+    if shape is None:
         return missing
-    return f"{missing}, or the spread may depend on another one: give it in nu='~ ...'"
+    return f"{missing}, or the spread may depend on another one: give it in {shape.name}='~ ...'"
 
 
 def _spread_followed(finding: Finding, model: AbstractModel) -> str:
     """The formula that lets the spread depend on the covariate by which it differs, where there is not one yet."""
-    if finding.kind != features.SPREAD_BY or "nu" not in model.varying:
+    shape = _varying(model, SHAPE)
+    if finding.kind != features.SPREAD_BY or shape is None:
         return ""
-    own = model.design("nu")
+    own = model.design(shape.name)
     label, term = model.covariate(finding.values[0])
     if not term or label in own.labels:
         return ""
     right = term if own.labels == (INTERCEPT,) else f"{own.right} + {term}"
-    return f"let the spread depend on it: nu='~ {right}' (on the command line: --nu '~ {right}')"
+    name = shape.name
+    return f"let the spread depend on it: {name}='~ {right}' (on the command line: --{name} '~ {right}')"
 
 
 def _is_beyond(model: AbstractModel, data: Dataset, findings: Sequence[Finding], at: np.ndarray | None) -> bool:
@@ -296,10 +292,10 @@ def _is_beyond(model: AbstractModel, data: Dataset, findings: Sequence[Finding],
     if _is_poisson(model):
         mean = float(np.average(data.rows[:, 0], weights=data.counts))
         return times[0] > _beyond_geometric(mean) / mean
-    nu = f"nu[{INTERCEPT}]"
-    if at is None or nu not in model.space.names or model.design("nu").labels != (INTERCEPT,):
+    shape = _varying(model, SHAPE)
+    if at is None or shape is None or model.design(shape.name).labels != (INTERCEPT,):
         return False
-    return times[0] > 1.0 and at[model.space.names.index(nu)] < np.log(GEOMETRIC)
+    return times[0] > 1.0 and at[model.space.first[shape.name]] < np.log(GEOMETRIC)
 
 
 def _of_counts(model: AbstractModel, data: Dataset, findings: Sequence[Finding]) -> str:
@@ -317,7 +313,7 @@ def _of_counts(model: AbstractModel, data: Dataset, findings: Sequence[Finding])
     what, numbers = spread_of(x, counts)
     column = data.columns[0]
     named = "" if data.named else f" (formulas need a name: give the data as {{'{column}': ...}})"
-    if what == ZEROS and model.takes_zeros:
+    if what == INFLATED and model.takes_zeros:
         return f"more zeros than the rest has: try formula='{column} ~ 1', zeros='~ 1' {_HURDLE}{named}"
     if what == GROUPS and not model.narrative.grouped:
         rates, shown = (between.join(f"{rate:.3g}" for rate in numbers) for between in (" and ", ", "))
@@ -357,7 +353,7 @@ def spread_of(x: Float[np.ndarray, " u"], counts: Float[np.ndarray, " u"]) -> tu
     groups, zeros = -2.0 * value + 2.0 * 3, -2.0 * inflated + 2.0 * 2
     if min(groups, zeros) > plain - ALIKE:
         return SPREAD, (mean,)
-    return (ZEROS, (rate,)) if zeros <= groups + ALIKE else (GROUPS, rates)
+    return (INFLATED, (rate,)) if zeros <= groups + ALIKE else (GROUPS, rates)
 
 
 def _poisson(x: np.ndarray, rate: np.ndarray | float) -> np.ndarray:

@@ -9,18 +9,16 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from .. import families as models
 from .._util.process import require_seed
 from .._util.tables import Table
 from ..core.dataset import Dataset
 from ..core.graphs import Graph
 from ..core.mixing import evenly
 from ..core.model import AbstractModel
+from ..core.simulators.base import Mixing
 from ..core.simulators.exact import MOST_POINTS
 from ..core.simulators.given import is_listable, width
 from ..errors import ModelError, SettingError
-from ..families.lattice.model import has_clusters
-from ..families.simulate import Mixing, draw, draw_given
 from .goodness_of_fit import GoodnessOfFit, goodness_of_fit, some
 
 HOW = {
@@ -174,17 +172,11 @@ def replicate(
     draws = min(draws, len(thetas))
     rng = np.random.default_rng([seed, 3])
     chosen = evenly(thetas, draws)
-    if model.designs:
-        size = min(data.n, _most(model, draws, data) if size is None else size)
-        if method is not None:
-            raise SettingError("rows with covariates have one simulator each; leave out method=")
-        part = some(data, size)
-        assert part.given is not None
-        rows, used, mixing = draw_given(model, chosen, np.repeat(part.given, part.counts.astype(int), axis=0), rng)
-    else:
-        size = min(data.n, _most(model, draws, data)) if size is None else size
-        rows, used, mixing = draw(model, chosen, size, method, rng)
-    return Predictive(rows, data, used, mixing, goodness_of_fit(model, thetas.mean(axis=0) if at is None else at, data))
+    size = min(data.n, _most(model, draws, data)) if size is None else size
+    context = model.context_of(some(data, min(data.n, size)))
+    found = model.draw(chosen, size, rng, context=context, method=method)
+    goodness = goodness_of_fit(model, thetas.mean(axis=0) if at is None else at, data)
+    return Predictive(found.rows, data, found.method, found.mixing, goodness)
 
 
 def _most(model: AbstractModel, draws: int, data: Dataset) -> int:
@@ -212,7 +204,7 @@ def affordable(model: AbstractModel, data: Dataset) -> dict[str, Any]:
         few = _most(model, 100, data)
         return {"draws": 100 if few > 1000 else 40, "size": min(data.n, few)}
     size = int(min(data.n, np.clip(100_000 // (40 * data.d), 20, 100)))
-    method = "swendsen-wang" if has_clusters(model) else None  # it needs no compilation
+    method = "swendsen-wang" if model.has_clusters else None  # it needs no compilation
     return {"draws": 40, "size": size, "method": method}
 
 
@@ -220,45 +212,3 @@ def parameters_of(posterior: Table, names: list[str]) -> Float[np.ndarray, "all 
     """Flat parameters of all draws, from a posterior by name."""
     parts = [posterior.arrays[name] for name in names]
     return np.concatenate([part.reshape(part.shape[0] * part.shape[1], -1) for part in parts], axis=1)
-
-
-def prior_predictive(
-    model: AbstractModel | str, size: int = 100, draws: int = 100, *, columns: int = 1, prior: Any = None,
-    options: Any = None, method: str | None = None, seed: int = 0,
-) -> tuple[dict[str, np.ndarray], Int[np.ndarray, "draws size d"]]:  # fmt: skip
-    """Data that a model's priors expect: parameters from the priors, and a data set from each.
-
-    Parameters
-    ----------
-    model : AbstractModel or str
-        With a name, ``columns`` says for how many columns, and ``options`` are those of its function.
-    size, draws : int
-        Observations in each data set, and how many data sets.
-    prior : mapping or "paper", optional
-        As for `fit`.
-    method : str, optional
-        The simulator; see `simulate`.
-    seed : int
-
-    Returns
-    -------
-    parameters : dict of arrays
-        By name, one entry a draw.
-    rows : (draws, size, d) integers
-
-    Examples
-    --------
-    >>> import dfdbayes as dfd, numpyro.distributions as dist
-    >>> parameters, rows = dfd.prior_predictive("poisson", 50, 20, prior={"rate": dist.Gamma(2.0, 1.0)})
-    >>> rows.shape, parameters["rate"].shape
-    ((20, 50, 1), (20,))
-    """
-    if draws < 1 or size < 1:
-        raise SettingError("draws and size must be at least 1")
-    require_seed(seed)
-    made = models.by_name(model, columns, options, prior) if isinstance(model, str) else model.current()
-    made = made.with_priors(models.paper_priors(made) if isinstance(prior, str) else prior)
-    rng = np.random.default_rng([seed, 4])
-    thetas = made.space.draw_priors(draws, int(rng.integers(2**31)))
-    rows, _, _ = draw(made, thetas, size, method, rng)
-    return made.space.unflatten(thetas), rows

@@ -7,24 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ..core.model import AbstractModel
+from ..core.narrative import main_of, multiplies
 from ..data.formulas import INTERCEPT
 
 if TYPE_CHECKING:
     from .fitted import Fitted
-
-ODDS, VALUE = "odds", "value"
-
-
-def multiplies(model: AbstractModel) -> str:
-    """What the exponential of a coefficient of the main parameter multiplies; nothing where a coefficient adds."""
-    main = next(p for p in model.row_space.parameters if p.name == model.main_parameters[0])
-    return {"logit": ODDS, "log": VALUE}.get(main.link, "")
-
-
-def heading(model: AbstractModel) -> str:
-    """What such ratios are called where they are of counts, or of zeros and ones."""
-    return model.narrative.ratio
 
 
 def ratios(fit: Fitted, interval: float = 0.95) -> pd.DataFrame | None:
@@ -33,15 +20,15 @@ def ratios(fit: Fitted, interval: float = 0.95) -> pd.DataFrame | None:
     None where a fit is no regression of one column, or its coefficients add.
     """
     model = fit.model
-    if model is None or fit.data.d > 1 or model.main_parameters[0] not in model.varying:
+    main = None if model is None or fit.data.d > 1 else main_of(model)
+    if model is None or main is None or main.name not in model.varying or not multiplies(main):
         return None
-    main = model.main_parameters[0]
-    design = model.design(main)
+    design = model.design(main.name)
     labels = [label for label in design.labels if label != INTERCEPT]
-    if not labels or not multiplies(model):
+    if not labels:
         return None
     whole = fit.summary(interval)
     ends = [column for column in whole.columns if str(column).startswith("eti")]
-    own = whole.loc[[f"{main}[{label}]" for label in labels], ["median", *ends]]
+    own = whole.loc[[f"{design.parameter}[{label}]" for label in labels], ["median", *ends]]
     names = [f"{label} against {against}" if (against := design.reference(label)) else label for label in labels]
     return own.apply(np.exp).rename(columns={"median": "ratio"}).assign(term=names)

@@ -18,13 +18,12 @@ from .._util.process import require_seed
 from ..core.dataset import PLACE, Dataset
 from ..core.mixing import evenly
 from ..core.model import AbstractModel
+from ..core.narrative import main_of, multiplies
 from ..core.parameters import over_rows
 from ..core.simulators.given import CELLS, Tails, distributions, tails, width
 from ..core.terms import coarse_size, filled
 from ..data.formulas import INTERCEPT, Design, frame_of
 from ..errors import DataWarning, ModelError, SettingError
-from ..families.graph.model import RandomGraph
-from .ratios import ODDS, VALUE, multiplies
 
 if TYPE_CHECKING:
     from .fitted import Fitted
@@ -38,19 +37,11 @@ LEAST_CHANCE = 1e-16  # of a tail, so that residuals are finite
 
 
 def require_regression(fit: Fitted, what: str) -> AbstractModel:
-    """The model of a fit, if it is a regression of one column."""
+    """The model of a fit, if it has covariates and one column."""
     if fit.model is None:
         raise ModelError("this fit was loaded without its model; give it: dfd.load(path, model=...)")
-    if isinstance(fit.model, RandomGraph):
-        raise SettingError(
-            f"there are no {what} of one graph: its ties are no rows. fit.effects() has odds ratios, fit.replicate() "
-            "graphs from the posterior, and dfd.graph_goodness(fit) compares them with the observed one."
-        )
-    if fit.model is None or not fit.model.designs:
-        raise SettingError(
-            f"there are no {what}: this fit has no covariates. Fit a formula, as in formula='y ~ x'; fit.replicate() "
-            "gives data from any fitted model."
-        )
+    if not fit.model.designs:
+        raise SettingError(f"there are no {what}: {fit.model.without_formulas}")
     if fit.data.d > 1:
         raise SettingError(f"{what} are for regressions of one column, and this one has {fit.data.d}")
     return fit.model
@@ -252,39 +243,29 @@ def effects(fit: Fitted, interval: float) -> pd.DataFrame:
     given, weights = _weighted(fit.data)
     thetas = evenly(fit.joint_draws, int(max(MOST_VALUES / len(given), LEAST_DRAWS)))
     draws = model.space.to_data_scale(fit.joint_draws)
-    before = [p.name for p in model.space.parameters].index(design.parameter)
-    at = sum(p.size for p in model.space.parameters[:before])
-    link = {ODDS: "odds_ratio", VALUE: "ratio"}.get(multiplies(model), "")
+    at = model.space.first[design.parameter]
+    main = main_of(model)
+    link = {"logit": "odds_ratio", "log": "ratio"}[main.link] if multiplies(main) else ""
     lines = []
     for place, label in enumerate(design.labels):
         if label == INTERCEPT:
             continue
         coefficient = draws[:, at + place]
-        line: dict[str, Any] = {"term": label} | _interval("coefficient", coefficient, ends)
+        line: dict[str, Any] = {"term": label} | interval_of("coefficient", coefficient, ends)
         if link:
             times = np.exp(np.clip(coefficient, -LARGEST_LOG, LARGEST_LOG))
-            line |= _interval(link, times, ends) | {link: float(np.median(times))}
+            line |= interval_of(link, times, ends) | {link: float(np.median(times))}
         change, found = _effect(model, design, place, given, weights, thetas)
-        lines.append(line | {"change": change} | _interval("effect", found, ends))
+        lines.append(line | {"change": change} | interval_of("effect", found, ends))
     return pd.DataFrame(lines).set_index("term") if lines else pd.DataFrame(index=pd.Index([], name="term"))
-
-
-def odds_ratios(fit: Fitted, interval: float) -> pd.DataFrame:
-    """What each term of a random graph does to the odds of a tie, given all others; see `Fit.effects`."""
-    ends, lines = require_level(interval), []
-    for name, draws in fit.entries.items():
-        low, middle, high = np.exp(np.quantile(draws, [ends[0], 0.5, ends[1]]))
-        line: dict[str, Any] = {"term": name} | _interval("coefficient", draws, ends)
-        line |= {"odds_ratio": middle, "odds_ratio_low": low, "odds_ratio_high": high}
-        lines.append(line | {"above_zero": float(np.mean(draws > 0.0))})
-    return pd.DataFrame(lines).set_index("term")
 
 
 def _main_design(model: AbstractModel) -> Design:
     """The design of the main parameter."""
-    if model.main_parameters[0] not in model.varying:
-        raise SettingError(f"there are no effects: {model.main_parameters[0]} has no formula")
-    return model.design(model.main_parameters[0])
+    main = model.main_parameters[0]
+    if main not in model.varying:
+        raise SettingError(f"there are no effects: {main} has no formula")
+    return model.design(main)
 
 
 def _weighted(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
@@ -294,7 +275,8 @@ def _weighted(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
     return distinct, np.bincount(where.reshape(-1), weights=data.counts) / data.counts.sum()
 
 
-def _interval(name: str, draws: np.ndarray | None, ends: tuple[float, float]) -> dict[str, float]:
+def interval_of(name: str, draws: np.ndarray | None, ends: tuple[float, float]) -> dict[str, float]:
+    """The mean of draws and their interval, as entries of a table; not known without draws."""
     if draws is None:
         return {name: np.nan, f"{name}_low": np.nan, f"{name}_high": np.nan}
     low, high = np.quantile(draws, ends)

@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from ...errors import ModelError
-from ..model import Interactions
+from .base import Interactions
 
 
 def by_swendsen_wang(

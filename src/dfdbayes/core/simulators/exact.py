@@ -10,32 +10,32 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...errors import ModelError
-from ..model import AbstractModel
+from .base import Simulable
 
 MOST_POINTS = 2**16
 TAIL = 1e-12
 
 
 @partial(jax.jit, static_argnums=0)
-def _log_masses(model: AbstractModel, theta: Array, points: Array) -> Float[Array, " s"]:
+def _log_masses(model: Simulable, theta: Array, points: Array) -> Float[Array, " s"]:
     named = model.space.unflatten(theta)
     return jax.vmap(lambda x: model.log_mass_at(named, x))(points)
 
 
-def _each_log_masses(model: AbstractModel, thetas: np.ndarray, points: np.ndarray) -> Float[np.ndarray, "c s"]:
+def _each_log_masses(model: Simulable, thetas: np.ndarray, points: np.ndarray) -> Float[np.ndarray, "c s"]:
     """Log masses at each of the parameters: one at a time, so that their number compiles nothing anew."""
     at = jax.device_put(points.astype(float))
     return np.stack([np.asarray(_log_masses(model, theta, at)) for theta in thetas])
 
 
-def probabilities(model: AbstractModel, theta: Any) -> tuple[Int[np.ndarray, "s d"], Float[np.ndarray, " s"]]:
+def probabilities(model: Simulable, theta: Any) -> tuple[Int[np.ndarray, "s d"], Float[np.ndarray, " s"]]:
     """Every point of a finite domain with its probability."""
     points, chance = listed(model, np.asarray(model.space.flatten(theta))[None])
     return points, chance[0]
 
 
 def by_enumeration(
-    model: AbstractModel, thetas: Float[np.ndarray, "c p"], per: int, rng: np.random.Generator
+    model: Simulable, thetas: Float[np.ndarray, "c p"], per: int, rng: np.random.Generator
 ) -> Int[np.ndarray, "c per d"]:
     """Draws from the listed probabilities of a finite domain."""
     if model.domain.size > MOST_POINTS:
@@ -45,7 +45,7 @@ def by_enumeration(
 
 
 def by_inversion(
-    model: AbstractModel, thetas: Float[np.ndarray, "c p"], per: int, rng: np.random.Generator
+    model: Simulable, thetas: Float[np.ndarray, "c p"], per: int, rng: np.random.Generator
 ) -> Int[np.ndarray, "c per 1"]:
     """Draws of one count from its cumulated mass; see `listed`."""
     points, chance = listed(model, thetas)
@@ -53,7 +53,7 @@ def by_inversion(
 
 
 def listed(
-    model: AbstractModel, thetas: Float[np.ndarray, "c p"], most: int = 2**20
+    model: Simulable, thetas: Float[np.ndarray, "c p"], most: int = 2**20
 ) -> tuple[Int[np.ndarray, "s d"], Float[np.ndarray, "c s"]]:
     """Points of a finite domain, or of one count up to where the tail is below 1e-12 of the total; and their chances.
 

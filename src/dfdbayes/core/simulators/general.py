@@ -13,8 +13,8 @@ from jaxtyping import Array
 
 from ...errors import ModelError
 from ..domain import Coordinate
-from ..model import AbstractModel
 from ..parameters import Rows, over_rows
+from .base import Simulable
 
 MOST_LEVELS = 4096
 
@@ -44,7 +44,7 @@ def _chain(
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _sweeps(
-    model: AbstractModel, count: int, key: Array, x: Array, thetas: Array, values: Array, allowed: Array
+    model: Simulable, count: int, key: Array, x: Array, thetas: Array, values: Array, allowed: Array
 ) -> tuple[Array, Array, Array]:
     def of_chain(key: Array, x: Array, theta: Array) -> tuple[Array, Array, Array]:
         named = model.space.unflatten(theta)
@@ -56,7 +56,7 @@ def _sweeps(
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _sweeps_given(
-    model: AbstractModel, count: int, key: Array, x: Array, thetas: Array, values: Array, allowed: Array, given: Array
+    model: Simulable, count: int, key: Array, x: Array, thetas: Array, values: Array, allowed: Array, given: Array
 ) -> tuple[Array, Array, Array]:
     """The same where every chain has covariates, and with them parameters, of its own."""
 
@@ -71,7 +71,7 @@ def _sweeps_given(
 
 
 def by_general_gibbs(
-    model: AbstractModel,
+    model: Simulable,
     thetas: np.ndarray,
     per: int,
     rng: np.random.Generator,
@@ -95,10 +95,10 @@ def by_general_gibbs(
         pick = rng.integers(2, size=(len(thetas), per, domain.d))
         start = np.take_along_axis(np.broadcast_to(values, (len(thetas), per, *values.shape)), pick[..., None], -1)
         inputs = (jnp.asarray(part) for part in (start[..., 0], thetas, values, allowed))
-        if model.designs:
-            x, tail, trace = _sweeps_given(model, sweeps, key, *inputs, jnp.asarray(given))
-        else:
+        if given is None:
             x, tail, trace = _sweeps(model, sweeps, key, *inputs)
+        else:
+            x, tail, trace = _sweeps_given(model, sweeps, key, *inputs, jnp.asarray(given))
         if not unbounded or float(jnp.max(tail)) < 1e-9:
             return np.asarray(x).astype(np.int64), np.moveaxis(np.asarray(trace), -1, 0)
         width *= 2

@@ -17,7 +17,7 @@ from scipy import special
 
 from ...errors import ModelError
 from ..graphs import Graph
-from ..model import Interactions
+from .base import Interactions
 
 
 class Weights(NamedTuple):

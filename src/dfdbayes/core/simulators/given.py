@@ -17,9 +17,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...errors import ModelError
-from ..model import AbstractModel
 from ..parameters import Rows, own_of
 from ..terms import filled
+from .base import Simulable
 
 CELLS = 2**20  # numbers worked on at once
 TAIL = 1e-11  # of a distribution's mass, that may be left out at either end
@@ -52,14 +52,14 @@ class Listed:
 
 
 @partial(jax.jit, static_argnums=0)
-def _of_rows(model: AbstractModel, theta: Array, given: Array) -> tuple[Rows, Array | None]:
+def _of_rows(model: Simulable, theta: Array, given: Array) -> tuple[Rows, Array | None]:
     """What the family needs of every row, and means where it has a formula."""
     rows = model.at_rows(model.space.unflatten(theta), given)
     return rows, model.means_at(rows, len(given))
 
 
 @partial(jax.jit, static_argnums=0)
-def _masses(model: AbstractModel, shared: Rows, own: Rows, index: Array, points: Array) -> tuple[Array, Array]:
+def _masses(model: Simulable, shared: Rows, own: Rows, index: Array, points: Array) -> tuple[Array, Array]:
     """Masses of the rows ``index``, and means."""
 
     def of_row(i: Array) -> Array:
@@ -87,14 +87,14 @@ class Chunk:
         Expected values, where the family has a formula.
     """
 
-    model: AbstractModel
+    model: Simulable
     shared: tuple[Rows, ...]
     own: tuple[Rows, ...]
     means: Float[np.ndarray, "c u"] | None
 
     @classmethod
     def of(
-        cls, model: AbstractModel, thetas: Float[np.ndarray, "c p"], given: Float[np.ndarray, "u q"], size: int
+        cls, model: Simulable, thetas: Float[np.ndarray, "c p"], given: Float[np.ndarray, "u q"], size: int
     ) -> Chunk:
         """``size`` rows are computed, one of the parameters at a time: their number compiles nothing anew."""
         shared, own, means = [], [], []
@@ -153,7 +153,7 @@ class Chunk:
             return 0, FIRST
         least, most = float(self.means[:, rows].min()), float(self.means[:, rows].max())
         most = min(most, float(MOST_LISTED) ** 2)
-        low = max(0, int(least - SPREAD * np.sqrt(least) - FIRST // 4)) if _is_plain(self.model) else 0
+        low = max(0, int(least - SPREAD * np.sqrt(least) - FIRST // 4)) if self.model.mode_inside else 0
         wanted = most + SPREAD * np.sqrt(most) + FIRST // 4 - low
         return low, max(FIRST, 2 ** int(np.ceil(np.log2(wanted))))
 
@@ -176,20 +176,15 @@ def _is_cut(last: np.ndarray, before: np.ndarray) -> bool:
     return bool(np.any((ratio >= 1.0) | (last * ratio > TAIL * (1.0 - ratio))))
 
 
-def width(model: AbstractModel, mean: float) -> int:
+def width(model: Simulable, mean: float) -> int:
     """About how many values of a row with this mean are listed."""
     if model.domain.is_finite:
         return int(model.domain.size)
-    beyond = 0.0 if _is_plain(model) else mean
+    beyond = 0.0 if model.mode_inside else mean
     return int(FIRST + beyond + 2 * SPREAD * np.sqrt(mean))
 
 
-def _is_plain(model: AbstractModel) -> bool:
-    """Whether a row's masses rise and fall again, with nothing special about the first value."""
-    return model.mode_inside
-
-
-def is_listable(model: AbstractModel) -> bool:
+def is_listable(model: Simulable) -> bool:
     """Whether the points of a row can be listed: of one column, or of a few with few values."""
     domain = model.domain
     if domain.is_finite:
@@ -198,7 +193,7 @@ def is_listable(model: AbstractModel) -> bool:
 
 
 def chunks(
-    model: AbstractModel, thetas: Float[np.ndarray, "c p"], given: Float[np.ndarray, "u q"]
+    model: Simulable, thetas: Float[np.ndarray, "c p"], given: Float[np.ndarray, "u q"]
 ) -> Iterator[tuple[np.ndarray, Chunk]]:
     """Rows in the order of their means, so many at a time that their parameters can be held."""
     if not len(given):
@@ -214,7 +209,7 @@ def chunks(
 
 
 def distributions(
-    model: AbstractModel, thetas: Float[np.ndarray, "c p"], given: Float[np.ndarray, "u q"]
+    model: Simulable, thetas: Float[np.ndarray, "c p"], given: Float[np.ndarray, "u q"]
 ) -> Iterator[Listed]:
     """The distribution of every row, averaged over parameters, in blocks of rows of similar means."""
     for part, chunk in chunks(model, thetas, given):
@@ -236,7 +231,7 @@ class Tails:
 
 
 def tails(
-    model: AbstractModel, theta: Float[np.ndarray, " p"], given: Float[np.ndarray, "u q"], x: Int[np.ndarray, " u"]
+    model: Simulable, theta: Float[np.ndarray, " p"], given: Float[np.ndarray, "u q"], x: Int[np.ndarray, " u"]
 ) -> Tails:
     """Tail probabilities of one observed column at one value of the parameters."""
     below, here, above, mean, variance = np.empty((5, len(given)))
@@ -258,7 +253,7 @@ def tails(
 
 
 def by_listing(
-    model: AbstractModel, thetas: Float[np.ndarray, "c p"], given: Float[np.ndarray, "n q"], rng: np.random.Generator
+    model: Simulable, thetas: Float[np.ndarray, "c p"], given: Float[np.ndarray, "n q"], rng: np.random.Generator
 ) -> Int[np.ndarray, "c n d"]:
     """One draw for every row at each of the parameters, by inversion of its cumulated masses."""
     distinct, where = np.unique(given, axis=0, return_inverse=True)

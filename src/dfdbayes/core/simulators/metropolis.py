@@ -12,7 +12,7 @@ from jaxtyping import Array
 
 from ...errors import ModelError
 from ..graphs import Graph
-from ..model import Interactions
+from .base import Interactions
 from .gibbs import Weights, weights_of
 
 

@@ -9,9 +9,9 @@ import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from ..model import AbstractModel
 from ..parameters import Rows, own_of
 from ..terms import filled
+from .base import Simulable
 from .given import Chunk, inverted, standard
 
 
@@ -34,7 +34,7 @@ class Step:
 
 
 @partial(jax.jit, static_argnums=0)
-def _each(model: AbstractModel, thetas: Array, given: Array) -> tuple[Rows, Array | None]:
+def _each(model: Simulable, thetas: Array, given: Array) -> tuple[Rows, Array | None]:
     """What the family needs of every future, and means where it has a formula."""
 
     def of(theta: Array, row: Array) -> tuple[Rows, Array | None]:
@@ -46,7 +46,7 @@ def _each(model: AbstractModel, thetas: Array, given: Array) -> tuple[Rows, Arra
     return jax.vmap(of)(thetas, given)
 
 
-def expected(model: AbstractModel, thetas: Float[np.ndarray, "s p"], given: Float[np.ndarray, "s q"]) -> Chunk:
+def expected(model: Simulable, thetas: Float[np.ndarray, "s p"], given: Float[np.ndarray, "s q"]) -> Chunk:
     """Futures as rows whose parameters are known; the means of these say how large values will be."""
     size = standard(len(given))
     rows, means = _each(model, filled(thetas, size), filled(given, size))

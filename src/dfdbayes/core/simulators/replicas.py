@@ -13,17 +13,16 @@ import numpy as np
 from jaxtyping import Float
 
 from ...errors import ModelError
-from ...families.simulate import draw, draw_given
 from ..dataset import Dataset
 from ..distinct import keys
-from ..model import AbstractModel
+from .base import Simulable
 
 MOST_CELLS = 2**22  # weights of distinct rows that are held at a time
 TOGETHER = 50  # sets that are tabulated together, at most
 
 
 def replicas(
-    model: AbstractModel, theta: Float[np.ndarray, " p"], data: Dataset, size: int, seed: int
+    model: Simulable, theta: Float[np.ndarray, " p"], data: Dataset, size: int, seed: int
 ) -> Iterator[tuple[Dataset, Float[np.ndarray, "b u"]]]:
     """``size`` simulated data sets in parts: the distinct rows of some of them, and how often each has every one."""
     if not model.supports("simulation"):
@@ -35,14 +34,13 @@ def replicas(
 
 
 def _simulated(
-    model: AbstractModel, theta: np.ndarray, data: Dataset, sets: int, rng: np.random.Generator
+    model: Simulable, theta: np.ndarray, data: Dataset, sets: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Rows (sets, n, d) and their covariates (n, q), those of the data."""
-    if model.designs:
-        assert data.given is not None
-        given = np.repeat(data.given, np.round(data.observations).astype(int), axis=0)
-        return draw_given(model, np.repeat(theta[None], sets, axis=0), given, rng)[0], given
-    rows = draw(model, theta[None], sets * data.n, None, rng)[0]
+    given = model.context_of(data)
+    if given is not None:
+        return model.draw(np.repeat(theta[None], sets, axis=0), data.n, rng, context=given).rows, given
+    rows = model.draw(theta[None], sets * data.n, rng).rows
     return rows[0].reshape(sets, data.n, data.d), None
 
 

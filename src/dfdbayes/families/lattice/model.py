@@ -15,13 +15,16 @@ from ...core.dataset import Dataset
 from ...core.domain import Binary, Domain, Finite, Spins
 from ...core.exponential import ExponentialFamily
 from ...core.graphs import Graph, of
-from ...core.model import AbstractModel, Interactions, Row
+from ...core.model import Row
 from ...core.parameters import Parameter
+from ...core.simulators.base import Interactions
 from ...core.starts import logistic
 from ...errors import ModelError
+from ...results.test_statistics import BALANCE
 from ..named import named
 from .narrative import LatticeNarrative
 
+COMMONER = "one value may be commoner than the other: try"
 HEAT = {"temperature": "how weakly neighbours hold together (the paper's theta): the lower, the more alike they are"}
 
 
@@ -87,6 +90,7 @@ def Ising(graph: Any, states: str = "spins", intercept: bool = False) -> Exponen
     """
     graph = of(graph)
     domain = _two_states(states, graph.size)
+    binary = ", states='binary'" if states == "binary" else ""
     own = " + intercept Σ<sub>j</sub> x<sub>j</sub>" if intercept else ""
 
     def differences(rows: np.ndarray, moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -138,6 +142,8 @@ def Ising(graph: Any, states: str = "spins", intercept: bool = False) -> Exponen
         start=pseudo_likelihood,
         differences=differences,
         interactions=interactions,
+        has_clusters=states == "spins" and not intercept,
+        remedies={} if intercept else {BALANCE: f"{COMMONER} dfd.models.Ising({{graph}}{binary}, intercept=True)"},
         options={"graph": graph, "states": states, "intercept": intercept},
     )
 
@@ -211,15 +217,9 @@ def Potts(graph: Any, states: int = 3) -> ExponentialFamily:
         start=pseudo_likelihood,
         differences=differences,
         interactions=interactions,
+        has_clusters=True,
         options={"graph": graph, "states": states},
     )
-
-
-def has_clusters(model: AbstractModel) -> bool:
-    """Whether clusters of equal neighbours can change at once (Swendsen-Wang): nothing favours a value by itself."""
-    statistic = getattr(model, "T", None)
-    spins = model.domain.coordinate(0).levels == (-1, 1)
-    return isinstance(statistic, _Matches) or (isinstance(statistic, _Products) and spins)
 
 
 def _two_states(states: str, size: int) -> Domain:

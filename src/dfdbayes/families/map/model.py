@@ -37,7 +37,7 @@ from ...core.model import AbstractModel, Row
 from ...core.objective import Objective
 from ...core.parameters import Parameter, Space
 from ...core.resampling import Fits
-from ...core.simulators.mixing import Mixing, mixing_of
+from ...core.simulators.base import Mixing, mixing_of
 from ...core.sites import Sites, Units, blocks_of_rows
 from ...core.starts import logistic
 from ...core.terms import Prepared, View

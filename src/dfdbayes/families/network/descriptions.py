@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...core.dataset import Dataset
+from ...data.read.profile import RARE
 from .kinds import Kind
 
 KIND, LEVELS, DECLARED = "kind", "levels", "declared"
 """What of a column was read off the data: its kind and its levels, its levels alone, or neither."""
-RARE = 5  # rows; a level that fewer have says little
 MOST = 10  # names in a line
 
 

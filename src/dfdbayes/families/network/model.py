@@ -22,13 +22,15 @@ from jaxtyping import Array, Float, Int
 from ...core.dataset import Dataset
 from ...core.domain import Domain
 from ...core.graphs import Graph, complete, edge_labels, of
-from ...core.model import AbstractModel, Interactions, Row
+from ...core.model import AbstractModel, Row
 from ...core.narrative import Narrative
 from ...core.parameters import EDGE, NODE, SHAPE, Parameter, Space
+from ...core.simulators.base import Interactions
 from ...core.sites import Sites
 from ...core.starts import logistic
 from ...core.terms import Prepared, View
 from ...errors import ModelError
+from ...results.test_statistics import SKEWNESS, VARIANCE, ZEROS
 from ..counts.models import _regression_of_log_ratios
 from ..counts.normaliser import log_normaliser
 from ..lattice.model import _two_states
@@ -36,6 +38,7 @@ from ..named import named
 from . import descriptions as remarks
 from .kinds import FACTORIAL, QUADRATIC, Kind, binary, domain_of, evenly_seen, of_the_paper
 from .narrative import NetworkNarrative
+from .simulate import by_levels, by_levels_given
 from .terms import (
     BinaryConditionals,
     BinaryRatios,
@@ -257,6 +260,21 @@ class Pairwise(AbstractModel):
         if self.counts and curve is None:
             curve = np.ones_like(node)
         return Interactions(self.graph, "product", np.asarray(node), self.sign * np.asarray(edge), curve)
+
+    def gibbs(
+        self, thetas: np.ndarray, size: int, rng: np.random.Generator, sweeps: int, context: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if context is None:
+            return by_levels(self, thetas, size, rng, sweeps)
+        return by_levels_given(self, thetas, context, rng, sweeps)
+
+    @property
+    def remedies(self) -> Mapping[str, str]:  # type: ignore[override]
+        """Of counts whose spread is no parameter: the model where it is."""
+        if self.designs or not self.lowers or any(kind.free for kind in self.kinds):
+            return {}
+        shaped = "try model='cmp-graphical', where each column's spread is a parameter"
+        return dict.fromkeys((VARIANCE, ZEROS, SKEWNESS), shaped)
 
     def advise(self, data: Dataset) -> tuple[str, str]:
         if any(kind.counts for kind in self.kinds):

@@ -7,6 +7,7 @@ listed up to where the mass left out is below 1e-9. A chain's state is the place
 from __future__ import annotations
 
 from functools import partial
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -14,13 +15,33 @@ import numpy as np
 from jaxtyping import Array
 
 from ...core.graphs import Graph
+from ...core.parameters import Space
+from ...core.simulators.base import Simulable
 from ...errors import ModelError
-from .model import Pairwise
+from .kinds import Kind
 
 FIRST, MOST = 32, 4096  # counts listed at first, and at most
 TAIL = 1e-9
 Carry = tuple[Array, Array, Array]
 """Places of values, what neighbours see of them, and the largest share of a last listed value."""
+
+
+class Levels(Simulable, Protocol):
+    """A network as its simulator sees it; see `Pairwise`."""
+
+    @property
+    def graph(self) -> Graph: ...
+    @property
+    def kinds(self) -> tuple[Kind, ...]: ...
+    @property
+    def plain(self) -> Levels: ...
+    @property
+    def row_space(self) -> Space: ...
+    def matrix(self, edge: Array) -> Array: ...
+    def interaction_of(self, theta: dict[str, Any]) -> Any: ...
+    def own(self, values: np.ndarray) -> np.ndarray: ...
+    def scores(self, values: np.ndarray) -> np.ndarray: ...
+    def coefficients(self, theta: Array) -> Array: ...
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -57,7 +78,7 @@ def _sweeps(
 
 
 def by_levels(
-    model: Pairwise, thetas: np.ndarray, per: int, rng: np.random.Generator, sweeps: int
+    model: Levels, thetas: np.ndarray, per: int, rng: np.random.Generator, sweeps: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """States, and the trace of their sums (sweeps, parameters, chains)."""
     key, width = jax.random.key(int(rng.integers(2**31))), FIRST
@@ -89,7 +110,7 @@ def by_levels(
 
 
 def by_levels_given(
-    model: Pairwise, thetas: np.ndarray, given: np.ndarray, rng: np.random.Generator, sweeps: int
+    model: Levels, thetas: np.ndarray, given: np.ndarray, rng: np.random.Generator, sweeps: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """States (parameters, rows, d) of a network whose parameters depend on covariates, and the trace of their sums.
 
@@ -111,7 +132,7 @@ def by_levels_given(
     return found, trace.reshape(len(trace), len(thetas), first[-1], per)[:, :, block, rank % per]
 
 
-def _at_rows(model: Pairwise, thetas: np.ndarray, given: np.ndarray) -> np.ndarray:
+def _at_rows(model: Levels, thetas: np.ndarray, given: np.ndarray) -> np.ndarray:
     """The base's parameters, flat, at every vector of coefficients and row of covariates."""
 
     def of(theta: Array) -> Array:

@@ -98,8 +98,8 @@ def ratios(fit: Fitted, most: int = 60) -> Figure:
     axes.set_yticks(at, [fitted(label, 48) for label in labels], fontsize=8)
     axes.set_ylim(len(shown) - 0.4, -0.6)
     more = len(found) - len(shown)
-    told = f"{results.heading(fit.model)} with 95 % interval; numbers per standard deviation" * bool((per != 1.0).any())
-    told = told or f"{results.heading(fit.model)} with 95 % interval"
+    told = f"{fit.model.narrative.ratio} with 95 % interval; numbers per standard deviation" * bool((per != 1.0).any())
+    told = told or f"{fit.model.narrative.ratio} with 95 % interval"
     axes.set_xlabel(told + (f" ({more} more are in fit.effects())" if more else ""), fontsize=9)
     clean(axes)
     return figure

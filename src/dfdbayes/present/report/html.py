@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ...results.fitted import Fitted
-from ...results.ratios import heading, ratios
+from ...results.ratios import ratios
 from ..figures.base import png
 
 LINE = Markup("\n")
@@ -111,7 +111,7 @@ def with_ratios(table: pd.DataFrame, fit: Fitted) -> pd.DataFrame:
     if found is None or fit.model is None:
         return table
     texts = found["ratio"].map("{:.3g}".format) + " " + between(found["eti95_lb"], found["eti95_ub"])
-    return table.assign(**{heading(fit.model): texts.reindex(table.index, fill_value="")})
+    return table.assign(**{fit.model.narrative.ratio: texts.reindex(table.index, fill_value="")})
 
 
 def figure(picture: Any, caption: str, large: bool = False) -> Markup:
