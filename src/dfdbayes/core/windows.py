@@ -15,7 +15,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from .sites import Units
 
-DEGREES = 1.5  # windows side by side for a degree of freedom of the long-run variance: see docs/tables/series-coverage.md
+DEGREES = 1.5  # windows side by side for a degree of freedom of the long-run variance (docs/tables/series-coverage.md)
 
 
 def automatic_length(lines: Float[np.ndarray, "n p"], place: Int[np.ndarray, " n"]) -> float:
