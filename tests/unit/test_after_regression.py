@@ -10,7 +10,6 @@ from scipy import special, stats
 
 import dfdbayes as dfd
 from dfdbayes.core.mixing import evenly
-from dfdbayes.core.model import changed
 from dfdbayes.core.simulators import draw as simulators
 from dfdbayes.core.simulators.given import by_listing, distributions, tails
 from dfdbayes.errors import DataError, DataWarning, DisagreementWarning, SettingError
@@ -172,7 +171,7 @@ def test_tails_of_small_and_large_counts(poisson):
 
 def test_tails_of_widely_spread_counts(hurdle):
     """Far more spread than a Poisson count: the values that are listed first are widened on both sides."""
-    model = changed(hurdle.model, hurdle=False)
+    model = hurdle.model.changed(hurdle=False)
     theta, x, values = np.array([np.log(300.0), 0.0, np.log(0.05), 0.0]), np.array([60, 330, 700]), np.arange(6000)
     masses = special.softmax(0.05 * (values * np.log(300.0) - special.gammaln(values + 1.0)))
     found = tails(model, theta, np.repeat([[1.0, 0.0, 1.0, 1.0]], 3, axis=0), x)

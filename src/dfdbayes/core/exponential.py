@@ -24,7 +24,6 @@ from .model import (
     of_constant,
     require_scalar,
     space_of,
-    with_space,
 )
 from .narrative import Narrative
 from .parameters import Space, Theta
@@ -91,13 +90,13 @@ class ExponentialFamily(AbstractModel):
         return jnp.dot(self.eta(theta), self.T(x)) + self.base(x)
 
     def with_space(self, space: Space) -> ExponentialFamily:
-        return with_space(self, space)
+        return self.changed(space=space, parameters=space)
 
     def labelled(self, columns: Sequence[str]) -> ExponentialFamily:
         return self
 
     def current(self) -> ExponentialFamily:
-        if all(function is None or is_own(function) for function in (self.T, self.eta, self.b)):
+        if self.varying or all(function is None or is_own(function) for function in (self.T, self.eta, self.b)):
             return self
         return replace(self)
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, cast
 
 import jax
 import jax.numpy as jnp
@@ -315,11 +315,11 @@ class AbstractModel(ABC):
 
     def regression_on(self, space: Space, starts: Mapping[str, np.ndarray]) -> Self:
         """The same model on a space with designs, as it is told of and started then."""
-        return changed(
-            self.with_space(space), start=lambda data: dict(starts), title=f"{self.title} with covariates",
+        return self.with_space(space).changed(
+            start=lambda data: dict(starts), title=f"{self.title} with covariates",
             formulas={design.of.name: f"~ {design.formula.right}" for design in space.designs},
             derived=None, interactions=None,
-            meanings={name: text + _against(space, name) for name, text in self.meanings.items()},
+            meanings={name: text + against(space, name) for name, text in self.meanings.items()},
         )  # fmt: skip
 
     without_formulas: str = (
@@ -327,6 +327,13 @@ class AbstractModel(ABC):
         "model."
     )
     """Why there are no predictions, residuals or effects where there are no formulas, and what there is instead."""
+
+    def changed(self, **parts: Any) -> Self:
+        """The same model with other values in those of its fields that it has; nothing is checked or traced again."""
+        made = object.__new__(type(self))
+        for part in fields(self):  # type: ignore[arg-type]
+            object.__setattr__(made, part.name, parts.get(part.name, getattr(self, part.name)))
+        return made
 
     @abstractmethod
     def with_space(self, space: Space) -> Self:
@@ -405,9 +412,7 @@ class AbstractModel(ABC):
         """What a loss is made of at the data (`core/terms.py`): by default from the log mass, by differentiation."""
         if view is View.NEIGHBOURS:
             return Neighbours.of(self, sites)
-        known = (
-            self.supports("likelihood") if self.varying else self.log_normaliser is not None or self.domain.is_finite
-        )
+        known = self.has_likelihood if self.varying else self.log_normaliser is not None or self.domain.is_finite
         if view is View.CONDITIONALS and self.domain.d == 1 and known:  # the conditional is the distribution
             return self.terms_at(sites, View.LIKELIHOOD)
         if view is View.CONDITIONALS:
@@ -446,19 +451,19 @@ class AbstractModel(ABC):
         if function is not None and not is_own(function) and self.domain.d <= MOST_COLUMNS:
             require_possible(self.name, self.log_mass_at, self.space, self.domain, data, neighbours)
 
-    def supports(self, what: str) -> bool:
-        """Whether the model can do a thing: ``"likelihood"``, ``"blocks"`` or ``"simulation"``."""
-        if what == "likelihood":
-            return self.log_normaliser is not None or self.domain.size <= MOST_POINTS
-        if what == "blocks":
-            return self.compresses and self.graph is not None and self.graph.shape is not None
-        if what == "simulation":
-            return not any(coordinate.kind == "integers" for coordinate, _ in self.domain.runs)
-        raise ModelError(f"'{what}' is nothing that models can do; ask for likelihood, blocks or simulation")
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether the constant of every row is known, or a sum over few enough points."""
+        return self.log_normaliser is not None or self.domain.size <= MOST_POINTS
+
+    @property
+    def can_simulate(self) -> bool:
+        """Whether data can be simulated: not on all integers, where no sum of masses ends."""
+        return not any(coordinate.kind == "integers" for coordinate, _ in self.domain.runs)
 
     def advise(self, data: Dataset) -> tuple[str, str]:
         """The loss that serves this model best on these data, by name, and why (docs/how-to/choose-a-loss.md)."""
-        if self.varying and self.domain.d == 1 and self.supports("likelihood"):
+        if self.varying and self.domain.d == 1 and self.has_likelihood:
             return (
                 "likelihood",
                 "for one column it makes the most of the data, and its width is calibrated all the same",
@@ -659,7 +664,7 @@ class Model(AbstractModel):
         return jnp.asarray(self.log_mass(theta, x))
 
     def advise(self, data: Dataset) -> tuple[str, str]:
-        listable = self.domain.is_finite and self.supports("likelihood") and not self.varying
+        listable = self.domain.is_finite and self.has_likelihood and not self.varying
         if self.domain.d > 1 or listable:
             return _of_rare_values(self.domain, data)
         return super().advise(data)
@@ -673,32 +678,16 @@ class Model(AbstractModel):
         return "" if found is None else ", ".join(f"x[{j}] ({data.columns[j]})" for j in found)
 
     def with_space(self, space: Space) -> Model:
-        return with_space(self, space)
+        return self.changed(space=space, parameters=space)
 
     def labelled(self, columns: Sequence[str]) -> Model:
         return self
 
     def current(self) -> Model:
-        return self if is_own(self.log_mass) else replace(self)
+        return self if is_own(self.log_mass) or self.varying else replace(self)
 
 
-M = TypeVar("M", bound=AbstractModel)
-
-
-def with_space(model: M, space: Space) -> M:
-    """The same model with parameters of the same structure; its functions are not traced again."""
-    return changed(model, space=space, parameters=space)
-
-
-def changed(model: M, **parts: Any) -> M:
-    """The same model with other values in those of its fields that it has; nothing is checked or traced again."""
-    made: M = object.__new__(type(model))
-    for part in fields(model):  # type: ignore[arg-type]
-        object.__setattr__(made, part.name, parts.get(part.name, getattr(model, part.name)))
-    return made
-
-
-def _against(space: Space, name: str) -> str:
+def against(space: Space, name: str) -> str:
     """The levels that those of factors in a parameter's formula are compared with."""
     found = [design.formula for design in space.designs if design.of.name == name]
     levels = {label.partition("=")[0]: one.reference(label) for one in found for label in one.labels}

@@ -102,7 +102,8 @@ class Model(Protocol):
     def fixed(self, x: np.ndarray) -> np.ndarray: ...
     def log_masses_at(self, at: Rows, x: Array, fixed: Array) -> Array: ...
     def log_constants(self, at: Rows, size: int) -> Array | None: ...
-    def supports(self, what: str) -> bool: ...
+    @property
+    def has_likelihood(self) -> bool: ...
 
 
 def static() -> Any:
@@ -397,7 +398,7 @@ class Likelihood(FromLogMass):
     @classmethod
     def of(cls, model: Model, sites: Sites) -> Prepared:
         size, own = rows_size(sites), bool(model.designs)
-        if own and not model.supports("likelihood"):
+        if own and not model.has_likelihood:
             raise ModelError(
                 f"the likelihood of '{model.name}' needs a sum over too many points. {without_constant(model)}"
             )

@@ -173,7 +173,7 @@ def score_of(models: list[tuple[AbstractModel, Dataset]], score: str | AbstractL
     """The score that all models have: the likelihood, else that of full conditionals, else ratio matching."""
     if score != "auto":
         return losses.by_name(score)
-    if all(model.supports("likelihood") for model, _ in models):
+    if all(model.has_likelihood for model, _ in models):
         return losses.by_name("likelihood")
     try:
         for model, data in models:

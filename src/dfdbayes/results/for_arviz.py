@@ -58,7 +58,7 @@ def more_groups(fit: Fitted, replicates: int, seed: int) -> dict[str, Table]:
 
 def _log_likelihood(fit: Fitted, model: AbstractModel) -> dict[str, Table]:
     """One value for each draw and observation, where the model's constant can be had and weights are frequencies."""
-    if not model.supports("likelihood") or fit.data.repeats is not None:
+    if not model.has_likelihood or fit.data.repeats is not None:
         return {}
     objective = Objective(model, fit.data, Likelihood())
     chains, length = next(iter(fit.groups["posterior"].arrays.values())).shape[:2]

@@ -168,7 +168,7 @@ class Pool:
 def goodness_of_fit(model: AbstractModel, theta: Float[np.ndarray, " p"], data: Dataset) -> GoodnessOfFit:
     """Test the data against the model; ``theta`` are parameters estimated from them, by whatever loss."""
     theta, graph = np.asarray(theta, float), model.graph
-    if (data.n < 2 and (graph is None or graph.shape is None)) or not model.supports("simulation"):
+    if (data.n < 2 and (graph is None or graph.shape is None)) or not model.can_simulate:
         return NO_TEST
     rng = _rng(data, 4)
     seen = some(data, _most_observations(model), weighted=False)
@@ -203,7 +203,7 @@ def total_variation(
 
     NaN where the model cannot be simulated. Of rows with covariates it is the mean over rows.
     """
-    if not model.supports("simulation"):
+    if not model.can_simulate:
         return float("nan")
     _, given, _, _ = _observed(model, first, some(data, _most_observations(model), weighted=False))
     pool = _pool(model, first, given, _rng(data, 6))

@@ -25,7 +25,7 @@ def replicas(
     model: Simulable, theta: Float[np.ndarray, " p"], data: Dataset, size: int, seed: int
 ) -> Iterator[tuple[Dataset, Float[np.ndarray, "b u"]]]:
     """``size`` simulated data sets in parts: the distinct rows of some of them, and how often each has every one."""
-    if not model.supports("simulation"):
+    if not model.can_simulate:
         raise ModelError(f"'{model.name}' cannot be simulated, which a parametric bootstrap needs")
     rng = np.random.default_rng([seed, 17])
     at_once = int(np.clip(MOST_CELLS // max(data.n, 1) ** 2, 1, TOGETHER))

@@ -18,7 +18,7 @@ from ...core.dataset import Dataset
 from ...core.domain import Binary, Counts
 from ...core.exponential import ExponentialFamily
 from ...core.linear_terms import softplus
-from ...core.model import Row, changed
+from ...core.model import Row
 from ...core.parameters import LOCATION, SHAPE, ZEROS, Parameter, Rows, Space
 from ...core.starts import logarithmic, logistic
 from ...errors import ModelError
@@ -105,7 +105,7 @@ class BernoulliModel(ExponentialFamily):
 
     def regression_on(self, space: Space, starts: Mapping[str, np.ndarray]) -> Self:
         told = "log odds of a 1 (Intercept), and what one unit more of a covariate adds to them"
-        return super(BernoulliModel, changed(self, meanings={"probability": told})).regression_on(space, starts)
+        return super(BernoulliModel, self.changed(meanings={"probability": told})).regression_on(space, starts)
 
 
 @named("bernoulli")
@@ -135,10 +135,19 @@ class CountModel(ExponentialFamily):
 
     In the location form rate = location^nu, so that log r^- = nu (log x - log location). With a ``hurdle`` the mass at
     zero has a factor exp(zeros), and mean and location are those of the distribution without it.
+
+    Attributes
+    ----------
+    dispersed : bool
+        Whether the shape nu is a parameter; it is 1 otherwise.
+    form : {"", "mean", "location"}
+        The parameter that says where counts lie; the rate of the mass function where none is said.
+    hurdle : bool
+        Whether zeros have a parameter of their own.
     """
 
     dispersed: bool = False
-    form: str = "rate"
+    form: str = ""
     hurdle: bool = False
 
     formula_for_all = True
@@ -159,7 +168,7 @@ class CountModel(ExponentialFamily):
         return not self.hurdle
 
     def __post_init__(self) -> None:
-        if self.form == "rate" and not self.hurdle:
+        if not self.form:
             super().__post_init__()
             return
         object.__setattr__(self, "space", self.parameters)
@@ -173,8 +182,7 @@ class CountModel(ExponentialFamily):
         if self.domain != Counts(1):
             super().for_covariates(form, hurdle)
             return _as_any(self)
-        form = form or (self.form if self.form != "rate" else "mean")
-        return self.by(form, hurdle or self.hurdle)
+        return self.by(form or self.form or "mean", hurdle or self.hurdle)
 
     def by(self, form: str, hurdle: bool = False) -> CountModel:
         """The same distributions by their mean or location, with a parameter of its own for zeros or without."""
@@ -187,13 +195,13 @@ class CountModel(ExponentialFamily):
             found.append(Parameter("zeros", dist.Normal(0.0, 3.0), role=ZEROS, spread=WEAK))
         space = Space(tuple(found))
         natural = _Natural(space, form, self.dispersed, hurdle)
-        made = changed(
-            self, T=_statistics_with_zero if hurdle else _count_and_log_factorial, b=None, eta=natural,
+        made = self.changed(
+            T=_statistics_with_zero if hurdle else _count_and_log_factorial, b=None, eta=natural,
             parameters=space, space=space, traced=f"counts by {form}", form=form, hurdle=hurdle, differences=None,
             log_normaliser=natural.constant, derived=None, meanings=_MEANINGS,
             options=dict(self.options) | {"form": form},
         )  # fmt: skip
-        return changed(made, start=made._margins)
+        return made.changed(start=made._margins)
 
     # -- rows ------------------------------------------------------------------------------------
 
@@ -201,18 +209,14 @@ class CountModel(ExponentialFamily):
     def ranks(self) -> dict[str, int]:
         return {}
 
-    @property
-    def _by_rate(self) -> bool:
-        return self.form == "rate"
-
     def at_rows(self, theta: Rows, context: Float[Array, "u q"] | None) -> Rows:
-        return theta if self._by_rate else self.of_predictors(self.space.predictors(theta, context))
+        return self.of_predictors(self.space.predictors(theta, context)) if self.form else theta
 
     def of_predictors(self, predictors: Rows) -> Rows:
         return _of_form(predictors, self.form, self.dispersed, self.hurdle)
 
     def log_mass_at(self, theta: Rows, x: Row) -> Float[Array, ""]:
-        if self._by_rate:
+        if not self.form:
             return super().log_mass_at(theta, x)
         value = theta["log_rate"] * x[0] - theta["nu"] * gammaln(x[0] + 1.0)
         return value + jnp.where(x[0] == 0, theta["zeros"], 0.0) if self.hurdle else value
@@ -222,17 +226,17 @@ class CountModel(ExponentialFamily):
         return special.gammaln(np.asarray(x[:, 0], float) + 1.0)
 
     def log_masses_at(self, at: Rows, x: Float[Array, "u d"], fixed: Float[Array, " u"]) -> Float[Array, " u"]:
-        if self._by_rate:
+        if not self.form:
             return super().log_masses_at(at, x, fixed)
         value = at["log_rate"] * x[:, 0] - at["nu"] * fixed
         return value + jnp.where(x[:, 0] == 0, at["zeros"], 0.0) if self.hurdle else value
 
     def log_constants(self, at: Rows, size: int) -> Float[Array, " u"] | None:
-        return super().log_constants(at, size) if self._by_rate else jnp.broadcast_to(at["constant"], (size,))
+        return super().log_constants(at, size) if not self.form else jnp.broadcast_to(at["constant"], (size,))
 
     def means_at(self, at: Rows, size: int) -> Float[Array, " u"]:
         """With a hurdle, the mean without it times what its factor at zero leaves of the other values."""
-        if self._by_rate:
+        if not self.form:
             log_rate = jnp.log(at["rate"])
             at = {"log_mean": log_rate} if not self.dispersed else {"log_rate": log_rate, "nu": at["nu"]}
         if "log_mean" in at:
@@ -271,7 +275,7 @@ class CountModel(ExponentialFamily):
     def regression_on(self, space: Space, starts: Mapping[str, np.ndarray]) -> Self:
         shape = next((design for design in space.designs if design.of.role == SHAPE), None)
         made = super().regression_on(space, starts)
-        return changed(made, derived=_nu) if shape is not None and shape.constant else made
+        return made.changed(derived=_nu) if shape is not None and shape.constant else made
 
 
 def _of_form(predictors: Rows, form: str, dispersed: bool, hurdle: bool) -> Rows:

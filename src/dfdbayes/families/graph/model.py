@@ -186,10 +186,9 @@ class RandomGraph(AbstractModel):
         # simulated graphs have about as many distinct dyads, not just as many
         return (features.neighbours if view is View.NEIGHBOURS else features.choices)(self, sites, doubled_size)
 
-    def supports(self, what: str) -> bool:
-        if what == "likelihood":
-            return self.independent
-        return False if what == "blocks" else super().supports(what)
+    @property
+    def has_likelihood(self) -> bool:
+        return self.independent
 
     def sample_told(self, data: Dataset) -> str:
         graph = self.graph_observed

@@ -200,8 +200,9 @@ class Autologistic(AbstractModel):
         features = self.features(sites.given)
         return features.neighbours(self, sites) if view is View.NEIGHBOURS else features.choices(self, sites)
 
-    def supports(self, what: str) -> bool:
-        return self.independent if what == "likelihood" else super().supports(what)
+    @property
+    def has_likelihood(self) -> bool:
+        return self.independent
 
     def start(self, data: Dataset) -> dict[str, Any]:
         """Logistic regressions of each category against the first, held by a small ridge."""

@@ -22,7 +22,7 @@ from jaxtyping import Array, Float, Int
 from ...core.dataset import Dataset
 from ...core.domain import Domain
 from ...core.graphs import Graph, complete, edge_labels, of
-from ...core.model import AbstractModel, Row
+from ...core.model import AbstractModel, Row, against
 from ...core.narrative import Narrative
 from ...core.parameters import EDGE, NODE, SHAPE, Parameter, Space
 from ...core.simulators.base import Interactions
@@ -79,7 +79,7 @@ class Pairwise(AbstractModel):
 
     @property
     def meanings(self) -> Mapping[str, str]:  # type: ignore[override]
-        return _meanings(self)
+        return {name: text + against(self.space, name) for name, text in _meanings(self).items()}
 
     @cached_property
     def domain(self) -> Domain:  # type: ignore[override]
