@@ -29,7 +29,6 @@ from ..errors import (
     PriorWarning,
     UnboundedLossWarning,
 )
-from .boundaries import NOISE
 from .calibration import Calibration
 from .dataset import Dataset, far_values
 from .linalg import cholesky
@@ -38,6 +37,7 @@ from .mixing import bulk_size, entries_of, r_hat, stacked, tail_size
 from .model import AbstractModel
 from .objective import Objective
 from .parameters import Space
+from .posterior import NOISE
 from .sites import CLUSTERS
 
 MAX_R_HAT = 1.02  # Vehtari et al. (2021) ask for 1.01; here it is the largest of all parameters

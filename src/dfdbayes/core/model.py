@@ -19,7 +19,7 @@ from ..errors import ModelError
 from .dataset import Dataset
 from .domain import Domain
 from .graphs import Graph
-from .linear_terms import LinearLikelihood
+from .linear import LinearLikelihood
 from .log_mass_checks import MOST_COLUMNS, endless, require_possible, require_sound
 from .log_mass_errors import in_words, no_real_number, require_entries, require_order, returned, told
 from .narrative import Narrative
