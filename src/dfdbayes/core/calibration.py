@@ -65,13 +65,10 @@ from .sites import CLUSTERS, WINDOWS
 from .windows import DEGREES
 
 ROUNDS = 8  # of mode and weight in turn; three are enough as a rule
-SETTLED = 1e-3  # relative change of the weight at which they end
 FLAT = 1e-3  # least curvature of the loss in a direction, as a share of the posterior's
 SHRINK = 2.0  # times parameters per unit: how far weights of directions move to their median
 MOST = 0.9  # of that, at most; from there on to their mean, which does not depend on how uneven they are by chance
 CAP = 1.5  # times the common weight, at most, that a direction may have; less where there are many
-KEPT = 0.02  # of the information in a direction, at least, that missing entries leave
-LARGE = 1e6  # values from which the rounding of a loss is looked at: sums of y log y then lose nine digits of sixteen
 MANY = 20.0  # units for each parameter from which weights that may differ are trusted the more
 
 
@@ -203,7 +200,8 @@ def curvature(
         before, beta = beta, 1.0 / max(float(np.median(ratios)), np.finfo(float).tiny)
         if beta * abs(float(loss)) * np.finfo(float).eps > 1.0:  # then rounding moves the log density by more than 1
             raise _too_flat(objective, minimum, centre, beta)
-        if abs(np.log(beta / before)) < SETTLED:
+        # a relative change of the weight that no width shows
+        if abs(np.log(beta / before)) < 1e-3:
             break
     most = cap(space.size, 0.0 if objective.loss.bounded else size) * beta
     held = 1.0 if simulated is None else _held(across, -bend, beta)
@@ -216,7 +214,8 @@ def curvature(
         pull = pull + information @ simulated[1]
     tilt = pull - beta * stretch.T @ gradient
     found = Curvature(beta, centre, stretch, tilt, information, -bend, pull, force, weights)
-    if not objective.elsewhere and np.abs(objective.data.rows).max(initial=0) > LARGE:
+    # from such values on, sums of y log y lose nine digits of sixteen: is the loss still smooth?
+    if not objective.elsewhere and np.abs(objective.data.rows).max(initial=0) > 1e6:
         points = centre + np.linspace(-0.2, 0.2, 41)[:, None] * np.sqrt(np.diag(found.covariance))
         values = objective.values(np.stack([np.asarray(space.from_y(point)) for point in points]))
         if beta * np.std(np.diff(values, 2)) > 0.5:  # of a parabola they are all the same
@@ -256,7 +255,8 @@ def _widened(squares: np.ndarray, hessian: np.ndarray, moved: np.ndarray) -> np.
     factor, inverted = root(hessian, 1e-8)
     kept = np.eye(len(hessian)) + inverted @ moved @ inverted.T
     least = float(linalg.eigvalsh(0.5 * (kept + kept.T))[0])
-    kept += max(0.0, KEPT - least) * np.eye(len(hessian))
+    # Missing entries leave 2 % of the information in a direction at least; with none left there would be no width.
+    kept += max(0.0, 0.02 - least) * np.eye(len(hessian))
     across = factor @ linalg.solve(kept, inverted)
     return across @ squares @ across.T
 

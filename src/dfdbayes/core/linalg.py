@@ -20,9 +20,6 @@ from scipy import linalg
 
 Matrix = Float[np.ndarray, "p p"]
 MAX_ITERATIONS = 200  # a search that still moves is stopped: well-posed ones take fewer than 30
-CONTRACTION = 0.7  # at most so much of a step's length is left in the next one,
-MAX_CONTRACTIONS = 100  # and so many steps are enough to take twelve digits off it
-LAST_STEP = 1e-10  # of each coordinate's size (or of 1), at most
 
 
 def cholesky(matrix: Matrix) -> Matrix | None:
@@ -233,11 +230,14 @@ def contract(
         gradient, move, length = measured(y)
         size = jnp.maximum(1.0, jnp.abs(state.y))
         inside = jnp.all(jnp.where(free, (y > lower) & (y < upper), ~free_of(y, gradient, lower, upper)))
-        shorter = (length <= CONTRACTION**2 * state.length) & jnp.all(jnp.abs(state.move) <= 2.0 * size)
+        # a step that leaves more than 0.7 of its length asks for a Hessian of its own
+        shorter = (length <= 0.7**2 * state.length) & jnp.all(jnp.abs(state.move) <= 2.0 * size)
         sound = inside & shorter
         small = jnp.max(jnp.abs(jnp.where(free, gradient, 0.0) / slope(y))) <= aim
-        end = small & jnp.all(jnp.abs(move) <= LAST_STEP * size)
+        # of each coordinate's size, or of 1
+        end = small & jnp.all(jnp.abs(move) <= 1e-10 * size)
         return Contraction(y, gradient, move, length, state.iterations + 1, sound & ~end, sound & end)
 
     begin = Contraction(y, *measured(y), jnp.asarray(0), wanted, jnp.asarray(False))
-    return jax.lax.while_loop(lambda s: s.going & (s.iterations < MAX_CONTRACTIONS), step, begin)
+    # 100 steps of 0.7 take twelve digits off the first
+    return jax.lax.while_loop(lambda s: s.going & (s.iterations < 100), step, begin)

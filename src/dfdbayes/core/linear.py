@@ -376,13 +376,11 @@ def _softplus_jvp(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Array, Arr
     return softplus(primals[0]), 0.5 * (1.0 + jnp.tanh(0.5 * primals[0])) * tangents[0]
 
 
-MOST_FACTORS = 1000  # of numbers up to two, whose product is a number
-
-
 @jax.custom_jvp
 def sum_softplus(u: Float[Array, "d w"]) -> Float[Array, " w"]:
     """The sum of softplus(u) over the first axis, with one logarithm for all of a column."""
-    if len(u) > MOST_FACTORS:
+    # the product of 1000 numbers up to two is a number, of 1100 it is none
+    if len(u) > 1000:
         return jnp.sum(softplus(u), axis=0)
     return jnp.sum(jnp.maximum(u, 0.0), axis=0) + jnp.log(jnp.prod(1.0 + jnp.exp(-jnp.abs(u)), axis=0))
 

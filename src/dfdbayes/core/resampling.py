@@ -309,9 +309,6 @@ def degenerate(objective: Objective, weights: Float[np.ndarray, "b u"]) -> int:
 
 
 MIDDLE = 0.6827  # of estimates, whose range is two robust standard deviations
-WINSOR = 3.0  # robust standard deviations beyond which an estimate counts as this far in correlations
-LEAST_SHARE = 0.5  # of the standard deviation of all estimates, that the robust one is at least
-LEAST_USABLE = 0.8  # share of simulated data sets whose estimates must have been found
 
 
 @dataclass(frozen=True)
@@ -399,15 +396,17 @@ def spread(objective: Objective, replicates: Bootstrap) -> tuple[Float[np.ndarra
     more than half of them say nothing, that range is too short, so all estimates have a say.
     """
     usable = replicates.minima.usable
-    if replicates.truth is None or usable.mean() < LEAST_USABLE:
+    # where fewer than four in five have an estimate, those that have one are a selection
+    if replicates.truth is None or usable.mean() < 0.8:
         raise CalibrationError(
             f"only {int(usable.sum())} of {len(usable)} simulated data sets have an estimate: the model at its "
             "estimate makes data that say too little. What to do: a simpler model, a tighter prior, or beta by hand."
         )
     y = objective.space.to_y(replicates.minima.vectors[usable])
     low, middle, high = np.quantile(y, [0.5 - 0.5 * MIDDLE, 0.5, 0.5 + 0.5 * MIDDLE], axis=0)
-    scale = np.maximum(np.maximum(0.5 * (high - low), LEAST_SHARE * y.std(axis=0)), 1e-12)
-    held = np.clip(y, middle - WINSOR * scale, middle + WINSOR * scale)
+    scale = np.maximum(np.maximum(0.5 * (high - low), 0.5 * y.std(axis=0)), 1e-12)
+    # beyond three robust standard deviations an estimate counts as this far in correlations
+    held = np.clip(y, middle - 3.0 * scale, middle + 3.0 * scale)
     covariance = np.atleast_2d(np.cov(held.T))
     own = scale / np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     return own[:, None] * covariance * own, middle - objective.space.to_y(replicates.truth)

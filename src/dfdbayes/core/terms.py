@@ -51,7 +51,6 @@ from .sites import BLOCKS, Sites
 MOST_POINTS = 2**20  # of a domain that is listed
 BEYOND = 4  # times the largest count seen, up to which counts are listed
 BLOCK = 2**14  # rows that are worked on together: the memory of a gradient or a Hessian is that of a block
-AT_ONCE = 4  # parameters for which a block is worked on while it is near the processor
 Function = Callable[[Array], Array]
 SecondOrder = tuple[Array, Array, Array]
 T = TypeVar("T")
@@ -409,7 +408,8 @@ class Likelihood(FromLogMass):
 
     @property
     def at_once(self) -> int | None:  # type: ignore[override]
-        return AT_ONCE if self.context is not None and len(self.rows) > BLOCK else None
+        # so many parameters are worked on while a block is near the processor
+        return 4 if self.context is not None and len(self.rows) > BLOCK else None
 
     def value(self, loss: Loss, theta: Theta, weights: Any) -> Float[Array, ""]:
         named = self.model.space.unflatten(theta)
