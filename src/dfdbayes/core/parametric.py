@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._util.checkpoint import NOTHING
-from .._util.process import require_unforked
+from .._util.resources import require_unforked
 from ..errors import CalibrationError, SettingError
 from .dataset import PLACE, Dataset
 from .minimise import Minima, Minimum, interior, mode
