@@ -15,7 +15,7 @@ import pytest
 import dfdbayes as dfd
 from dfdbayes._util import resources
 from dfdbayes.cli import compiled
-from dfdbayes.cli.running import printable
+from dfdbayes.cli.printing import printable
 from dfdbayes.core import graphs
 from dfdbayes.core.terms import coarse_size
 
