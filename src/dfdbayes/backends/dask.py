@@ -30,7 +30,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._util.checkpoint import Checkpoint
-from .._util.process import kept
+from .._util.resources import kept
 from ..core.dataset import BUCKETS, Dataset, Tallies, Tally, bucket_of, merge
 from ..core.domain import Domain
 from ..core.losses.base import AbstractLoss

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._util.process import require_unforked
+from .._util.resources import require_unforked
 from ..errors import MinimiserError
 from .dataset import far_values
 from .linalg import free_of, is_positive, newton

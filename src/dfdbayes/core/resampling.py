@@ -26,7 +26,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._util.checkpoint import NOTHING, Checkpoint
-from .._util.process import require_unforked
+from .._util.resources import require_unforked
 from ..errors import CalibrationError, DataError, ModelError, SettingError
 from .dataset import BUCKETS, PLACE, Dataset, bucket_of
 from .linear import LARGE

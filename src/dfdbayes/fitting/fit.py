@@ -15,9 +15,7 @@ import numpy as np
 from .. import families as models
 from .._util.checkpoint import FITTED, NOTHING, Checkpoint, keeping
 from .._util.identity import fingerprint
-from .._util.process import require_unforked, threads
-from .._util.resources import LONG, estimate, require_memory
-from .._util.timing import Clock, forget_compiled
+from .._util.resources import Clock, estimate, forget_compiled, require_memory, require_unforked, threads
 from ..backends.local import Backend, Source, by_client
 from ..core import losses
 from ..core import priors as plain_priors
@@ -341,7 +339,7 @@ def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress)
     transitions = sampler.chains * sampler.transitions
     needs = estimate(model.space.size, objective.data.d, rows, cells, plan.fits, transitions, sampler.gradients)
     require_memory(needs)
-    if needs.seconds > LONG:
+    if needs.is_long:
         shown.tell(f"this will take a while: {needs}")
     return objective
 

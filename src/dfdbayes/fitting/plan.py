@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._util.process import require_seed
+from .._util.resources import require_seed
 from ..core import calibration as calibrations
 from ..core import losses
 from ..core import resampling as resamplings
