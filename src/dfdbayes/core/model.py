@@ -115,6 +115,42 @@ class AbstractModel(ABC):
         """The parameters that the expected value of one column depends on."""
         return tuple(p.name for p in self.row_space.parameters)
 
+    # -- what losses are made of ------------------------------------------------------------------
+
+    def coefficients(self, theta: Theta) -> Array:
+        """What the predictors of terms are linear in: natural parameters, where there are such."""
+        return theta
+
+    def terms_at(self, sites: Sites, view: View) -> Prepared:
+        """What a loss is made of at the data (`core/terms.py`): by default from the log mass, by differentiation."""
+        if view is View.NEIGHBOURS:
+            return Neighbours.of(self, sites)
+        known = self.has_likelihood if self.varying else self.log_normaliser is not None or self.domain.is_finite
+        if view is View.CONDITIONALS and self.domain.d == 1 and known:  # the conditional is the distribution
+            return self.terms_at(sites, View.LIKELIHOOD)
+        if view is View.CONDITIONALS:
+            return Conditionals.of(self, sites)
+        return (LinearLikelihood if self.is_linear else Likelihood).of(self, sites)
+
+    def distinct_decrements(self, sites: Sites) -> Any:
+        """Few distinct ratios to decrements, and which of them each site has; None where they are not few."""
+        return None
+
+    @property
+    def compresses(self) -> bool:
+        """Whether its table of log-ratios stays small however many distinct rows there are."""
+        return False
+
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether the constant of every row is known, or a sum over few enough points."""
+        return self.log_normaliser is not None or self.domain.size <= MOST_POINTS
+
+    @property
+    def can_simulate(self) -> bool:
+        """Whether data can be simulated: not on all integers, where no sum of masses ends."""
+        return not any(coordinate.kind == "integers" for coordinate, _ in self.domain.runs)
+
     # -- simulation ------------------------------------------------------------------------------
 
     has_clusters: bool = False
@@ -362,8 +398,20 @@ class AbstractModel(ABC):
 
     # -- data that are one observation (a graph, a map) ------------------------------------------
 
-    whole: bool = False
-    """Whether the data are one observation, of which the rows that losses sum over are parts."""
+    single_observation: bool = False
+    """Whether the data are one observation, of which the rows that losses sum over are parts: the dyads of a graph, the
+    sites of a map. These may be ``independent`` (a graph without triangles) or not, and ``sampled`` (sites, whose
+    spread says how estimates vary) or not (the dyads of one graph)."""
+
+    @property
+    def independent(self) -> bool:
+        """Whether the rows that losses sum over are independent; the dyads of a random graph need not be."""
+        return True
+
+    usual_replicates: int = 400
+    """Bootstrap fits where nobody says otherwise."""
+    sampled: bool = True
+    """Whether rows are a sample, whose spread says how estimates vary; the dyads of one graph are not."""
 
     def prepare_loss(
         self, loss: Any, data: Dataset, seed: int, begin: Callable[[str, int], Callable[[int], None]]
@@ -403,62 +451,18 @@ class AbstractModel(ABC):
     reads: tuple[str, ...] = ()
     """Settings of `fit` that `observe` takes."""
 
-    def coefficients(self, theta: Theta) -> Array:
-        """What the predictors of terms are linear in: natural parameters, where there are such."""
-        return theta
-
-    def terms_at(self, sites: Sites, view: View) -> Prepared:
-        """What a loss is made of at the data (`core/terms.py`): by default from the log mass, by differentiation."""
-        if view is View.NEIGHBOURS:
-            return Neighbours.of(self, sites)
-        known = self.has_likelihood if self.varying else self.log_normaliser is not None or self.domain.is_finite
-        if view is View.CONDITIONALS and self.domain.d == 1 and known:  # the conditional is the distribution
-            return self.terms_at(sites, View.LIKELIHOOD)
-        if view is View.CONDITIONALS:
-            return Conditionals.of(self, sites)
-        return (LinearLikelihood if self.is_linear else Likelihood).of(self, sites)
-
-    def distinct_decrements(self, sites: Sites) -> Any:
-        """Few distinct ratios to decrements, and which of them each site has; None where they are not few."""
-        return None
-
-    @property
-    def independent(self) -> bool:
-        """Whether the rows that losses sum over are independent; the dyads of a random graph need not be."""
-        return True
-
-    usual_replicates: int = 400
-    """Bootstrap fits where nobody says otherwise."""
-    sampled: bool = True
-    """Whether rows are a sample, whose spread says how estimates vary; the dyads of one graph are not."""
-
-    @property
-    def compresses(self) -> bool:
-        """Whether its table of log-ratios stays small however many distinct rows there are."""
-        return False
-
     def endless(self, theta: Float[np.ndarray, " p"], data: Dataset) -> str:
         """Columns along which the mass has no end at these parameters, in words; none in a distribution."""
         return ""
 
     def require_possible(self, data: Dataset, neighbours: str) -> None:
-        """Refuse data that a mass function of the user's own gives probability zero; see `probes.require_possible`."""
+        """Refuse data that a mass function of the user's own gives probability zero."""
         if self.varying:
             self.plain.require_possible(data, neighbours)
             return
         function = getattr(self, "log_mass", None) or getattr(self, "T", None)
         if function is not None and not is_own(function) and self.domain.d <= MOST_COLUMNS:
             require_possible(self.name, self.log_mass_at, self.space, self.domain, data, neighbours)
-
-    @property
-    def has_likelihood(self) -> bool:
-        """Whether the constant of every row is known, or a sum over few enough points."""
-        return self.log_normaliser is not None or self.domain.size <= MOST_POINTS
-
-    @property
-    def can_simulate(self) -> bool:
-        """Whether data can be simulated: not on all integers, where no sum of masses ends."""
-        return not any(coordinate.kind == "integers" for coordinate, _ in self.domain.runs)
 
     def advise(self, data: Dataset) -> tuple[str, str]:
         """The loss that serves this model best on these data, by name, and why (docs/how-to/choose-a-loss.md)."""

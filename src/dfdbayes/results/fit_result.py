@@ -79,7 +79,7 @@ class Fit(Fitted):
         model = self.model
         if model is not None and model.current() != model:
             raise ModelError("the model's functions have changed since this fit (or a global that they use); fit again")
-        if model is not None and model.whole:
+        if model is not None and model.single_observation:
             return model.replicate(self.joint_draws, draws, size, method, seed)
         return replicate(model, self.joint_draws, self.data, draws, size, method, seed, self.estimate)
 
@@ -157,7 +157,7 @@ class Fit(Fitted):
         ['mean', 'mean_low', 'mean_high', 'new_low', 'new_high']
         """
         self._warn_of_draws()
-        if self.model is not None and self.model.whole:
+        if self.model is not None and self.model.single_observation:
             if newdata is not None:
                 raise SettingError("a map predicts its own sites; give those without a value a row, missing='impute'")
             marginal = None if self.checks is None else self.checks.sites

@@ -78,7 +78,7 @@ class RandomGraph(AbstractModel):
         "the data are one graph, whose ties are no rows. fit.effects() has odds ratios, fit.replicate() graphs from "
         "the posterior, and dfd.graph_goodness(fit) compares them with the observed one."
     )
-    whole = True
+    single_observation = True
     title = "an exponential random graph model"
     formula = "p(y) ∝ exp( Σ<sub>k</sub> θ<sub>k</sub> s<sub>k</sub>(y) ), &nbsp; s<sub>k</sub> statistics of the graph"
     derived = None

@@ -93,7 +93,7 @@ class Autologistic(AbstractModel):
     name = "autologistic"
     usual_replicates = 2000  # widths rest on them alone: then these are known to 2 % (see `parametric.noise`)
     narrative = MapNarrative()
-    whole = True
+    single_observation = True
     reads = ("formula", "missing")
     title = "an autologistic model"
     formula = (
