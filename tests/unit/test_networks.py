@@ -246,7 +246,7 @@ def test_what_a_network_cannot_use_is_named(answers):
 
 
 def test_the_command_line_takes_kinds():
-    from dfdbayes.cli.running import kinds_of
+    from dfdbayes.cli.arguments import kinds_of
 
     assert kinds_of("calm=blume-capel, visits=poisson") == {"calm": "blume-capel", "visits": "poisson"}
     assert kinds_of("blume-capel") == "blume-capel"

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ..linear_terms import Dense
+from ..linear import Dense
 from ..model import AbstractModel
 from ..parameters import Theta
 from ..sites import Sites

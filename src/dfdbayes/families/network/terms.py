@@ -27,7 +27,7 @@ from jax.scipy.special import gammaln
 from jaxtyping import Array, Bool, Float, Int
 
 from ...core.graphs import Graph
-from ...core.linear_terms import AbstractLinear, Bends, Slopes, softplus, sum_softplus, summed
+from ...core.linear import AbstractLinear, Bends, Slopes, softplus, sum_softplus, summed
 from ...core.parameters import Space, Theta
 from ...core.sites import Sites
 from ...core.terms import (
