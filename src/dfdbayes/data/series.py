@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int
 
-from ..core.dataset import PLACE
-from ..errors import DataError, SettingError, close, some
+from ..core.dataset import PLACE, match
+from ..errors import DataError, SettingError
 from .grammar import Token, calls_of, name_in, split, tokens_of, written
 from .read.columns import listed
+from .read.text import are_numbers
 
 OFF = 0.1  # of a step, that a time may lie beside the place that it is taken for
 KINDS = ("rows", "numbers", "dates", "months")
@@ -165,7 +166,7 @@ def _begun(values: pd.Series) -> Calendar:
 
 def _are_numbers(values: pd.Series) -> bool:
     whole = pd.api.types.infer_dtype(values, skipna=False) == "integer"  # also those that no 64 bits hold
-    return whole or (pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values))
+    return whole or are_numbers(values)
 
 
 def _numbers(values: pd.Series) -> np.ndarray:
@@ -406,13 +407,10 @@ class Ordered:
 def ordered(frame: pd.DataFrame, lags: Sequence[Lag], time: str | None, by: str | None, missing: str) -> Ordered:
     """Sort a frame by time and put lags beside its rows; gaps, repeated times and missing values are named."""
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
-    names = list(frame.columns)
     for name in (*(lag.column for lag in lags), *(name for name in (time, by) if name is not None)):
-        if name not in names:
-            hint = close(name, names) or "."
-            raise DataError(f"there is no column '{name}'{hint} The columns are {some(names)}.")
+        match(name, list(frame.columns))
     for name in (PLACE, *(lag.name for lag in lags)):
-        if name in names:
+        if name in frame.columns:
             raise DataError(f"a series has a column '{name}' of its own. What to do: rename the column '{name}'.")
     for name in dict.fromkeys(lag.column for lag in lags):
         if not pd.api.types.is_numeric_dtype(frame[name]):
@@ -527,8 +525,7 @@ def lagged(
         raise SettingError(f"lags is {lags!r}; it must be a whole number, at least 1")
     wanted = [str(name) for name in listed(columns)]
     for name in [*wanted, *(name for name in (by, time) if name is not None)]:
-        if name not in frame.columns:
-            raise DataError(f"there is no column '{name}'; the columns are {', '.join(map(str, frame.columns))}")
+        match(name, list(frame.columns))
     if time is not None and not pd.api.types.is_numeric_dtype(frame[time]):
         raise DataError(
             f"'{time}' holds dates or texts, and steps here are whole numbers. What to do: number the steps (1, 2, 3, "

@@ -15,8 +15,8 @@ from ...core.dataset import MISSING, match, tell_outside, wrong_width
 from ...core.distinct import Tally, condense, keys
 from ...core.domain import Domain
 from ...errors import DataError, Problems, SettingError, affected
-from .reading import CHUNK, Memory, Table, repeated, unmasked
-from .text import NO_WORDS, Columns, MissingCodes, Ragged, both, doubtful
+from .reading import CHUNK, Memory, Table, unmasked
+from .text import NO_WORDS, Columns, MissingCodes, Ragged, both, doubtful, repeated
 
 HANDLED = ("refuse", "drop", "impute")
 WEIGHTINGS = ("auto", "frequency", "sampling")
@@ -94,9 +94,8 @@ class Reading:
         names = tuple(name for name in names if name not in besides)
         if columns is not None:
             names = tuple(match(str(c), table.columns) for c in listed(columns))
-            twice = repeated(names)
-            if twice:
-                raise DataError(f"the column '{twice[0]}' is asked for twice")
+            for twice in repeated(names):
+                raise DataError(f"the column '{twice}' is asked for twice")
         elif set(names) & set(table.nameless):
             left = [name for name in names if name in table.nameless]
             names = tuple(name for name in names if name not in left)
@@ -428,8 +427,14 @@ def _as_integers(
     return np.ma.array(whole, mask=wrong) if wrong.any() else whole
 
 
+def label(value: Any) -> str:
+    """A node, a site or a level as text: the numbers 7.0 and 7 are the same, the texts '007' and '7' are not."""
+    whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
+    return str(int(value)) if whole else str(value)
+
+
 def as_label(value: Any) -> str:
-    """A level as text; a number as it is written without needless decimals: 2500 for 2500.0."""
+    """A level as text; a number, or a text that is one, without needless decimals: 2500 for 2500.0."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -459,9 +464,23 @@ def tell_unclear(texts: np.ndarray, name: str, where: np.ndarray, problems: Prob
     """Add texts of a column that may be two numbers."""
     if len(texts):
         problems.add(
-            f"row {{row}}, column '{name}' is '{texts[0]}', which may be {both(texts[0])}, and nothing in the file "
-            "tells which",
+            f"row {{row}}, column '{name}' is '{texts[0]}', which may be {both(texts[0])}, and nothing tells which",
             "Say decimal='.' (on the command line: --decimal .) for decimal points or decimal=',' for decimal commas.",
+            where,
+        )
+
+
+def tell_mistakes(
+    texts: np.ndarray, name: str, where: np.ndarray, problems: Problems, remedies: Sequence[str] = ()
+) -> None:
+    """Add texts of a column that are no numbers, as most of its values are."""
+    if len(texts):
+        said = str(texts[0])
+        codes = f"say missing_codes=[{said!r}] (--missing-codes) if it stands for a missing value"
+        *others, last = ["Correct it", codes, *remedies]
+        problems.add(
+            f"row {{row}}, column '{name}' is the text '{said}', and most of its values are numbers",
+            f"{'; '.join(others)}{';' if remedies else ','} or {last}.",
             where,
         )
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..._util.resources import fits_memory, memory
 from ...errors import DataError
-from .text import AMONG_NUMBERS, LOOKED_AT, WORDS, Marks, MissingCodes, names_of, shown_name
+from .text import AMONG_NUMBERS, LOOKED_AT, WORDS, Marks, MissingCodes, names_of, readable, shown_name, unique
 
 EXCEL = (".xlsx",)
 LABELLED = (".sav", ".zsav", ".dta")
@@ -72,18 +72,13 @@ def _library(name: str, extra: str, path: Path, kind: str) -> Any:
 
 def labelled(path: Path, codes: MissingCodes) -> Foreign:
     """An SPSS or Stata file: codes as numbers, and what they mean; what the file declares missing is missing."""
-    name = shown_name(path)
     library = _library("pyreadstat", "spss", path, "an SPSS or Stata file")
     read = library.read_dta if path.suffix.lower() == ".dta" else library.read_sav
-    try:
+    with readable(path, Exception):  # the library has errors of its own, and passes on those of C
         _, about = read(str(path), metadataonly=True)
         wide = sum(map(int, about.variable_storage_width.values())) + CELL * len(about.column_names)
-        require_held((about.number_rows or 0) * wide, name)
+        require_held((about.number_rows or 0) * wide, shown_name(path))
         frame, about = read(str(path))
-    except DataError:
-        raise
-    except Exception as problem:  # the library has errors of its own, and passes on those of C
-        raise DataError(f"{name} cannot be read: {str(problem).strip() or type(problem).__name__}") from problem
     arrays = {}
     texts = {str(c): [v for v in frame[c] if isinstance(v, str)] for c in frame.columns}
     marks = Marks.of(texts, None, False)
@@ -122,15 +117,11 @@ def excel(path: Path, decimal: str | None, codes: MissingCodes) -> Foreign:
     """The one sheet of a workbook that holds data."""
     name = shown_name(path)
     library = _library("openpyxl", "excel", path, "an Excel workbook")
-    try:
+    with readable(path, Exception):  # of zip, XML and the library alike
         _require_unpackable(path)
         book = library.load_workbook(path, read_only=True, data_only=True)
         sheets = {sheet.title: _rows(sheet) for sheet in book.worksheets}
         book.close()
-    except DataError:
-        raise
-    except Exception as problem:  # of zip, XML and the library alike
-        raise DataError(f"{name} cannot be read: {str(problem).strip() or type(problem).__name__}") from problem
     sheets = {title: rows for title, rows in sheets.items() if rows}
     if not sheets:
         raise DataError(f"{name} is empty: it needs a line of column names and at least two rows")
@@ -151,16 +142,12 @@ def excel(path: Path, decimal: str | None, codes: MissingCodes) -> Foreign:
     shown = [["" if cell is None else str(cell) for cell in row] for row in rows[: 1 + LOOKED_AT]]
     names, headed = names_of(shown, name)
     body = rows[1:] if headed else rows
-    names = tuple(own or f"Unnamed: {j}" for j, own in enumerate(names))
-    raw = {own: [row[j] for row in body] for j, own in enumerate(names)}
+    raw = {own: [row[j] for row in body] for j, own in enumerate(unique(names))}
     marks = Marks.of(
         {own: dict.fromkeys(c.strip() for c in cells if isinstance(c, str)) for own, cells in raw.items()},
         decimal,
         False,
     )
-    if len(raw) < len(names):
-        twice = next(own for own in names if names.count(own) > 1)
-        raise DataError(f"two columns are called '{twice}': rename one")
     written = {own: _objects([c.strip() if isinstance(c, str) else c for c in cells]) for own, cells in raw.items()}
     return Foreign({own: _column(cells, own, marks, codes) for own, cells in raw.items()}, {}, written, headed)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,18 +13,28 @@ import pandas as pd
 
 from ...core.dataset import Dataset
 from ...core.domain import Domain, Integers, Ordinal
-from ...errors import DataError, Problems, SettingError
+from ...errors import DataError, Problems, SettingError, require_known
 from .columns import NAMES as ID_LIKE
-from .columns import Reading, are_durations, are_nested, as_label, first_rows, identifier, listed, two_answers
+from .columns import (
+    Reading,
+    are_durations,
+    are_nested,
+    as_label,
+    first_rows,
+    identifier,
+    listed,
+    tell_mistakes,
+    tell_unclear,
+    two_answers,
+)
 from .dataset import read
 from .reading import Table, require_names, table_of
-from .text import AMONG_NUMBERS, both, by_meaning, doubtful, means_missing, readings, suspects
+from .text import AMONG_NUMBERS, by_meaning, doubtful, means_missing, readings, suspects
 
 SCALE = 10  # between the lowest and the highest value of a scale; what goes further is a count
 LEVELS = 30  # a text with more is no factor
 RARE = 5  # observations below which a level is rare
 SHOWN = 5  # levels that are listed
-MOSTLY = 0.5  # share of numbers from which a column is one of numbers, and its texts are mistakes
 _TIME = r"\d{1,2}:\d{2}(:\d{2}.*)?"
 _DATE = re.compile(rf"(\d{{4}}-\d{{1,2}}-\d{{1,2}}|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}})([ T]{_TIME})?|{_TIME}")
 
@@ -178,24 +187,12 @@ def _numbers(column: pd.Series, name: str, where: np.ndarray, problems: Problems
     unclear = column.map({text: isinstance(text, str) and doubtful(text) for text in distinct}).to_numpy(dtype=bool)
     plainly_texts = numeric.all() and not unclear.any() and all(isinstance(text, str) for text in distinct)
     lacking = column.isin(AMONG_NUMBERS).to_numpy()
-    if numeric[~lacking].sum() < MOSTLY * max(1, (~lacking).sum()) or plainly_texts:
+    if 2 * numeric[~lacking].sum() < max(1, (~lacking).sum()) or plainly_texts:
         return None
     texts = column.to_numpy()
-    if unclear.any():
-        problems.add(
-            f"row {{row}}, column '{name}' is '{texts[unclear][0]}', which may be {both(texts[unclear][0])}, and "
-            "nothing tells which",
-            "Say decimal='.' (on the command line: --decimal .) for decimal points or decimal=',' for decimal commas.",
-            where[unclear],
-        )
+    tell_unclear(texts[unclear], name, where[unclear], problems)
     wrong = ~numeric & ~lacking
-    if wrong.any():
-        said = str(texts[wrong][0])
-        problems.add(
-            f"row {{row}}, column '{name}' is the text '{said}', and most of its values are numbers",
-            f"Correct it, or say missing_codes=[{said!r}] (--missing-codes) if it stands for a missing value.",
-            where[wrong],
-        )
+    tell_mistakes(texts[wrong], name, where[wrong], problems)
     value = column.map(lambda text: float(next(iter(distinct[text].values()), np.nan)))
     return value.where(~unclear)
 
@@ -346,12 +343,7 @@ def _by_column(levels: Any, names: Sequence[str]) -> dict[str, tuple[Any, ...]]:
     if not isinstance(levels, Mapping):
         levels = dict.fromkeys(names, levels)
     for name, own in levels.items():
-        if name not in names:
-            close = difflib.get_close_matches(str(name), names, n=1)
-            hint = f"; did you mean '{close[0]}'?" if close else "."
-            raise SettingError(
-                f"levels names '{name}', which is not a column{hint} The columns are {', '.join(names)}."
-            )
+        require_known(name, names, f"levels names '{name}', which is not a column", error=SettingError)
         if isinstance(own, str) or not isinstance(own, Sequence):
             raise SettingError(f"the levels of '{name}' are {own!r}; give a list from the lowest to the highest")
     return {str(name): tuple(own) for name, own in levels.items()}

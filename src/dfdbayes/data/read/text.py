@@ -35,7 +35,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from ...errors import DataError, Problem, Problems, SettingError
+from ...errors import DataError, Problem, Problems, SettingError, require_known
 
 WORDS = frozenset(
     ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
@@ -85,10 +85,7 @@ class MissingCodes:
     def require(self, columns: Sequence[str]) -> None:
         """Refuse codes of columns that there are not."""
         for name in self.columns:
-            if name not in columns:
-                raise SettingError(
-                    f"missing_codes names '{name}', which is not a column; the columns are {', '.join(columns)}"
-                )
+            require_known(name, columns, f"missing_codes names '{name}', which is not a column", error=SettingError)
 
     def of_column(self, name: str) -> tuple[Any, ...]:
         return (*self.everywhere, *self.columns.get(name, ()))
@@ -224,11 +221,16 @@ def _written(codes: Sequence[float]) -> str:
     return ", ".join(f"{code:g}" for code in codes)
 
 
+def are_numbers(column: pd.Series) -> bool:
+    """Whether a column is of numbers; truth values are none."""
+    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+
+
 def suspected(frame: pd.DataFrame) -> dict[str, tuple[float, ...]]:
     """Suspected codes of a frame's columns of numbers."""
     found = {}
     for name in frame.columns:
-        if pd.api.types.is_numeric_dtype(frame[name]) and not pd.api.types.is_bool_dtype(frame[name]):
+        if are_numbers(frame[name]):
             values, counts = np.unique(frame[name].dropna().to_numpy(dtype=float), return_counts=True)
             found[str(name)] = suspects(values, counts)
     return found
@@ -879,8 +881,6 @@ def sniff(path: Path, name: str, decimal: str | None = None) -> Dialect:
     heading = body.lstrip("\n").split("\n", 1)
     quoted = quote in heading[0] and quote not in "".join(heading[1:])[:2000].split("\n")[0]
     names, headed = names_of(cells, name, quoted)
-    names = tuple(own or f"Unnamed: {j}" for j, own in enumerate(names))
-    nameless = tuple(own for own in names if headed and own.startswith("Unnamed: "))
     marks = _marks(cells[headed:], names, decimal, separator)
     if marks.file is None and len(lines) > skipped + LINES and ("." in body or "," in body.replace(separator, "")):
         marks = _marks(_cells(body, separator, quote, whole)[headed:], names, decimal, separator)
@@ -900,7 +900,7 @@ def sniff(path: Path, name: str, decimal: str | None = None) -> Dialect:
         skipped,
         padded or separator == " ",
         marks,
-        nameless,
+        nameless(names),
         notes,
         max(sum(map(len, row)) + len(row) for row in cells),
     )
@@ -1027,11 +1027,33 @@ def _numeric(cell: str) -> bool:
     return cell in WORDS or cell in AMONG_NUMBERS or is_number(cell)
 
 
+def repeated(names: Sequence[str]) -> list[str]:
+    """The names that occur more than once, sorted."""
+    return sorted(name for name, count in Counter(names).items() if count > 1)
+
+
+def unique(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of columns, no two of which may be the same."""
+    for twice in repeated(names):
+        raise DataError(f"two columns are called '{twice}': rename one")
+    return names
+
+
+def nameless(names: Sequence[str]) -> tuple[str, ...]:
+    """Those that stand for a column without a name, here and in pandas."""
+    return tuple(name for name in names if name.startswith("Unnamed: "))
+
+
 def names_of(cells: Cells, name: str, quoted: bool = False) -> tuple[tuple[str, ...], bool]:
     """Names of the columns, and whether the file has them: a first line of numbers is data.
 
     Numbers that are counted up (0, 1, 2 or 2019, 2020) may be names as well, and nobody can tell.
     """
+    names, headed = _first_line(cells, name, quoted)
+    return tuple(own or f"Unnamed: {j}" for j, own in enumerate(names)), headed
+
+
+def _first_line(cells: Cells, name: str, quoted: bool) -> tuple[tuple[str, ...], bool]:
     first, width = cells[0], _width(cells) or len(cells[0])
     below = [row for row in cells[1:] if len(row) == width]
     if len(first) == width - 1:
@@ -1075,19 +1097,15 @@ def _counted_up(cells: Sequence[str]) -> bool:
     return run and len(values) > 1
 
 
-class readable:
-    """What goes wrong while a file is read, as an error that names the file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> None:
-        if not isinstance(problem, (ValueError, OSError, pa.ArrowException)) or isinstance(problem, DataError):
-            return
-        said = (str(problem).splitlines() or [""])[0]
+@contextmanager
+def readable(path: Path, *errors: type[Exception]) -> Iterator[None]:
+    """What goes wrong while a file is read, as an error that names the file; ``errors`` are a library's own."""
+    try:
+        yield
+    except DataError:
+        raise
+    except (ValueError, OSError, pa.ArrowException, *errors) as problem:
+        said = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
         if isinstance(problem, UnicodeDecodeError) or "UTF8" in said:
             said = f"a later part is not in the encoding of its beginning ({said}). What to do: save it as UTF-8"
-        raise DataError(f"{shown_name(self._path)} cannot be read: {said}") from problem
+        raise DataError(f"{shown_name(path)} cannot be read: {said}") from problem

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from ...data.formulas import frame_of
-from ...data.read.reading import Table
+from ...data.read.columns import label
+from ...data.read.reading import frame_of, name_of
 from ...errors import DataError, SettingError
 
 PLACES = ("row", "column")  # of rasters
@@ -38,9 +38,7 @@ def sites_of(source: Any, at: tuple[str, ...]) -> Sites:
     """The sites of a frame, a file, an image (one array), or of rasters by name (arrays of one shape)."""
     rasters = _rasters(source)
     if rasters is None:
-        frame = frame_of(source)
-        name = source.name if isinstance(source, Table) else str(source) if isinstance(source, str) else "data frame"
-        return Sites(frame.set_axis(list(map(str, frame.columns)), axis=1).reset_index(drop=True), at, name)
+        return Sites(frame_of(source).reset_index(drop=True), at, name_of(source, "data frame"))
     if at:
         raise SettingError("at= names columns of a frame; the cells of arrays have their places already. Leave it out.")
     shapes = {np.shape(array) for array in rasters.values()}
@@ -165,7 +163,7 @@ def named_edges(
     if len(at) != 1:
         raise SettingError("with a graph, at= is the one column that names the sites: at='site'")
     names = names or tuple(map(str, range(size)))
-    have = frame[at[0]].map(_label).tolist()
+    have = frame[at[0]].map(label).tolist()
     place = {name: i for i, name in enumerate(have)}
     if len(place) < len(have):
         twice = next(name for i, name in enumerate(have) if place[name] != i)
@@ -181,11 +179,6 @@ def named_edges(
     return order[edges] if len(edges) else edges
 
 
-def _label(value: Any) -> str:
-    """A site's name as text; whole numbers without a decimal point."""
-    return str(int(value)) if isinstance(value, (float, np.floating)) and float(value).is_integer() else str(value)
-
-
 def coded(column: pd.Series) -> tuple[Int[np.ndarray, " n"], tuple[str, ...]]:
     """Values as 0, 1, ... and what these are called; -1 where nothing was observed.
 
@@ -198,7 +191,7 @@ def coded(column: pd.Series) -> tuple[Int[np.ndarray, " n"], tuple[str, ...]]:
         known = column[column.notna()]
         levels = sorted(known.unique().tolist(), key=lambda value: (isinstance(value, str), value))
         codes = pd.Categorical(column, categories=levels).codes.astype(np.int64)
-    names = tuple(map(_label, levels))
+    names = tuple(map(label, levels))
     if len(names) < 2:
         said = f"the same at all sites ({names[0]})" if names else "missing at all sites"
         raise DataError(f"'{column.name}' is {said}: there is nothing to learn from this map")
