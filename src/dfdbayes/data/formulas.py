@@ -45,11 +45,10 @@ if TYPE_CHECKING:
     from formulaic import ModelSpec
 
 OWN_SCALE = ("bs(", "cr(", "cc(", "cs(", "poly(", "center(", "scale(", "standardize(", "lag(")  # depend on all rows
-LARGE = 200_000  # rows from which equal ones are counted before a formula is evaluated
+MIN_ROWS_TO_COUNT = 200_000  # from which equal rows are counted before a formula is evaluated: fewer take a second
 INTERCEPT = "Intercept"
 NUMBER_OF_IT = "make a number of it, such as the days since the first"
 FAR_FROM_ZERO = 1e4  # standard deviations, from which sums of squares about zero have lost half of their digits
-USUAL_SCALES = (1e-6, 1e6)  # of a covariate, within which slopes of a loss are neither tiny nor huge
 _NAUGHT = "_naught"  # a column of zeros: with it added an offset is arithmetic, and one value for each row
 
 
@@ -440,7 +439,8 @@ def _coding(matrix: np.ndarray, labels: tuple[str, ...]) -> tuple[tuple[float, .
     free = sd > np.finfo(float).eps
     far = free & (np.abs(mean) > FAR_FROM_ZERO * sd) & (INTERCEPT in labels)
     size = np.where(far, sd, np.maximum(sd, np.abs(mean))) * largest
-    unusual = free & ((size < USUAL_SCALES[0]) | (size > USUAL_SCALES[1]))
+    # Within these sizes of a covariate slopes of a loss are neither tiny nor huge.
+    unusual = free & ((size < 1e-6) | (size > 1e6))
     if not (far | unusual).any():
         return (), ()
     centred = (far | unusual) & (INTERCEPT in labels)
@@ -510,9 +510,9 @@ def counted(frame: pd.DataFrame, rights: Sequence[str]) -> tuple[pd.DataFrame, n
 
     As they are where there is nothing to gain, or where formulas do not treat each alone.
     """
-    if len(frame) < LARGE or any(word in right for right in rights for word in OWN_SCALE):
+    if len(frame) < MIN_ROWS_TO_COUNT or any(word in right for right in rights for word in OWN_SCALE):
         return frame, None, None
-    if any(frame[name].nunique() > LARGE // 100 for name in frame.columns):  # nothing to gain
+    if any(frame[name].nunique() > MIN_ROWS_TO_COUNT // 100 for name in frame.columns):  # nothing to gain
         return frame, None, None
     groups = frame.groupby(list(frame.columns), sort=True, dropna=False, observed=True)
     found = groups.size()

@@ -17,10 +17,8 @@ from .grammar import Token, calls_of, name_in, split, tokens_of, written
 from .read.columns import listed
 from .read.text import are_numbers
 
-OFF = 0.1  # of a step, that a time may lie beside the place that it is taken for
 KINDS = ("rows", "numbers", "dates", "months")
-LARGEST = 2**62  # in size, of whole times: differences of any two are 64-bit integers
-DAY = 86400.0  # seconds
+MAX_WHOLE = 2**62  # in size, of whole numbers whose differences are 64-bit integers
 OFFSET = r"\s*(?:[+-]\d{2}:?\d{2}|Z)$"  # of a time zone, at the end of a text
 
 
@@ -65,7 +63,7 @@ class Calendar:
         step = float((numbers[-1] - numbers[0]) / steps.sum())
         found = replace(begun, origin=origin, step=step)
         beside = found._beside(numbers)
-        if beside.max() > OFF:
+        if beside.max() > 0.1:  # of a step
             at = values.iloc[int(np.argmax(begun.numbers(values) == numbers[np.argmax(beside)]))]
             raise DataError(
                 f"the times in '{name}' are not a whole number of steps apart (at {at}, for example). What to do: "
@@ -160,7 +158,8 @@ def _begun(values: pd.Series) -> Calendar:
     if len(values) > 1 and once and (dates.clock.is_month_end.all() or (len(set(days)) == 1 and days[0] < 29)):
         return Calendar("months")
     apart = np.diff(np.unique(dates.clock.as_unit("us").asi8)) / 1e6
-    short = dates.zone is not None and apart.min(initial=DAY) < DAY * (1 - OFF)
+    day = 86400.0  # seconds; a tenth less, as of all steps, is a day still
+    short = dates.zone is not None and apart.min(initial=day) < 0.9 * day
     return Calendar("dates", zone=dates.zone if short else None)
 
 
@@ -174,7 +173,7 @@ def _numbers(values: pd.Series) -> np.ndarray:
     if pd.api.types.infer_dtype(values, skipna=False) != "integer":
         return values.to_numpy(dtype=float)
     exact = values.to_numpy(dtype=object)
-    large = [value for value in (exact.min(), exact.max()) if abs(int(value)) > LARGEST] if len(exact) else []
+    large = [value for value in (exact.min(), exact.max()) if abs(int(value)) > MAX_WHOLE] if len(exact) else []
     if large:
         raise DataError(
             f"'{values.name}' holds {large[0]}; times that are whole numbers lie between -2**62 and 2**62. What to do: "
@@ -185,7 +184,7 @@ def _numbers(values: pd.Series) -> np.ndarray:
 
 def require_few_steps(steps: float, name: str) -> None:
     """Refuse a series whose steps cannot be numbered."""
-    if steps > LARGEST:
+    if steps > MAX_WHOLE:
         raise DataError(
             f"the times in '{name}' span {steps:.3g} of their smallest steps, too many to count. What to do: number "
             "the steps (1, 2, 3, ...) in a column, and name that one."

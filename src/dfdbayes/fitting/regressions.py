@@ -29,10 +29,10 @@ from ..data.formulas import (
 from ..data.grammar import written
 from ..data.observed import BESIDE, Observed
 from ..data.read import profile as scales
-from ..data.read.columns import LOOKED_AT, listed, require_column, weights_for, without_identifiers
+from ..data.read.columns import listed, require_column, weights_for, without_identifiers
 from ..data.read.dataset import read
 from ..data.read.reading import Table, frame_of, name_of, table_of
-from ..data.read.text import are_numbers
+from ..data.read.text import ROWS_LOOKED_AT, are_numbers
 from ..data.series import Ordered, canonical, lags_of, ordered
 from ..errors import DataError, SettingError, require_known, some
 
@@ -213,7 +213,7 @@ def _responses(
         reading["cluster"],
     }
     names = [name for name in map(str, frame.columns) if name not in aside]
-    first = frame.iloc[:LOOKED_AT].set_axis(list(map(str, frame.columns)), axis=1)
+    first = frame.iloc[:ROWS_LOOKED_AT].set_axis(list(map(str, frame.columns)), axis=1)
     return without_identifiers({name: first[name].to_numpy() for name in names}, reading["weights"] is not None)
 
 

@@ -19,8 +19,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..._util.files import misspelt
+from ..._util.resources import NUMBERS_AT_ONCE
 from ...errors import DataError, SettingError
-from .foreign import CELL, ELSEWHERE, EXCEL, LABELLED, excel, labelled, require_held
+from .foreign import ELSEWHERE, EXCEL, LABELLED, excel, labelled, require_held
 from .text import (
     DECIMALS,
     NO_WORDS,
@@ -37,7 +38,7 @@ from .text import (
     whole_column,
 )
 
-CHUNK = 2**20  # rows read at a time
+ROWS_AT_ONCE = NUMBERS_AT_ONCE // 4  # of a table of a few columns
 TEXT = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
 Scales = Mapping[str, tuple[Any, ...]]
@@ -97,9 +98,9 @@ class Table:
         pieces: dict[str, list[tuple[Part, Any]]] = {name: [] for name in self.columns}
         left, total = np.inf if most is None else most, 0
         rows = sum(part.size for part in self.parts if isinstance(part, ParquetGroups))  # which may be packed by far
-        require_held(min(rows, left) * len(self.columns) * CELL, self.name)
+        require_held(min(rows, left) * len(self.columns) * 8, self.name)
         for part in self.parts:
-            rows, own = int(min(CHUNK, left)), Ragged(begins=total)
+            rows, own = int(min(ROWS_AT_ONCE, left)), Ragged(begins=total)
             chunks = part.texts(rows, own) if isinstance(part, TextFile) else part.chunks(self.columns, rows)
             found = []
             for chunk, _ in chunks if rows else ():
@@ -125,12 +126,12 @@ class Table:
         cells: dict[str, list[Any]] = {name: [] for name in self.columns}
         for part in self.parts:
             if isinstance(part, TextFile):
-                for texts, _ in part.texts(CHUNK):
+                for texts, _ in part.texts(ROWS_AT_ONCE):
                     for name in self.columns:
                         cells[name] += pc.utf8_trim_whitespace(texts[name]).to_pylist()
                 continue
             own = Memory(part.written) if isinstance(part, Memory) and part.written is not None else part
-            for chunk, _ in own.chunks(self.columns, CHUNK):
+            for chunk, _ in own.chunks(self.columns, ROWS_AT_ONCE):
                 for name in self.columns:
                     cells[name] += list(chunk[name])
         return pd.DataFrame({name: pd.Series(own, dtype=object) for name, own in cells.items()})
@@ -444,7 +445,7 @@ def _of_file(path: Path, decimal: str | None, codes: MissingCodes) -> Table:
     names = tuple(name for name in names if name not in [k for k in kept if isinstance(k, str)])
     groups: list[list[int]] = []
     for g, size in enumerate(sizes):  # parts of about four chunks
-        if groups and sum(sizes[i] for i in groups[-1]) + size <= 4 * CHUNK:
+        if groups and sum(sizes[i] for i in groups[-1]) + size <= 4 * ROWS_AT_ONCE:
             groups[-1].append(g)
         else:
             groups.append([g])

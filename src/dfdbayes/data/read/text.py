@@ -57,7 +57,6 @@ _MEANS_MISSING = re.compile(
     r"not ascertained|unknown|keine angabe|weiss nicht|wei\u00df nicht|sans r.ponse|no sabe|no contesta|^n\.?/?a\.?$",
     re.IGNORECASE,
 )
-SHOWN = 4  # columns named in a note
 
 
 @dataclass(frozen=True)
@@ -206,8 +205,8 @@ def note(found: Mapping[str, tuple[float, ...]]) -> tuple[str, ...]:
     found = {name: codes for name, codes in found.items() if codes}
     if not found:
         return ()
-    shown = [f"'{name}' holds {_written(codes)}" for name, codes in list(found.items())[:SHOWN]]
-    more = f", and {len(found) - SHOWN} more columns hold such values" if len(found) > SHOWN else ""
+    shown = [f"'{name}' holds {_written(codes)}" for name, codes in list(found.items())[:4]]
+    more = f", and {len(found) - 4} more columns hold such values" if len(found) > 4 else ""
     codes = sorted({code for own in found.values() for code in own})
     return (
         f"{', '.join(shown)}{more}: far from all other values, or called missing in the file. These may stand for "
@@ -236,9 +235,8 @@ def suspected(frame: pd.DataFrame) -> dict[str, tuple[float, ...]]:
     return found
 
 
-SAMPLE = 2**18  # bytes from which encoding, separator and decimal mark are told, if they hold enough lines
-ENOUGH_LINES = 5  # the names, and rows of which one may be cut, and more than one is left to compare
-MOST = 2**26  # bytes that are looked at for these
+MIN_LINES = 5  # the names, and rows of which one may be cut, and more than one is left to compare
+MAX_BEGINNING = 2**26  # bytes that are looked at for so many lines
 
 _OTHERS = (
     (b"PK\x03\x04", "an Excel or other zipped file", "give it its own ending (.xlsx), or save it as CSV"),
@@ -273,8 +271,8 @@ def shown(encoding: str) -> str:
 def beginning(path: Path, name: str) -> tuple[str, str, bool]:
     """The first part of a file as text with newlines alike, its encoding, and whether that part is all of it."""
     with path.open("rb") as handle:
-        sample = handle.read(SAMPLE)
-        while lines_in(sample) < ENOUGH_LINES and len(sample) < MOST and (more := handle.read(len(sample))):
+        sample = handle.read(2**18)  # bytes, from which all is told if they hold enough lines
+        while lines_in(sample) < MIN_LINES and len(sample) < MAX_BEGINNING and (more := handle.read(len(sample))):
             sample += more
         whole = not handle.read(1)
     for magic, what, remedy in _OTHERS:
@@ -283,10 +281,10 @@ def beginning(path: Path, name: str) -> tuple[str, str, bool]:
     for mark, what in _MARKUP:
         if sample.lstrip().lower().startswith(mark):
             raise DataError(f"{name} is {what}, not a table. What to do: save the table as CSV.")
-    if not whole and lines_in(sample) < ENOUGH_LINES:
+    if not whole and lines_in(sample) < MIN_LINES:
         raise DataError(
-            f"the first lines of {name} are longer than {MOST / 2**20:g} MB, and nobody can tell how it is written. "
-            "What to do: save the table with a line for each row; close quotation marks."
+            f"the first lines of {name} are longer than {MAX_BEGINNING / 2**20:g} MB, and nobody can tell how it is "
+            "written. What to do: save the table with a line for each row; close quotation marks."
         )
     encoding = _encoding(sample, whole, name)
     text = codecs.getincrementaldecoder(encoding)("strict").decode(sample, whole)
@@ -406,7 +404,7 @@ def evidence(texts: Iterable[str]) -> dict[str, str]:
         seen, strange = seen + 1, strange + (not of)
         if len(of) == 1 and not _INFINITE.fullmatch(text):
             found.setdefault(next(iter(of)), text)
-        if seen == 200:  # texts of a column are evidence enough
+        if seen == CELLS_LOOKED_AT:  # texts of a column are evidence enough
             break
     return {} if strange > 0.1 * seen else found
 
@@ -480,8 +478,7 @@ def _unmarked(text: str) -> bool:
     return len(set(readings(text).values())) == 1 and len(readings(text)) == 2
 
 
-BLOCK = 2**22  # bytes that are taken apart at a time
-ROWS_A_BLOCK = 2  # that a block must hold, of the longest kind: one may be cut
+BLOCK_BYTES = 2**22  # that are taken apart at a time: larger blocks are no faster
 _MISSING = pa.array(sorted(WORDS))
 _TRUTH = {"true": True, "false": False}
 
@@ -586,7 +583,8 @@ class TextFile:
             handle,
             pyarrow.csv.ReadOptions(
                 use_threads=False,  # for rows are numbered only then
-                block_size=max(BLOCK, ROWS_A_BLOCK * 4 * dialect.longest),  # a letter has up to four bytes
+                # Two rows of letters of up to four bytes, one of which may be cut.
+                block_size=max(BLOCK_BYTES, 2 * 4 * dialect.longest),
                 skip_rows=dialect.skipped,
                 column_names=list(self.names),
                 encoding=dialect.encoding,
@@ -703,8 +701,8 @@ def _of_rows(reader: Iterator[pa.RecordBatch], path: Path) -> Iterator[pa.Record
         if "straddling" not in str(problem):
             raise
         raise DataError(
-            f"{shown_name(path)} has a row of more than {BLOCK / 2**20:g} MB. What to do: leave out the column of long "
-            "texts; a quotation mark that nothing closes makes one of many rows."
+            f"{shown_name(path)} has a row of more than {BLOCK_BYTES / 2**20:g} MB. What to do: leave out the column "
+            "of long texts; a quotation mark that nothing closes makes one of many rows."
         ) from problem
 
 
@@ -802,8 +800,8 @@ def whole_column(pieces: Sequence[tuple[Any, Any]], name: str) -> np.ndarray:
 
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
-LINES = 1000  # of a file from which its separator and its names are told
-LOOKED_AT = 200  # of these whose cells are read as numbers
+ROWS_LOOKED_AT = 1000  # from which separator, names and kinds of columns are told
+CELLS_LOOKED_AT = 200  # of a column, of these, which are read as numbers or dates to tell its kind
 Cells = list[list[str]]
 
 
@@ -869,8 +867,8 @@ def sniff(path: Path, name: str, decimal: str | None = None) -> Dialect:
     if not body.strip():
         raise empty
     quote = _quote(body)
-    few = "\n".join(lines[skipped : skipped + LINES])
-    if lines_in(few.encode()) < ENOUGH_LINES:  # a cell has more lines than that
+    few = "\n".join(lines[skipped : skipped + ROWS_LOOKED_AT])
+    if lines_in(few.encode()) < MIN_LINES:  # a cell has more lines than that
         few = body
     tables = {s: _cells(few, s, quote, whole and len(few) == len(body)) for s in SEPARATORS}
     separator = declared if declared in SEPARATORS else _separator(tables, path.suffix.lower(), name)
@@ -882,7 +880,8 @@ def sniff(path: Path, name: str, decimal: str | None = None) -> Dialect:
     quoted = quote in heading[0] and quote not in "".join(heading[1:])[:2000].split("\n")[0]
     names, headed = names_of(cells, name, quoted)
     marks = _marks(cells[headed:], names, decimal, separator)
-    if marks.file is None and len(lines) > skipped + LINES and ("." in body or "," in body.replace(separator, "")):
+    longer, marked = len(lines) > skipped + ROWS_LOOKED_AT, "." in body or "," in body.replace(separator, "")
+    if marks.file is None and longer and marked:
         marks = _marks(_cells(body, separator, quote, whole)[headed:], names, decimal, separator)
     notes: tuple[str, ...] = (_zero(name),) if not headed and len(names) == 1 and cells[0] == ["0"] else ()
     if encoding == "cp1252":
@@ -1012,7 +1011,7 @@ def _row_names(cells: Cells) -> bool:
 
 def _share(cells: Cells) -> float:
     """The share of numbers and missing values among the cells below the first line."""
-    below = [cell for row in cells[1 : 1 + LOOKED_AT] or cells for cell in row]
+    below = [cell for row in cells[1 : 1 + CELLS_LOOKED_AT] or cells for cell in row]
     return sum(map(_numeric, below)) / max(1, len(below))
 
 
@@ -1073,7 +1072,7 @@ def _first_line(cells: Cells, name: str, quoted: bool) -> tuple[tuple[str, ...],
         return unnamed, False
     if again == words:
         return unnamed, False  # a row like those below
-    like = all(_numeric(row[j]) for row in below[:LOOKED_AT] for j, cell in enumerate(first) if is_number(cell))
+    like = all(_numeric(row[j]) for row in below[:CELLS_LOOKED_AT] for j, cell in enumerate(first) if is_number(cell))
     if again or (numbers and like and not _counted_up(numbers) and below):
         raise DataError(_names_or_row(name, first))
     return tuple(first), True

@@ -29,7 +29,6 @@ from .adjacency import (
     require_known_ties,
 )
 
-MOST_NODES = 5000
 WEIGHTS = ("weight", "weights", "value", "strength", "sign", "tie")  # what edges may have that says how much they are
 MODES = ("bipartite", "type", "mode")  # what networkx, igraph and people call the attribute that tells two modes apart
 IDS = ("id", "node", "name", "vertex", "vertex.names", "label")
@@ -330,8 +329,8 @@ def _of_pairs(
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise DataError(f"two nodes of {source} have the same name as text: {some(twice, 4)}")
-    if len(names) > MOST_NODES:
-        raise DataError(f"{source} has {len(names)} nodes; all pairs of at most {MOST_NODES} can be handled")
+    if len(names) > 5000:  # whose pairs are 25 million
+        raise DataError(f"{source} has {len(names)} nodes; all pairs of at most 5000 can be handled")
     loops = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
     if len(loops):
         raise DataError(
