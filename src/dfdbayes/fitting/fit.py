@@ -21,18 +21,17 @@ from ..core import losses
 from ..core import priors as plain_priors
 from ..core import resampling as resamplings
 from ..core import samplers as sampling
-from ..core.boundaries import beyond, clipped
 from ..core.calibration import Calibration, calibrate
-from ..core.clusters import summarised
 from ..core.diagnostics import bounds_of, held_by_prior, require_finite, require_in_basin, warnings_of
 from ..core.graphs import of as graph_of
+from ..core.influence import summarised
 from ..core.log_mass_errors import in_words
 from ..core.minimise import Minimum, Outcome, minimise, require
 from ..core.missing import described, minimised, objective_with_missing
 from ..core.model import AbstractModel
 from ..core.objective import Objective, arranged
 from ..core.parameters import Space
-from ..core.posterior import named_draws, posterior, where_taken
+from ..core.posterior import beyond, clipped, named_draws, posterior, where_taken
 from ..core.priors import describe_prior
 from ..core.resampling import Bootstrap
 from ..core.samplers import Draws

@@ -17,7 +17,7 @@ from ..core.dataset import Dataset
 from ..core.losses.base import AbstractLoss
 from ..core.losses.robust import Robust
 from ..core.model import AbstractModel
-from ..core.parametric import Parametric
+from ..core.resampling import Parametric
 from ..core.robust_weight import decided
 from ..errors import SettingError
 

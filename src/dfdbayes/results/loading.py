@@ -15,10 +15,9 @@ from .._util.declared import unlike
 from .._util.resources import fits_memory
 from .._util.tables import Table
 from ..core import losses, priors
-from ..core.calibration import Calibration
-from ..core.clusters import ClusterSummary
-from ..core.curvature import Curvature
+from ..core.calibration import Calibration, Curvature
 from ..core.dataset import Dataset
+from ..core.influence import ClusterSummary
 from ..core.losses.base import AbstractLoss
 from ..core.minimise import Minimum, Outcome
 from ..core.missing import Imputation

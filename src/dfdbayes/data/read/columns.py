@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ..._util.resources import NUMBERS_AT_ONCE
-from ...core.dataset import MISSING, match, tell_outside, wrong_width
-from ...core.distinct import Tally, condense, keys
+from ...core.dataset import MISSING, Tally, condense, keys, match, tell_outside, wrong_width
 from ...core.domain import Domain
 from ...errors import DataError, Problems, SettingError, affected
 from .reading import ROWS_AT_ONCE, Memory, Table, unmasked
