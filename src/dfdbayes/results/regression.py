@@ -22,7 +22,8 @@ from ..core.narrative import main_of, multiplies
 from ..core.parameters import over_rows
 from ..core.simulators.given import CELLS, Tails, distributions, tails, width
 from ..core.terms import coarse_size, filled
-from ..data.formulas import INTERCEPT, Design, frame_of
+from ..data.formulas import INTERCEPT, Design
+from ..data.read.reading import frame_of
 from ..errors import DataWarning, ModelError, SettingError
 
 if TYPE_CHECKING:
