@@ -13,8 +13,8 @@ from ..core.dataset import Dataset
 from ..core.distinct import condense
 from ..core.model import AbstractModel
 from ..errors import ModelError, SettingError
-from ..results.fit_result import Fit
 from ..results.saving import structure_of
+from .fit_result import Fit
 
 
 @dataclass(frozen=True)
