@@ -357,6 +357,13 @@ class AbstractModel(ABC):
             meanings={name: text + against(space, name) for name, text in self.meanings.items()},
         )  # fmt: skip
 
+    @property
+    def accessors(self) -> tuple[str, ...]:
+        """What fits offer beyond what all fits have, by names in the table of `results/accessor.py`."""
+        if not self.designs or self.domain.d > 1:
+            return ()
+        return ("regression",) if self.observed.series is None else ("regression", "series")
+
     without_formulas: str = (
         "this fit has no covariates. Fit a formula, as in formula='y ~ x'; fit.replicate() gives data from any fitted "
         "model."
@@ -395,6 +402,10 @@ class AbstractModel(ABC):
     def observe(self, source: Any) -> tuple[Dataset, AbstractModel] | None:
         """Data that are not rows (one graph): what stands for them, and the model for it; None where data are rows."""
         return None
+
+    def source_of(self, data: Dataset) -> Any:
+        """What `fit` takes to fit the same data again: of what is not rows, the observation itself."""
+        return data
 
     # -- data that are one observation (a graph, a map) ------------------------------------------
 
@@ -444,12 +455,13 @@ class AbstractModel(ABC):
         """The observation beside simulated ones: entries of `Checks` by name."""
         raise ModelError(f"'{self.name}' is a model of rows, whose checks are those of rows")
 
-    def predict(self, draws: np.ndarray, interval: float, marginal: Any = None, seed: int = 0) -> Any:
-        """A table of the parts of the observation, each as the others predict it."""
-        raise ModelError(f"'{self.title}' predicts no parts of its one observation")
-
     reads: tuple[str, ...] = ()
     """Settings of `fit` that `observe` takes."""
+
+    @property
+    def user_written(self) -> bool:
+        """Whether the mass function is a user's own, so that it may be wrong and may be changed."""
+        return False
 
     def endless(self, theta: Float[np.ndarray, " p"], data: Dataset) -> str:
         """Columns along which the mass has no end at these parameters, in words; none in a distribution."""
@@ -460,8 +472,7 @@ class AbstractModel(ABC):
         if self.varying:
             self.plain.require_possible(data, neighbours)
             return
-        function = getattr(self, "log_mass", None) or getattr(self, "T", None)
-        if function is not None and not is_own(function) and self.domain.d <= MOST_COLUMNS:
+        if self.user_written and self.domain.d <= MOST_COLUMNS:
             require_possible(self.name, self.log_mass_at, self.space, self.domain, data, neighbours)
 
     def advise(self, data: Dataset) -> tuple[str, str]:
@@ -667,6 +678,10 @@ class Model(AbstractModel):
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
         return jnp.asarray(self.log_mass(theta, x))
 
+    @property
+    def user_written(self) -> bool:
+        return not is_own(self.log_mass)
+
     def advise(self, data: Dataset) -> tuple[str, str]:
         listable = self.domain.is_finite and self.has_likelihood and not self.varying
         if self.domain.d > 1 or listable:
@@ -675,7 +690,7 @@ class Model(AbstractModel):
 
     def endless(self, theta: Float[np.ndarray, " p"], data: Dataset) -> str:
         """Of a function of the user's own: along which columns its mass does not fall, and so has no finite sum."""
-        if is_own(self.log_mass) or self.varying:
+        if not self.user_written or self.varying:
             return ""
         named = self.space.unflatten(jnp.asarray(theta))
         found = endless(lambda rows: jax.vmap(lambda x: self.log_mass_at(named, x))(rows), self.domain, data.rows)
@@ -688,7 +703,7 @@ class Model(AbstractModel):
         return self
 
     def current(self) -> Model:
-        return self if is_own(self.log_mass) or self.varying else replace(self)
+        return replace(self) if self.user_written and not self.varying else self
 
 
 def against(space: Space, name: str) -> str:

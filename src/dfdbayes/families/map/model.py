@@ -95,6 +95,7 @@ class Autologistic(AbstractModel):
     narrative = MapNarrative()
     single_observation = True
     reads = ("formula", "missing")
+    accessors = ("map",)
     title = "an autologistic model"
     formula = (
         "p(x) ∝ exp( Σ<sub>i</sub> z<sub>i</sub>·β(x<sub>i</sub>) + interaction × number of pairs of neighbours that "
