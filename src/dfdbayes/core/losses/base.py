@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 from jaxtyping import Array
 
+from ...errors import SettingError
 from ..model import AbstractModel
 from ..registry import Registry
 from ..sites import Sites
@@ -85,3 +86,13 @@ class AbstractLoss(ABC):
 
 LOSSES: Registry[AbstractLoss | type[AbstractLoss]] = Registry("loss")
 """Losses, and classes of which the one with the default settings is meant."""
+
+
+def by_name(loss: Any) -> AbstractLoss:
+    """The loss that a word names; a loss object is returned as it is."""
+    if isinstance(loss, AbstractLoss):
+        return loss
+    if not isinstance(loss, str):
+        raise SettingError(f"{loss!r} is not a loss; give a word ({', '.join(LOSSES)}) or a dfd.losses object")
+    known = LOSSES.by_name(loss)
+    return known() if isinstance(known, type) else known
