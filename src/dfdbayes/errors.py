@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +32,14 @@ def require_known(
     names = list(map(str, known))
     if str(name) not in names:
         raise (error or DataError)(f"{what}{close(name, names) or '.'} {these} {some(names) or 'none'}.")
+
+
+def outside() -> int:
+    """How far up the stack the first line is that is not of this package: the ``stacklevel`` of a warning."""
+    package, level = f"{__name__.partition('.')[0]}.", 1
+    while f"{sys._getframe(level).f_globals.get('__name__')}.".startswith(package):
+        level += 1
+    return level
 
 
 class DfdbayesError(Exception):
