@@ -12,7 +12,8 @@ import dfdbayes as dfd
 from dfdbayes.errors import MisfitWarning
 from dfdbayes.results import relevance
 from dfdbayes.results import test_statistics as features
-from dfdbayes.results.checks import Checks, check
+from dfdbayes.results.checking import check
+from dfdbayes.results.checks import Checks
 from dfdbayes.results.goodness_of_fit import Finding, _corrected, _observed, _pool, _scores, goodness_of_fit
 from dfdbayes.results.misfit_messages import _inflated, _poisson, _two_groups, misfits, spread_of
 from dfdbayes.results.relevance import statistic_matters

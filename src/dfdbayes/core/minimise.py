@@ -75,6 +75,11 @@ class Minimum:
         more = f" and {len(self.names) - 8} more" if len(self.names) > 8 else ""
         return f"Minimum at {shown}{more}: {self.message}"
 
+    def box_at_y(self, space: Space) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
+        """The box the search was kept in, in the minimiser's coordinates."""
+        lower, upper = np.sort(space.to_y(np.stack([self.lower, self.upper])), axis=0)
+        return lower, upper
+
     @property
     def usable(self) -> bool:
         """Whether it is a minimum: converged, inside or at the boundary."""
@@ -289,8 +294,7 @@ def mode(objective: Objective, beta: float, around: Minimum, start: np.ndarray) 
 
     It exists for every proper prior where the loss is bounded below, though the loss itself may have no minimiser.
     """
-    space = objective.space
-    lower, upper = np.sort(space.to_y(np.stack([around.lower, around.upper])), axis=0)
+    lower, upper = around.box_at_y(objective.space)
     return _search_one(objective, start, lower, upper, beta).y[0]
 
 

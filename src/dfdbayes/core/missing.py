@@ -396,7 +396,7 @@ def joint_mode(objective: Objective, beta: float, around: Minimum, y: np.ndarray
     if not isinstance(objective, ObjectiveWithMissing):
         return objective, mode(objective, beta, around, y)
     space = objective.space
-    lower, upper = np.sort(space.to_y(np.stack([around.lower, around.upper])), axis=0)
+    lower, upper = around.box_at_y(space)
     aim = ENOUGH * objective.size
 
     def at(y: np.ndarray) -> tuple[Objective, np.ndarray, np.ndarray, np.ndarray, float]:

@@ -103,6 +103,8 @@ class Model(Protocol):
     def log_constants(self, at: Rows, size: int) -> Array | None: ...
     @property
     def has_likelihood(self) -> bool: ...
+    @property
+    def user_written(self) -> bool: ...
 
 
 def static() -> Any:
@@ -398,9 +400,8 @@ class Likelihood(FromLogMass):
     def of(cls, model: Model, sites: Sites) -> Prepared:
         size, own = rows_size(sites), bool(model.designs)
         if own and not model.has_likelihood:
-            raise ModelError(
-                f"the likelihood of '{model.name}' needs a sum over too many points. {without_constant(model)}"
-            )
+            remedy = without_constant(model.user_written)
+            raise ModelError(f"the likelihood of '{model.name}' needs a sum over too many points. {remedy}")
         points = np.empty((0, sites.data.d)) if own or model.log_normaliser is not None else all_points(model)
         fixed = filled(model.fixed(sites.rows), size)
         parts = (filled(sites.rows, size), _context(sites, size), fixed, jax.device_put(points.astype(float)))
@@ -467,6 +468,6 @@ def all_points(model: Model) -> np.ndarray:
         points = f"{model.domain.size:.3g}" if model.domain.is_finite else "infinitely many"
         raise ModelError(
             f"the likelihood of '{model.name}' needs a sum over {points} points of {model.domain!r}; "
-            f"at most {MOST_POINTS} can be listed. {without_constant(model)}"
+            f"at most {MOST_POINTS} can be listed. {without_constant(model.user_written)}"
         )
     return model.domain.points()

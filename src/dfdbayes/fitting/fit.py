@@ -38,14 +38,14 @@ from ..core.samplers import Draws
 from ..data.read.dataset import opened, read
 from ..data.read.profile import domain_of
 from ..errors import EscapedError, MinimiserError, ModelError, SettingError
-from ..families.network.groups import draw_graphs
-from ..results.checks import Checks, check
-from ..results.fit_result import Fit
+from ..results.checking import check
+from ..results.checks import Checks
 from ..results.hausman import another
 from ..results.influence import of_rows
 from ..results.saving import versions
 from ..results.tree import assemble
 from ..results.uncalibrated import uncalibrated_intervals
+from .fit_result import Fit
 from .plan import Plan
 from .progress import Progress, by_percent, shown_on
 from .regressions import own_priors, read_regression
@@ -188,7 +188,7 @@ def fit(
         data = opened(data, missing_codes, decimal)
         reading = {"columns": columns, "weights": weights, "weighting": weighting, "missing": missing}
         reading["cluster"] = cluster
-        formulas = dict(getattr(model, "formulas", None) or {}) | formulas
+        formulas = (dict(model.formulas) if isinstance(model, AbstractModel) else {}) | formulas
         asked = reading | {"time": time}
         whole = read_whole(model, data, options, prior, asked | {"formula": formula, **formulas})
         if whole is not None:
@@ -230,8 +230,7 @@ def fit(
             imputation=imputed, incomplete=None if imputed is None else objective.observed,
             clusters=None if weight.curvature is None else summarised(objective, minimum.vector),
             influential=influential,
-        )  # fmt: skip
-        draw_graphs(found)
+        ).prepared()  # fmt: skip
     if check:
         if checkpoint is not None:
             found.save(Path(checkpoint) / FITTED)
@@ -419,7 +418,7 @@ def _asked(objective: Objective, plan: Plan) -> dict[str, Any]:
     return {
         "model": objective.model.name,
         "options": models.plain_options(objective.model),
-        "formulas": getattr(objective.model, "formulas", None) or None,
+        "formulas": dict(objective.model.formulas) or None,
         "loss": plan.loss.name,
         "loss_arguments": losses.plain(plan.loss),
         "loss_reason": plan.reason,
@@ -444,7 +443,7 @@ def _settings(objective: Objective, minimum: Minimum, weight: Calibration, plan:
         "edges": _edges(objective.model.space),
         "may_be_zero": _may_be_zero(objective.model.space),
         "kinds": objective.model.columns_told(objective.data.columns) or None,
-        "series": getattr(objective.model, "series_told", None),
+        "series": objective.model.series_told,
         "bounds": None if objective.loss.bounded else bounds_of(minimum),
         "bootstrap": plan.bootstrap if len(weight.outcomes) else 0,
         "threads": threads(),

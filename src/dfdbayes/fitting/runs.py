@@ -17,16 +17,15 @@ from .._util.resources import threads
 from ..core.model import AbstractModel
 from ..errors import DataError, OutputError, SettingError
 from ..families import named_model
-from ..families.graph.model import RandomGraph
 from ..families.network import evidence
 from ..families.network.groups import factors, group_differences
 from ..families.network.kinds import family
 from ..families.own.from_file import is_code
 from ..present.report import render
-from ..results.fit_result import Fit
-from ..results.loading import load
 from ..results.saving import POSTERIOR, UNFINISHED, versions
 from .fit import fit
+from .fit_result import Fit
+from .loading import load
 
 RUN, CHECKPOINT = "run.json", "checkpoint"
 EDGES, NODES, DIFFERENCES = "edges.csv", "nodes.csv", "differences.csv"  # of networks
@@ -208,9 +207,7 @@ def again(earlier: Fit, settings: Mapping[str, Any]) -> dict[str, Any]:
         counted = isinstance(weights, np.ndarray)  # equal rows; a command's own weights are a column
         done |= {"weighting": "frequency"} if counted else {}
         return {"data": earlier.model.observed.frame, "weights": weights} | done
-    if isinstance(earlier.model, RandomGraph):
-        return {"data": earlier.model.graph_observed} | done
-    whole = earlier.as_read
+    whole = earlier.as_read if earlier.model is None else earlier.model.source_of(earlier.as_read)
     found = {"data": whole, "columns": None, "weights": None} | done
     kept = earlier.settings["options"]
     if "kinds" not in kept:

@@ -7,18 +7,16 @@ import platform
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._util.tables import Table, netcdf
 from ..core.calibration import Curvature
 from ..core.model import AbstractModel
-from ..families.network.selection import kept_of
+from . import selections
+from .fitted import Fitted
 from .tree import data_table
-
-if TYPE_CHECKING:
-    from .fitted import Fitted
 
 FORMAT = 2
 POSTERIOR, UNFINISHED = (
@@ -53,7 +51,7 @@ def written(fit: Fitted) -> bytes:
         axes = {0: (), 1: ("parameter",), 2: ("parameter", "other")}
         parts = {field.name: np.asarray(getattr(shape, field.name)) for field in fields(Curvature)}
         groups["curvature"] = Table.of({name: (axes[a.ndim], a) for name, a in parts.items()})
-    drawn = kept_of(fit.selections)
+    drawn = selections.to_table(fit.selections)
     if drawn is not None:
         groups["selections"] = drawn
     if fit.incomplete is not None:

@@ -5,8 +5,8 @@ With r the ratios r_j^-(x), the operator S h(x) = sum_j h_j(x^{j+}) - r_j(x) h_j
     n KSD^2 = (1/n) [ c(w) - 2 sum_uj w_u r_uj b_uj(w) + sum_j (w r_j)' K (w r_j) ],
 
 where c, b and K need the kernel and the weights only. For exponential families the ratios take few distinct values q,
-and everything collapses to c - 2 b'q + q'Qq with a small matrix Q. See `pairs` for the sums, and for what is done where
-there are too many rows for all pairs.
+and everything collapses to c - 2 b'q + q'Qq with a small matrix Q. The sums are in `stein_pairs`, and what is
+done where there are too many rows for all pairs.
 """
 
 from __future__ import annotations

@@ -93,8 +93,9 @@ class Autologistic(AbstractModel):
     name = "autologistic"
     usual_replicates = 2000  # widths rest on them alone: then these are known to 2 % (see `parametric.noise`)
     narrative = MapNarrative()
-    whole = True
+    single_observation = True
     reads = ("formula", "missing")
+    accessors = ("map",)
     title = "an autologistic model"
     formula = (
         "p(x) ∝ exp( Σ<sub>i</sub> z<sub>i</sub>·β(x<sub>i</sub>) + interaction × number of pairs of neighbours that "

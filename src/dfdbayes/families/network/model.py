@@ -34,7 +34,7 @@ from ...results.test_statistics import SKEWNESS, VARIANCE, ZEROS
 from ..counts.models import _regression_of_log_ratios
 from ..counts.normaliser import log_normaliser
 from ..lattice.model import _two_states
-from ..named import named
+from ..named import GRAPH, named
 from . import descriptions as remarks
 from .kinds import BinaryKind, CountKind, Kind, PoissonKind, domain_of, evenly_seen
 from .narrative import NetworkNarrative
@@ -115,6 +115,10 @@ class Pairwise(AbstractModel):
 
     def _flat(self, theta: dict[str, Array]) -> Array:
         return jnp.concatenate([jnp.ravel(theta[p.name]) for p in self.row_space.parameters])
+
+    @property
+    def accessors(self) -> tuple[str, ...]:
+        return ("network",) if self.graph.pairs else ()
 
     @property
     def counts(self) -> bool:
@@ -327,7 +331,7 @@ def graph_of_nodes(graph: Any, what: str) -> Graph:
     return found
 
 
-@named("ising-network", takes=("graph", "states"), columns="graph")
+@named("ising-network", takes=(GRAPH, "states"), columns="graph")
 def IsingNetwork(graph: Any, states: str = "binary") -> Pairwise:
     """p(x) proportional to exp(intercept . x + sum over edges of interaction_ij x_i x_j): a Boltzmann machine.
 
@@ -380,7 +384,7 @@ def _means(data: Dataset) -> np.ndarray:
     return np.log(np.maximum(np.average(data.rows, axis=0, weights=data.counts), 0.05))
 
 
-@named("poisson-graphical", takes=("graph", "prior"), columns="graph", paper={"prior": "squared"})
+@named("poisson-graphical", takes=(GRAPH, "prior"), columns="graph", paper={"prior": "squared"})
 def PoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
     """Counts with p(x) proportional to exp(intercept . x - sum interaction_ij x_i x_j - sum log x_j!).
 
@@ -401,7 +405,7 @@ def PoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
     return _count_graph(graph, prior, "poisson-graphical", independent, ())
 
 
-@named("cmp-graphical", takes=("graph", "prior"), columns="graph", paper={"prior": "squared"})
+@named("cmp-graphical", takes=(GRAPH, "prior"), columns="graph", paper={"prior": "squared"})
 def ConwayMaxwellPoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
     """Counts as in `PoissonGraphical`, each log x_j! multiplied by a ``nu`` >= 0 of its own.
 

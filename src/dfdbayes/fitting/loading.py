@@ -29,12 +29,11 @@ from ..core.robust_weight import weight_of
 from ..data.formulas import Design, parse
 from ..data.observed import Observed
 from ..errors import DataError, DfdbayesError, ModelError
-from ..families.network.groups import draw_graphs
-from ..families.network.selection import selections_of
-from .checks import Checks
+from ..results import selections
+from ..results.checks import Checks
+from ..results.fitted import Chosen
+from ..results.saving import FORMAT, POSTERIOR, UNFINISHED, structure_of
 from .fit_result import Fit
-from .fitted import Chosen
-from .saving import FORMAT, POSTERIOR, UNFINISHED, structure_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -264,9 +263,9 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
         curvature=_curvature(tree),
     )
     del tree["calibration"]
-    selections = {}
+    drawn = {}
     if "selections" in tree:
-        selections = selections_of(tree["selections"].to_dataset())
+        drawn = selections.from_table(Table.of_dataset(tree["selections"].to_dataset()))
         del tree["selections"]
     if "regression" in tree:
         del tree["regression"]
@@ -290,8 +289,7 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
         incomplete,
         None if about.get("clusters") is None else ClusterSummary(**about["clusters"]),
         None if about.get("influential") is None else pd.DataFrame(about["influential"]).set_index("row"),
-        selections,
+        drawn,
     )
     _require_declared(found)
-    draw_graphs(found)  # of a file that has none, before anybody looks at it
-    return found
+    return found.prepared()  # what a file has not, before anybody looks at it
