@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ...errors import SettingError, close
-from . import kernels
-from .base import AbstractLoss
+from .base import LOSSES, AbstractLoss
 from .likelihood import Likelihood
 from .local import FISHER, RATIO, LocalLoss
 from .pseudo import PseudoLikelihood
 from .robust import Robust
 from .stein import KernelStein
-from .weights import AbstractWeight
 
 __all__ = [
     "FISHER",
@@ -49,20 +46,5 @@ def by_name(loss: Any) -> AbstractLoss:
     return _BY_NAME[loss]
 
 
-def plain(loss: AbstractLoss) -> dict[str, Any] | None:
-    """A built-in loss's name and arguments in values JSON can hold; None for one that cannot be made from them."""
-    if not isinstance(loss, Robust) and _BY_NAME.get(loss.name) == loss:
-        return {"name": loss.name, "arguments": {}}
-    if isinstance(loss, Robust):
-        weighted = loss.plain()
-        return None if weighted is None else {"name": "robust", "arguments": weighted}
-    kernel = kernels.plain(loss.kernel) if isinstance(loss, KernelStein) else None
-    return None if kernel is None else {"name": loss.name, "arguments": {"kernel": kernel}}
-
-
-def made(described: Mapping[str, Any], weight: AbstractWeight | None = None) -> AbstractLoss:
-    """The loss that `plain` described; ``weight`` is that of a robust one."""
-    if described["name"] == "robust":
-        return Robust(described["arguments"]["base"], weight)
-    kernel = described["arguments"].get("kernel")
-    return by_name(described["name"]) if kernel is None else KernelStein(kernels.made(kernel))
+for _loss in (FISHER, RATIO, PseudoLikelihood(), Likelihood()):
+    LOSSES.value(_loss.name, _loss)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from jaxtyping import Array
 
+from ..._util.codec import Names
 from ..model import AbstractModel
 from ..sites import Sites
 from ..terms import Prepared, Site, View
@@ -68,3 +69,6 @@ class AbstractLoss(ABC):
     def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:
         """The terms of the loss at the data, free of the parameters."""
         return model.terms_at(sites, self.view)
+
+
+LOSSES = Names(AbstractLoss, inside="arguments")

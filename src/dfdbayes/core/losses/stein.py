@@ -26,8 +26,8 @@ from ..model import AbstractModel
 from ..parameters import Theta
 from ..sites import Sites
 from ..terms import AbstractTerms, Loss, Prepared, Site, View, pad, padded_size, refuse_blocks, terms
-from .base import AbstractLoss
-from .kernels import HAMMING, Kernel
+from .base import LOSSES, AbstractLoss
+from .kernels import HAMMING, KERNELS, Kernel
 from .stein_pairs import Blocks, Sums, Values, row_slopes, shifted
 
 OneMore = Callable[[np.ndarray], Float[np.ndarray, "u p"]]
@@ -100,6 +100,7 @@ def _one_more(n: float, total: np.ndarray, with_all: np.ndarray, alone: np.ndarr
     return (total + 2.0 * with_all + alone) / (n + 1.0) - total / n
 
 
+@LOSSES.register("ksd")
 @dataclass(frozen=True)
 class KernelStein(AbstractLoss):
     """The kernel Stein discrepancy with a kernel of choice.
@@ -123,6 +124,9 @@ class KernelStein(AbstractLoss):
     formula = "D(θ) = n KSD²(p<sub>θ</sub>, data)"
     references = ("yang", "ksd")
     separable: ClassVar[bool] = False
+
+    def to_state(self) -> dict[str, Any]:
+        return {"kernel": KERNELS.to_plain(self.kernel)}
 
     def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:
         refuse_blocks(sites)
