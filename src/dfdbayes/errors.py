@@ -33,6 +33,15 @@ def outside() -> int:
     return level
 
 
+def require_known(
+    name: Any, known: Iterable[Any], what: str, these: str = "The columns are", error: type[Exception] | None = None
+) -> None:
+    """Refuse a name that is not among the known ones; ``what`` says so, and ``these`` begins the list of them."""
+    names = list(map(str, known))
+    if str(name) not in names:
+        raise (error or DataError)(f"{what}{close(name, names) or '.'} {these} {some(names) or 'none'}.")
+
+
 class DfdbayesError(Exception):
     """Base class of every error that a user can mend."""
 

@@ -14,7 +14,7 @@ import pytest
 import dfdbayes as dfd
 from dfdbayes._util.codec import from_plain
 from dfdbayes.data.formulas import Design, alone, as_factor, variables
-from dfdbayes.data.grammar import FUNCTIONS, MOST_TERMS, NAMESPACES, Content, context
+from dfdbayes.data.grammar import FUNCTIONS, MAX_TERMS, NAMESPACES, Content, context
 from dfdbayes.errors import DfdbayesError
 from dfdbayes.fitting import runs
 
@@ -183,7 +183,7 @@ def test_a_column_called_1_is_no_constant(frame):
 def test_a_formula_has_as_many_terms_as_a_matrix_can_hold(frame):
     wide = pd.DataFrame(np.ones((5, 1000)), columns=[f"column{i}" for i in range(1000)])
     assert len(variables(" + ".join(wide.columns), wide)) == 1000
-    with pytest.raises(DfdbayesError, match=f"more than {MOST_TERMS} terms"):
+    with pytest.raises(DfdbayesError, match=f"more than {MAX_TERMS} terms"):
         variables("(" + " + ".join(wide.columns[:80]) + ")**2", wide)
 
 

@@ -15,15 +15,16 @@ import dfdbayes as dfd
 from dfdbayes._util.codec import (
     APART,
     LackingError,
-    Names,
     UnlikeError,
     UnwritableError,
+    by_name,
     from_plain,
     plain_or_none,
     to_plain,
 )  # fmt: skip
 from dfdbayes.core.losses.base import AbstractLoss
 from dfdbayes.core.losses.weights import AbstractWeight, Totals
+from dfdbayes.core.registry import Registry
 
 
 class Colour(StrEnum):
@@ -39,7 +40,8 @@ class Shape:
     pass
 
 
-SHAPES = Names(Shape, tag="kind")
+SHAPES: Registry[type[Shape]] = Registry("shape")
+by_name(Shape, SHAPES, tag="kind")
 
 
 @SHAPES.register("circle")

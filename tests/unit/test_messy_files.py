@@ -258,8 +258,8 @@ def test_a_text_in_a_long_file_is_found_wherever_it_is(tmp_path, monkeypatch):
     whole = dfd.Dataset.of(tmp_path / "x.csv")
     (tmp_path / "y.csv").write_text("\n".join(["x", *lines[:2500], "oh", *lines[2501:]]))
     for block, chunk in ((64, 10), (1000, 10_000), (2**22, 7)):
-        monkeypatch.setattr(text, "BLOCK", block)
-        monkeypatch.setattr(dataset, "CHUNK", chunk)
+        monkeypatch.setattr(text, "BLOCK_BYTES", block)
+        monkeypatch.setattr(dataset, "ROWS_AT_ONCE", chunk)
         found = dfd.Dataset.of(tmp_path / "x.csv")
         assert found.rows.tolist() == whole.rows.tolist() and found.counts.tolist() == whole.counts.tolist()
         with pytest.raises(DataError, match="row 2501, column 'x' is the text 'oh'"):
@@ -344,7 +344,7 @@ def test_cells_that_are_too_long_are_refused_in_words(tmp_path):
 
 
 def test_lines_without_an_end_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(encodings, "MOST", 2**19)
+    monkeypatch.setattr(encodings, "MAX_BEGINNING", 2**19)
     with pytest.raises(dfd.errors.DataError, match=r"the first lines of x\.csv are longer than 0\.5 MB"):
         dfd.Dataset.of(in_file(tmp_path, "a" * 2**20))
 

@@ -8,17 +8,15 @@ it. Nothing in a file can name anything else, and none of its text is executed.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, NamedTuple, Protocol, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import numpy as np
 import pandas as pd
-
-C = TypeVar("C", bound=type)
 
 APART = {"codec": "apart"}
 """Metadata of a field that is not written with the value: it is kept elsewhere, and known when the value is read."""
@@ -40,57 +38,34 @@ class LackingError(TypeError):
     """What was read is not all that is needed: a field that is kept elsewhere is not known."""
 
 
-class Names:
-    """The values and classes under a base class that are written by name; a base has one such table.
+class Table(Protocol):
+    """Values, and classes of values, by name: a registry."""
+
+    def items(self) -> Iterable[tuple[str, Any]]: ...
+
+
+class _Named(NamedTuple):
+    table: Table
+    tag: str
+    inside: str
+
+
+_NAMED: dict[Any, _Named] = {}
+
+
+def by_name(base: Any, table: Table, tag: str = "name", inside: str = "") -> None:
+    """Values of a class are written under the names that they, or the classes that they are of, have in a table.
 
     Parameters
     ----------
     base : type
+    table : Registry
     tag : str
         The key that the name stands under.
     inside : str
         The key that fields stand under; beside the name where it is empty.
     """
-
-    of: ClassVar[dict[Any, Names]] = {}
-
-    def __init__(self, base: Any, tag: str = "name", inside: str = "") -> None:
-        self.tag, self.inside = tag, inside
-        self._values: dict[str, Any] = {}
-        self._classes: dict[str, type] = {}
-        Names.of[base] = self
-
-    def value(self, name: str, value: Any) -> None:
-        """A value that is known by its name alone."""
-        self._values[name] = value
-
-    def register(self, name: str) -> Callable[[C], C]:
-        """A class whose values are written by its name and their fields, as a decorator."""
-
-        def add(kind: C) -> C:
-            self._classes[name] = kind
-            return kind
-
-        return add
-
-    def to_plain(self, value: Any) -> dict[str, Any]:
-        name = next((name for name, kind in self._classes.items() if type(value) is kind), None)
-        if name is not None:
-            state = _state(value)
-            return {self.tag: name} | ({self.inside: state} if self.inside else state)
-        name = next((name for name, known in self._values.items() if known == value), None)
-        if name is None:
-            raise UnwritableError(f"{value!r} has no name to be saved under")
-        return {self.tag: name} | ({self.inside: {}} if self.inside else {})
-
-    def from_plain(self, plain: Any, known: Mapping[str, Any], part: str) -> Any:
-        name = plain.get(self.tag) if isinstance(plain, Mapping) else None
-        if isinstance(name, str) and name in self._classes:
-            state = plain[self.inside] if self.inside else {k: v for k, v in plain.items() if k != self.tag}
-            return _from_state(state, self._classes[name], known, part)
-        if not isinstance(name, str) or name not in self._values:
-            raise UnlikeError(part or self.tag)
-        return self._values[name]
+    _NAMED[base] = _Named(table, tag, inside)
 
 
 _FOREIGN: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
@@ -104,8 +79,14 @@ def foreign(base: type, write: Callable[[Any], Any], read: Callable[[Any], Any])
 # -- writing -----------------------------------------------------------------------------------
 
 
-def to_plain(value: Any) -> Any:
+def to_plain(value: Any, kind: Any = None) -> Any:
     """A value as JSON can hold it; `from_plain` makes it again.
+
+    Parameters
+    ----------
+    value
+    kind : type, optional
+        The class that it is declared to be of, where it need not inherit from that.
 
     Raises
     ------
@@ -129,11 +110,13 @@ def to_plain(value: Any) -> Any:
         return {key: to_plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [to_plain(part) for part in value]
-    for base in type(value).__mro__:
+    for base in (kind, *type(value).__mro__):
         if base in _FOREIGN:
             return _FOREIGN[base][0](value)
-        if base in Names.of:
-            return Names.of[base].to_plain(value)
+        if base in _NAMED:
+            return _with_name(value, *_NAMED[base])
+    if not is_dataclass(value):
+        raise UnwritableError(f"{value!r} is not made of declared fields")
     return _state(value)
 
 
@@ -145,13 +128,21 @@ def plain_or_none(value: Any) -> Any:
         return None
 
 
+def _with_name(value: Any, table: Table, tag: str, inside: str) -> dict[str, Any]:
+    for name, known in table.items():
+        is_kind = known is type(value)
+        if is_kind or (type(known) is type(value) and known == value):
+            state = _state(value) if is_kind else {}
+            return {tag: name} | ({inside: state} if inside else state)
+    raise UnwritableError(f"{value!r} has no name to be saved under")
+
+
 def _state(value: Any) -> dict[str, Any]:
     """What a value is made of: what its `to_state` says, or else its fields."""
     if hasattr(value, "to_state"):
         return {name: to_plain(part) for name, part in value.to_state().items()}
-    if not is_dataclass(value):
-        raise UnwritableError(f"{value!r} is not made of declared fields")
-    return {field.name: to_plain(getattr(value, field.name)) for field in fields(value) if not _is_apart(field)}
+    own = fields(value) if is_dataclass(value) else ()
+    return {field.name: to_plain(getattr(value, field.name)) for field in own if not _is_apart(field)}
 
 
 def _is_apart(field: Field[Any]) -> bool:
@@ -196,8 +187,12 @@ def from_plain(plain: Any, kind: Any, part: str = "", **known: Any) -> Any:
         return _one_of(plain, inner, part, known)
     if is_typeddict(kind):
         return _by_hint(plain, get_type_hints(kind), part, known)
-    if origin in Names.of or (isinstance(origin, type) and _base(origin) is not None):
-        return _named(plain, origin, part, known)
+    base = origin if origin in _NAMED else next((b for b in getattr(origin, "__mro__", ()) if b in _NAMED), None)
+    if base is not None:
+        found = plain if isinstance(plain, base) else _of_name(plain, *_NAMED[base], part, known)
+        if not isinstance(found, origin):
+            raise UnlikeError(part)
+        return found
     if origin in _FOREIGN:
         return plain if isinstance(plain, origin) else _FOREIGN[origin][1](plain)
     if not isinstance(origin, type):
@@ -248,16 +243,19 @@ def _by_hint(plain: Any, hints: Mapping[str, Any], part: str, known: Mapping[str
     return {name: from_plain(own, hints[name], name, **known) for name, own in plain.items()}
 
 
-def _base(kind: type) -> Any:
-    return next((base for base in getattr(kind, "__mro__", ()) if base in Names.of), None)
+def _of_name(plain: Any, table: Table, tag: str, inside: str, part: str, known: Mapping[str, Any]) -> Any:
+    name = plain.get(tag) if isinstance(plain, Mapping) else None
+    found = dict(table.items()).get(name) if isinstance(name, str) else None
+    if found is None:
+        raise UnlikeError(part or tag)
+    if not isinstance(found, type):
+        return found
+    state = plain.get(inside) if inside else {key: value for key, value in plain.items() if key != tag}
+    return _from_state(state, found, known, part)
 
 
-def _named(plain: Any, kind: Any, part: str, known: Mapping[str, Any]) -> Any:
-    base = kind if kind in Names.of else _base(kind)
-    found = plain if isinstance(plain, base) else Names.of[base].from_plain(plain, known, part)
-    if not isinstance(found, kind):
-        raise UnlikeError(part)
-    return found
+def _has_fields(kind: Any) -> bool:
+    return is_dataclass(kind)
 
 
 @cache
@@ -272,7 +270,7 @@ def _from_state(plain: Any, kind: Any, known: Mapping[str, Any], part: str) -> A
         raise UnlikeError(part)
     if hasattr(kind, "from_state"):
         return kind.from_state(plain, **known)
-    own = [field for field in fields(kind) if field.init]
+    own: list[Field[Any]] = [field for field in fields(kind) if field.init] if _has_fields(kind) else []
     given = {field.name: known[field.name] for field in own if _is_apart(field) and field.name in known}
     written = {field.name: _hints(kind)[field.name] for field in own if not _is_apart(field)}
     given |= _by_hint(dict(plain), written, part, known)

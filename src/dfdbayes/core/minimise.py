@@ -18,11 +18,10 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._util.process import require_unforked
+from .._util.resources import require_unforked
 from ..errors import MinimiserError
-from . import newton
 from .dataset import far_values
-from .linalg import is_positive
+from .linalg import free_of, is_positive, newton
 from .losses import RATIO
 from .losses.base import AbstractLoss
 from .objective import Objective, chain_rule
@@ -75,6 +74,11 @@ class Minimum:
         shown = ", ".join(f"{n} = {v:.5g}" for n, v in zip(self.names[:8], self.vector, strict=False))
         more = f" and {len(self.names) - 8} more" if len(self.names) > 8 else ""
         return f"Minimum at {shown}{more}: {self.message}"
+
+    def box_at_y(self, space: Space) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
+        """The box the search was kept in, in the minimiser's coordinates."""
+        lower, upper = np.sort(space.to_y(np.stack([self.lower, self.upper])), axis=0)
+        return lower, upper
 
     @property
     def usable(self) -> bool:
@@ -217,8 +221,8 @@ def _search_one(
 
     y = np.clip(y, lower, upper)
     for _ in range(4):
-        end = newton.one(at, y, lower, upper, AIM * n)
-        y, free = end.y, newton.free_of(end.y, end.gradient, lower, upper)
+        end = newton(at, y, lower, upper, AIM * n)
+        y, free = end.y, free_of(end.y, end.gradient, lower, upper)
         norm = float(np.linalg.norm(np.where(free, end.gradient, 0.0) / at(y)[3]))
         convex = _is_convex(end.hessian, free)
         if convex or norm > ENOUGH * n or not np.isfinite(end.value):
@@ -290,8 +294,7 @@ def mode(objective: Objective, beta: float, around: Minimum, start: np.ndarray) 
 
     It exists for every proper prior where the loss is bounded below, though the loss itself may have no minimiser.
     """
-    space = objective.space
-    lower, upper = np.sort(space.to_y(np.stack([around.lower, around.upper])), axis=0)
+    lower, upper = around.box_at_y(objective.space)
     return _search_one(objective, start, lower, upper, beta).y[0]
 
 

@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from .._util.resources import require_matrix
-from ..errors import DataError, SettingError, close, some
+from ..errors import DataError, SettingError, require_known
 from .grammar import (
     NAMESPACES,
     RESERVED,
@@ -39,18 +38,17 @@ from .grammar import (
     written,
 )
 from .read.columns import are_durations, are_nested
-from .read.reading import require_names, table_of
+from .read.reading import require_names, usual
 from .series import lag_calls
 
 if TYPE_CHECKING:
     from formulaic import ModelSpec
 
 OWN_SCALE = ("bs(", "cr(", "cc(", "cs(", "poly(", "center(", "scale(", "standardize(", "lag(")  # depend on all rows
-LARGE = 200_000  # rows from which equal ones are counted before a formula is evaluated
+MIN_ROWS_TO_COUNT = 200_000  # from which equal rows are counted before a formula is evaluated: fewer take a second
 INTERCEPT = "Intercept"
 NUMBER_OF_IT = "make a number of it, such as the days since the first"
 FAR_FROM_ZERO = 1e4  # standard deviations, from which sums of squares about zero have lost half of their digits
-USUAL_SCALES = (1e-6, 1e6)  # of a covariate, within which slopes of a loss are neither tiny nor huge
 _NAUGHT = "_naught"  # a column of zeros: with it added an offset is arithmetic, and one value for each row
 
 
@@ -441,7 +439,8 @@ def _coding(matrix: np.ndarray, labels: tuple[str, ...]) -> tuple[tuple[float, .
     free = sd > np.finfo(float).eps
     far = free & (np.abs(mean) > FAR_FROM_ZERO * sd) & (INTERCEPT in labels)
     size = np.where(far, sd, np.maximum(sd, np.abs(mean))) * largest
-    unusual = free & ((size < USUAL_SCALES[0]) | (size > USUAL_SCALES[1]))
+    # Within these sizes of a covariate slopes of a loss are neither tiny nor huge.
+    unusual = free & ((size < 1e-6) | (size > 1e6))
     if not (far | unusual).any():
         return (), ()
     centred = (far | unusual) & (INTERCEPT in labels)
@@ -506,59 +505,14 @@ def readable(label: str, names: Mapping[str, str]) -> str:
     return _in_names(label, names)
 
 
-def frame_of(source: Any) -> pd.DataFrame:
-    """All rows of what a user has, as a frame whose columns have texts as names and types of numpy's."""
-    frame = _frame_of(source)
-    names = [str(name) for name in frame.columns]
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if twice:
-        raise DataError(f"two columns are called '{twice[0]}': rename one")
-    found = frame if names == list(frame.columns) else frame.set_axis(names, axis=1)
-    other = {name: column for name, column in found.items() if usual(column) is not column}
-    found = found.assign(**{str(name): usual(column) for name, column in other.items()}) if other else found
-    found.attrs = frame.attrs
-    return found
-
-
-def usual(column: pd.Series) -> pd.Series:
-    """A column in a type that formulaic knows: texts as objects, pandas' nullable numbers as numpy's."""
-    kind = column.dtype
-    if isinstance(kind, pd.StringDtype) and str(kind) != "str":  # pandas' own type of texts, which formulaic knows
-        return column.astype(object).where(column.notna(), None)
-    plain = getattr(kind, "numpy_dtype", None)  # of nullable types, also Arrow's
-    if plain is None or not isinstance(kind, pd.api.extensions.ExtensionDtype):
-        return column
-    if plain.kind in "iuf" and column.hasnans:
-        return pd.Series(column.to_numpy(dtype=float, na_value=np.nan), column.index, name=column.name)
-    if plain.kind == "O" and isinstance(kind, pd.ArrowDtype):
-        return column.astype(object).where(column.notna(), None)
-    return column if column.hasnans else column.astype(plain)
-
-
-def _frame_of(source: Any) -> pd.DataFrame:
-    if isinstance(source, pd.DataFrame):
-        found = source
-    elif isinstance(source, Mapping) and source and all(map(pd.api.types.is_scalar, source.values())):
-        found = pd.DataFrame([dict(source)])
-    elif isinstance(source, (str, Path)) or not hasattr(source, "to_pandas"):
-        table = table_of(source)
-        if not table.named:
-            raise DataError("a formula needs columns with names: give a frame, a mapping of names to values, or a file")
-        return table.frame()
-    else:
-        found = source.to_pandas()
-    require_names(found.columns)
-    return found
-
-
 def counted(frame: pd.DataFrame, rights: Sequence[str]) -> tuple[pd.DataFrame, np.ndarray | None, np.ndarray | None]:
     """Distinct rows, how often each occurs, and which one each row is, where rows are very many.
 
     As they are where there is nothing to gain, or where formulas do not treat each alone.
     """
-    if len(frame) < LARGE or any(word in right for right in rights for word in OWN_SCALE):
+    if len(frame) < MIN_ROWS_TO_COUNT or any(word in right for right in rights for word in OWN_SCALE):
         return frame, None, None
-    if any(frame[name].nunique() > LARGE // 100 for name in frame.columns):  # nothing to gain
+    if any(frame[name].nunique() > MIN_ROWS_TO_COUNT // 100 for name in frame.columns):  # nothing to gain
         return frame, None, None
     groups = frame.groupby(list(frame.columns), sort=True, dropna=False, observed=True)
     found = groups.size()
@@ -618,7 +572,8 @@ def variables(right: str, frame: pd.DataFrame) -> tuple[str, ...]:
     """The columns of a frame that a right side names."""
     asked = _Right.of(right, frame.iloc[:0])
     used = {asked.odd.get(name, name) for name in asked.content.names}
-    _require_known("a parameter", used, list(map(str, frame.columns)))
+    for name in sorted(used):
+        require_known(name, frame.columns, f"the formula names '{name}', which is not a column")
     return tuple(name for name in map(str, frame.columns) if name in used)
 
 
@@ -656,14 +611,6 @@ def _said(problem: Exception) -> str:
     return f"'{found[1]}' is no number in some rows (of zero or a negative value, a logarithm or a root is none)"
 
 
-def _require_known(parameter: str, needed: set[str], names: list[str]) -> None:
-    for name in sorted(needed - set(names)):
-        named = "the formula" if parameter in ("formula", "a parameter") else f"the formula of {parameter}"
-        raise DataError(
-            f"{named} names '{name}', which is not a column{close(name, names) or '.'} The columns are {some(names)}."
-        )
-
-
 def _require_columns(
     parameter: str, right: str, asked: _Right,
     remedy: str = "Pass missing='drop' (on the command line: --missing drop) to leave them out.",
@@ -671,9 +618,9 @@ def _require_columns(
     """Refuse a formula that names no column, one in which values are missing, or that reckons with texts."""
     frame, odd = asked.frame, asked.odd
     needed = asked.content.names
-    _require_known(
-        parameter, {odd.get(name, name) for name in needed}, [odd.get(c, c) for c in map(str, frame.columns)]
-    )
+    known = [odd.get(c, c) for c in map(str, frame.columns)]
+    for name in sorted(odd.get(name, name) for name in needed):
+        require_known(name, known, f"the formula of {parameter} names '{name}', which is not a column")
     for name in sorted(needed):
         if name not in frame:  # a column of that name is there, under another word
             raise SettingError(

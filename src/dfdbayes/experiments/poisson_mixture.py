@@ -8,11 +8,9 @@ import dfdbayes as dfd
 
 from .base import BLUE, GREY, Finding, Number, Settings, clean
 
-N = 2000
-
 
 def run(settings: Settings) -> Finding:
-    grid = np.linspace(0.02, 0.98, 193)
+    n, grid = 2000, np.linspace(0.02, 0.98, 193)
     figure = Figure(figsize=(9, 4.8), layout="constrained")
     panels = figure.subplots(2, 3)
     numbers = []
@@ -23,8 +21,8 @@ def run(settings: Settings) -> Finding:
         model = dfd.models.PoissonMixture(rates)
         for axes, proportion in zip(row[1:], (0.5, 0.7), strict=True):
             # The paper's theta weighs the second component, the model's proportion the first.
-            x = dfd.simulate(model, {"proportion": 1 - proportion}, N, seed=0).rows
-            loss = dfd.objective(model, x).values((1 - grid)[:, None]) / N
+            x = dfd.simulate(model, {"proportion": 1 - proportion}, n, seed=0).rows
+            loss = dfd.objective(model, x).values((1 - grid)[:, None]) / n
             axes.plot(grid, loss, color=BLUE)
             axes.axvline(proportion, color="black", lw=0.8, ls=":")
             clean(axes, "proportion of the second", "", f"divergence, proportion* = {proportion}")
@@ -34,7 +32,7 @@ def run(settings: Settings) -> Finding:
             middle = (grid >= 0.1) & (grid <= 0.9)
             numbers.append(Number(f"range of the loss over [0.1, 0.9], {what}", float(np.ptp(loss[middle]))))
             if rates[1] == 15:
-                error = float(np.sqrt(proportion * (1 - proportion) / N))
+                error = float(np.sqrt(proportion * (1 - proportion) / n))
                 best = float(grid[np.argmin(loss)])
                 remark = "error: of a share, if the components were known; the loss sees less"
                 numbers.append(Number(f"where the loss is smallest, {what}", best, proportion, error, remark))

@@ -120,7 +120,7 @@ class Fit(Fitted):
         model = self.model
         if model is not None and model.current() != model:
             raise ModelError("the model's functions have changed since this fit (or a global that they use); fit again")
-        if model is not None and model.whole:
+        if model is not None and model.single_observation:
             return model.replicate(self.joint_draws, draws, size, method, seed)
         return replicate(model, self.joint_draws, self.data, draws, size, method, seed, self.estimate)
 

@@ -14,12 +14,11 @@ from numpyro.distributions import Distribution
 
 from .. import families as models
 from .._util.codec import LackingError, from_plain, to_plain
-from .._util.resources import SHARE, memory
+from .._util.resources import fits_memory
 from .._util.tables import Table
-from ..core.calibration import Calibration
-from ..core.clusters import ClusterSummary
-from ..core.curvature import Curvature
+from ..core.calibration import Calibration, Curvature
 from ..core.dataset import Dataset
+from ..core.influence import ClusterSummary
 from ..core.losses.base import AbstractLoss
 from ..core.minimise import Minimum
 from ..core.missing import Imputation
@@ -104,7 +103,7 @@ def _require_plain(path: Path) -> None:
                     if part.external or part.is_virtual:
                         raise ValueError(f"the numbers of '{name}' are in another file")
                     bytes_ += float(part.size or 0) * part.dtype.itemsize
-    if bytes_ > SHARE * memory():
+    if not fits_memory(bytes_):
         raise ValueError(f"it says that it holds {bytes_ / 2**30:.0f} GiB")
 
 

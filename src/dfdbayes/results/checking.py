@@ -35,7 +35,7 @@ def check(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column that is constant in a replicate, say
-            if model.whole:
+            if model.single_observation:
                 return Checks(**model.check(thetas, seed, by_likelihood))
             drawn = replicate(model, thetas, data, seed=seed, at=at, **affordable(model, data))
             graph = model.graph if model.graph is not None and model.graph.shape is not None else None

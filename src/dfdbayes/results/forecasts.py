@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from .._util.process import require_seed
+from .._util.resources import require_seed
 from ..core.mixing import evenly
 from ..core.model import AbstractModel
 from ..core.simulators.paths import Step, expected, step
-from ..data.formulas import frame_of, variables
+from ..data.formulas import variables
+from ..data.read.reading import frame_of
 from ..data.series import Series
 from ..errors import DataError, MisfitWarning, ModelError, SettingError, outside
 from .accessor import ACCESSORS, AbstractAccessor

@@ -14,7 +14,7 @@ import pandas as pd
 from jaxtyping import Array, Float, Int
 from scipy import special
 
-from .._util.process import require_seed
+from .._util.resources import require_seed
 from ..core.dataset import PLACE, Dataset
 from ..core.mixing import evenly
 from ..core.model import AbstractModel
@@ -22,7 +22,8 @@ from ..core.narrative import main_of, multiplies
 from ..core.parameters import over_rows
 from ..core.simulators.given import CELLS, Tails, distributions, tails, width
 from ..core.terms import coarse_size, filled
-from ..data.formulas import INTERCEPT, Design, frame_of
+from ..data.formulas import INTERCEPT, Design
+from ..data.read.reading import frame_of
 from ..errors import DataWarning, ModelError, SettingError, outside
 from .accessor import ACCESSORS, AbstractAccessor
 from .fitted import Fitted

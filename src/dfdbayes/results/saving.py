@@ -13,7 +13,7 @@ import numpy as np
 
 from .._util.codec import to_plain
 from .._util.tables import Table, netcdf
-from ..core.curvature import Curvature
+from ..core.calibration import Curvature
 from ..core.model import AbstractModel
 from . import selections
 from .fitted import Fitted

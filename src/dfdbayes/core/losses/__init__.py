@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import SettingError, close
+from ...errors import SettingError
+from ..registry import import_modules
 from .base import LOSSES, AbstractLoss
 from .likelihood import Likelihood
 from .local import FISHER, RATIO, LocalLoss
@@ -14,6 +15,7 @@ from .stein import KernelStein
 
 __all__ = [
     "FISHER",
+    "LOSSES",
     "RATIO",
     "AbstractLoss",
     "KernelStein",
@@ -25,14 +27,10 @@ __all__ = [
     "names",
 ]
 
-_BY_NAME: dict[str, AbstractLoss] = {
-    loss.name: loss for loss in (FISHER, RATIO, KernelStein(), PseudoLikelihood(), Likelihood(), Robust())
-}
-
 
 def names() -> tuple[str, ...]:
     """The words that name a loss."""
-    return tuple(_BY_NAME)
+    return LOSSES.names()
 
 
 def by_name(loss: Any) -> AbstractLoss:
@@ -40,11 +38,9 @@ def by_name(loss: Any) -> AbstractLoss:
     if isinstance(loss, AbstractLoss):
         return loss
     if not isinstance(loss, str):
-        raise SettingError(f"{loss!r} is not a loss; give a word ({', '.join(_BY_NAME)}) or a dfd.losses object")
-    if loss not in _BY_NAME:
-        raise SettingError(f"there is no loss '{loss}'; known: {', '.join(_BY_NAME)}{close(loss, _BY_NAME)}")
-    return _BY_NAME[loss]
+        raise SettingError(f"{loss!r} is not a loss; give a word ({', '.join(LOSSES)}) or a dfd.losses object")
+    known = LOSSES.by_name(loss)
+    return known() if isinstance(known, type) else known
 
 
-for _loss in (FISHER, RATIO, PseudoLikelihood(), Likelihood()):
-    LOSSES.value(_loss.name, _loss)
+import_modules(__name__)

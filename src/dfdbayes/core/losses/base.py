@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 from jaxtyping import Array
 
-from ..._util.codec import Names
+from ..._util.codec import by_name
 from ..model import AbstractModel
+from ..registry import Registry
 from ..sites import Sites
 from ..terms import Prepared, Site, View
 
@@ -71,4 +72,6 @@ class AbstractLoss(ABC):
         return model.terms_at(sites, self.view)
 
 
-LOSSES = Names(AbstractLoss, inside="arguments")
+LOSSES: Registry[AbstractLoss | type[AbstractLoss]] = Registry("loss")
+"""Losses, and classes of which the one with the default settings is meant."""
+by_name(AbstractLoss, LOSSES, inside="arguments")

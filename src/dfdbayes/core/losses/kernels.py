@@ -9,7 +9,8 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..._util.codec import Names, UnwritableError, from_plain
+from ..._util.codec import UnwritableError, by_name, from_plain, to_plain
+from ..registry import Registry
 
 FEW_VALUES = 16  # of a coordinate on average, up to which products of matrices compare rows faster than loops do
 
@@ -27,7 +28,8 @@ class Kernel(Protocol):
         """For each coordinate: the kernel of x and y^{j+}, and of x^{j+} and y^{j+}."""
 
 
-KERNELS = Names(Kernel)
+KERNELS: Registry[Any] = Registry("kernel")
+by_name(Kernel, KERNELS)
 
 
 def one_hot(rows: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
@@ -131,7 +133,7 @@ class Robust:
     def to_state(self) -> dict[str, Any]:
         if not isinstance(self.weight, below):
             raise UnwritableError("the weight of the kernel is a function of a user's own")
-        return {"threshold": self.weight.threshold, "kernel": KERNELS.to_plain(self.kernel)}
+        return {"threshold": self.weight.threshold, "kernel": to_plain(self.kernel, Kernel)}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
@@ -173,4 +175,4 @@ def of_differences(kernel: Kernel) -> tuple[OfDifferences, tuple[Callable[[np.nd
 
 
 for _kernel in (HAMMING, OVERLAP, EQUALITY):
-    KERNELS.value(_kernel.name, _kernel)
+    KERNELS.register(_kernel.name)(_kernel)

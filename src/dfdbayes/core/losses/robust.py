@@ -22,7 +22,7 @@ from typing import Any, Self
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ..._util.codec import from_plain
+from ..._util.codec import from_plain, to_plain
 from ...errors import SettingError
 from ..sites import Sites
 from ..terms import Site
@@ -169,7 +169,7 @@ class Robust(AbstractLoss):
         return self._base.term(u, site)
 
     def to_state(self) -> dict[str, Any]:
-        return {"base": None if self.base is None else LOSSES.to_plain(self.base)["name"], "weight": self.weight}
+        return {"base": None if self.base is None else to_plain(self.base)["name"], "weight": self.weight}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], **known: Any) -> Self:

@@ -5,8 +5,8 @@ With r the ratios r_j^-(x), the operator S h(x) = sum_j h_j(x^{j+}) - r_j(x) h_j
     n KSD^2 = (1/n) [ c(w) - 2 sum_uj w_u r_uj b_uj(w) + sum_j (w r_j)' K (w r_j) ],
 
 where c, b and K need the kernel and the weights only. For exponential families the ratios take few distinct values q,
-and everything collapses to c - 2 b'q + q'Qq with a small matrix Q. See `pairs` for the sums, and for what is done where
-there are too many rows for all pairs.
+and everything collapses to c - 2 b'q + q'Qq with a small matrix Q. The sums are in `stein_pairs`, and what is
+done where there are too many rows for all pairs.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ..linear_terms import Dense
+from ..._util.codec import to_plain
+from ..linear import Dense
 from ..model import AbstractModel
 from ..parameters import Theta
 from ..sites import Sites
 from ..terms import AbstractTerms, Loss, Prepared, Site, View, pad, padded_size, refuse_blocks, terms
 from .base import LOSSES, AbstractLoss
-from .kernels import HAMMING, KERNELS, Kernel
+from .kernels import HAMMING, Kernel
 from .stein_pairs import Blocks, Sums, Values, row_slopes, shifted
 
 OneMore = Callable[[np.ndarray], Float[np.ndarray, "u p"]]
@@ -126,7 +127,7 @@ class KernelStein(AbstractLoss):
     separable: ClassVar[bool] = False
 
     def to_state(self) -> dict[str, Any]:
-        return {"kernel": KERNELS.to_plain(self.kernel)}
+        return {"kernel": to_plain(self.kernel, Kernel)}
 
     def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:
         refuse_blocks(sites)

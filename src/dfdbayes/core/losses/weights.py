@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtr, ndtri
 
-from ..._util.codec import Names
+from ..._util.codec import by_name
+from ..registry import Registry
 
 LEAST = 1e-150  # of a tail, so that every weight is positive
 
@@ -29,7 +30,8 @@ class AbstractWeight(ABC):
         """Which rows count less."""
 
 
-WEIGHTS = Names(AbstractWeight, tag="kind")
+WEIGHTS: Registry[type[AbstractWeight]] = Registry("weight of rows")
+by_name(AbstractWeight, WEIGHTS, tag="kind")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from ..._util.checkpoint import NOTHING, Checkpoint
 from ...core.dataset import Dataset
 from ...core.domain import Binary
-from ...core.linear_terms import Features
+from ...core.linear import Features
 from ...core.losses.base import AbstractLoss
 from ...core.minimise import Minima, Minimum
 from ...core.mixing import evenly
@@ -78,7 +78,7 @@ class RandomGraph(AbstractModel):
         "the data are one graph, whose ties are no rows. fit.effects() has odds ratios, fit.replicate() graphs from "
         "the posterior, and dfd.graph_goodness(fit) compares them with the observed one."
     )
-    whole = True
+    single_observation = True
     reads = ("nodes",)
     accessors = ("graph",)
     title = "an exponential random graph model"

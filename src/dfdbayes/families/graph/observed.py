@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int
 
-from ...errors import DataError, some
-from .adjacency import in_order, is_unnamed, label, labels, numbers_of
-from .read import Parts, kind, parts_of, require_known, values_of
+from ...data.read.columns import label
+from ...errors import DataError, require_known, some
+from .adjacency import in_order, is_unnamed, labels, numbers_of
+from .read import Parts, kind, parts_of, values_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
-from ...core.dataset import Dataset
+from ...core.dataset import Dataset, match
 from ...data.formulas import INTERCEPT, Design, parse, require_full_rank, variables
 from ...errors import DataError, SettingError
 from .read import cells_of, coded, named_edges, neighbours_of, sites_of
@@ -66,9 +66,8 @@ class ObservedMap:
         frame, at = sites.frame, sites.at
         response, right = _response(formula, frame, at)
         values, categories = coded(frame[response])
-        absent = [name for name in at if name not in frame.columns]
-        if absent:
-            raise DataError(f"there is no column '{absent[0]}'; the columns are {', '.join(frame.columns[:12])}")
+        for name in at:
+            match(name, list(frame.columns))
         if graph is None and len(at) != 2:
             raise SettingError(
                 "say where the sites are: at=('row', 'col'), two columns with the coordinates of a grid, or graph= "
@@ -186,9 +185,7 @@ def _response(formula: str | None, frame: pd.DataFrame, at: tuple[str, ...]) -> 
             raise SettingError(
                 f"the formula is {formula!r}; write the column that is mapped on its left: 'present ~ x'"
             )
-        if left[0] not in frame.columns:
-            raise DataError(f"there is no column '{left[0]}'; the columns are {', '.join(frame.columns[:12])}")
-        return left[0], right
+        return match(left[0], list(frame.columns)), right
     others = [name for name in frame.columns if name not in at]
     if len(others) != 1:
         raise SettingError(

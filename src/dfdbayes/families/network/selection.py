@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import linalg, special
 
-from ...core.curvature import Curvature
+from ...core.calibration import Curvature
 from ...errors import ModelError, SettingError
 from ...results.fitted import Fitted
 from ...results.selections import Selection
