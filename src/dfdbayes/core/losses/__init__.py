@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ..registry import import_modules
 from .base import LOSSES, AbstractLoss, by_name
 from .likelihood import Likelihood
@@ -12,7 +9,6 @@ from .local import FISHER, RATIO, LocalLoss
 from .pseudo import PseudoLikelihood
 from .robust import Robust
 from .stein import KernelStein
-from .weights import AbstractWeight
 
 __all__ = [
     "FISHER",
@@ -32,23 +28,6 @@ __all__ = [
 def names() -> tuple[str, ...]:
     """The words that name a loss."""
     return LOSSES.names()
-
-
-def plain(loss: AbstractLoss) -> dict[str, Any] | None:
-    """A loss's name and arguments in values JSON can hold; None for one that cannot be made from them."""
-    for name, known in LOSSES.items():
-        if known is type(loss):
-            arguments = loss.plain()
-            return None if arguments is None else {"name": name, "arguments": arguments}
-        if type(known) is type(loss) and known == loss:
-            return {"name": name, "arguments": {}}
-    return None
-
-
-def made(described: Mapping[str, Any], weight: AbstractWeight | None = None) -> AbstractLoss:
-    """The loss that `plain` described; ``weight`` is that of a robust one."""
-    known = LOSSES.by_name(described["name"])
-    return known.of_plain(described["arguments"], weight) if isinstance(known, type) else known
 
 
 import_modules(__name__)
