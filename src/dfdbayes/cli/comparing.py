@@ -87,7 +87,7 @@ def compare(
         options=options_of(graph, states, rates, kinds, levels), formula=formula, **formulas_of(nu, zeros), check=False,
     )  # fmt: skip
     if folder is not None:
-        from ..present import figures as plots
+        from .. import plots
 
         write_text(folder / "comparison.csv", compared.table.to_csv())
         draw(folder / "comparison.png", plots.comparison(compared))

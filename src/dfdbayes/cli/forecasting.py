@@ -37,12 +37,11 @@ def forecast_command(
         found = fit.forecast(steps, newdata, interval, seed=seed)
     said = [str(warning.message) for warning in told]
     if folder is not None:
-        from ..present import figures as plots
-        from ..present.report import write_report
+        from .. import plots
 
         write_text(folder / FILES[0], found.table.to_csv())
         draw(folder / FILES[1], plots.forecast(found))
-        write_report(fit, folder / FILES[2], found)
+        fit.report(folder / FILES[2], found)
     if as_json:
         table = found.table.reset_index()
         keys = [str(name) for name in found.table.index.names]

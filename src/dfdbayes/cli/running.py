@@ -136,7 +136,7 @@ def _fit_and_show(
     from ..fitting.runs import write_run
 
     if folder is not None:  # the page's pictures are imported while the compiler is at work, which needs no Python
-        threading.Thread(target=import_module, args=("dfdbayes.present.report.sections",)).start()
+        threading.Thread(target=import_module, args=("dfdbayes.present.page",)).start()
     imported = time.perf_counter() - BEGAN
     checkpoint = None if folder is None else folder / CHECKPOINT
     about = {
@@ -306,12 +306,12 @@ def write_text(path: Path, text: str) -> None:
 
 def show(result: Any, interval: float, as_json: bool = False) -> None:
     """Print a fit: the answer, the table, how sure and why, how it was found."""
-    from ..present.text_report import told
+    from ..present.renderers import console
 
     if as_json:
         print(json.dumps(result.describe(interval), allow_nan=False))
         return
-    say(told(result, interval))
+    say(console(result, interval))
 
 
 def show_timings(result: Any, imported: float, written: float) -> None:

@@ -36,6 +36,7 @@ from .parameters import Space
 from .parametric import Parametric, noise, spread
 from .parametric import bootstrap as run_bootstrap
 from .registry import Registry
+from .renderers import renderer
 from .resampling import Bootstrap
 
 LEVEL = 0.95  # of the credible sets that "gpc" gives their coverage
@@ -100,9 +101,7 @@ class Calibration:
         return self.message
 
     def _repr_html_(self) -> str:
-        from ..present.report.notebook import of_calibration  # a doorway down the road: what shows a result knows it
-
-        return of_calibration(self)
+        return renderer("calibration")(self)
 
     @property
     def how(self) -> AbstractCalibration:

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from .._util.files import write_atomically
+from ..core.renderers import renderer
 from ..errors import ConvergenceWarning, MisfitWarning, ModelError, SettingError
 from ..families.graph.model import RandomGraph
 from ..families.network.evidence import edges
 from ..families.network.nodes import node_table
 from ..families.network.temporal import effects_over_time
-from ..present.text_report import told
 from .fitted import Fitted
 from .for_arviz import more_groups
 from .forecasts import Forecast, forecast
@@ -338,9 +338,7 @@ class Fit(Fitted):
 
     def report(self, path: str | Path, forecast: Forecast | None = None) -> Path:
         """Write one self-contained HTML page about this fit; of a series, with a forecast where one is given."""
-        from ..present.report import write_report  # a doorway down the road: reports know fits, not the reverse
-
-        return write_report(self, path, forecast)
+        return renderer("report")(self, path, forecast)
 
     def save(self, path: str | Path) -> Path:
         """Write everything to one netCDF file, completely or not at all."""
@@ -360,21 +358,17 @@ class Fit(Fitted):
 
         A notebook shows it; elsewhere keep it by ``fit.plot().savefig("fit.png")``: pyplot does not know of it.
         """
-        from ..present.figures import answer as picture  # a doorway down the road, as for reports
-
-        return picture(self)
+        return renderer("picture")(self)
 
     def _repr_html_(self) -> str:
-        from ..present.report.notebook import of_fit
-
-        return of_fit(self)
+        return renderer("notebook")(self)
 
     def __repr__(self) -> str:
         return f"Fit of {self.settings['model']} to {self.data.source}, {self.size}. {self.answer}"
 
     def __str__(self) -> str:
         """The answer, the table, and how it was found."""
-        return told(self, 0.95)
+        return renderer("console")(self)
 
 
 def odds_ratios(fit: Fitted, interval: float) -> pd.DataFrame:
