@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "dfdbayes"
 
 ROAD = [
     "_version", "errors", "_util", "core", "data", "results", "present", "families", "backends", "fitting",
-    "experiments", "cli", "__main__",
+    "plots", "experiments", "cli", "__main__",
 ]  # fmt: skip
 
 NOT_YET = {tuple(line.split()) for line in Path(__file__).with_name("imports_not_yet.txt").read_text().splitlines()}

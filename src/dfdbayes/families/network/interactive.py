@@ -14,8 +14,7 @@ from markupsafe import Markup
 
 from ...present import html
 from ...present.figures.base import shortened
-from . import evidence
-from .figure import CROWD, MOST_EDGES
+from . import evidence, figure
 
 HERE = "families/network"
 RADIUS = 195  # of the circle that nodes are on, in a picture 720 wide: names beside it keep their room
@@ -54,7 +53,7 @@ def network(
     number = {name: j for j, name in enumerate(names)}
     largest = max(float(edges["mean"].abs().max()), 1e-12)
     lines = []
-    for place, (_, edge) in enumerate(edges.iloc[:MOST_EDGES].iterrows()):
+    for place, (_, edge) in enumerate(edges.iloc[: figure.MOST_EDGES].iterrows()):
         a, b, verdict = edge["from"], edge["to"], edge["evidence"]
         ends = zip(("x1", "y1", "x2", "y2"), (*places[a], *places[b]), strict=True)
         width = 1.2 if verdict == evidence.ABSENT else 1.2 + 7.0 * abs(edge["mean"]) / largest
@@ -64,7 +63,7 @@ def network(
             | {"at": {end: f"{at:.1f}" for end, at in ends}, "width": f"{width:.1f}"}
             | {"chance": f"{chance[place]:.4f}"}
         )
-    dots, many = [], len(names) > CROWD
+    dots, many = [], len(names) > figure.CROWD
     for name, (x, y) in places.items():
         dots.append(
             _about(name, of_nodes[name], str(number[name]), "node")
