@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from .core.minimise import Minimum, Outcome, minimise
     from .core.objective import Objective
     from .core.parameters import Parameter
-    from .core.parametric import bootstrap
-    from .core.resampling import Bootstrap
+    from .core.resampling import Bootstrap, bootstrap
     from .data.read import builtin as datasets
     from .data.series import lagged
     from .families import ExponentialFamily, Model
@@ -134,8 +133,7 @@ _MODULES = {
     "core.calibration": "Calibration calibrate",
     "core.minimise": "Minimum Outcome minimise",
     "core.objective": "Objective",
-    "core.parametric": "bootstrap",
-    "core.resampling": "Bootstrap resampling",
+    "core.resampling": "Bootstrap bootstrap resampling",
     "core.samplers": "samplers",
     "core.losses": "losses",
     "core.losses.divergence": "divergence",

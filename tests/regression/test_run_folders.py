@@ -15,7 +15,7 @@ import pytest
 import dfdbayes as dfd
 from dfdbayes._util.checkpoint import Folder, forget
 from dfdbayes._util.files import write_atomically
-from dfdbayes._util.process import threads
+from dfdbayes._util.resources import threads
 from dfdbayes.fitting import runs
 
 QUICK = ("--bootstrap", "60", "--draws", "100", "--sampler", "laplace")

@@ -11,7 +11,7 @@ import pytest
 
 import dfdbayes as dfd
 import oracles
-from dfdbayes.core import distinct_terms as exponential_tables
+from dfdbayes.core import linear as exponential_tables
 from dfdbayes.core.objective import Objective
 from dfdbayes.core.sites import blocks_of, clusters_of
 from dfdbayes.results.goodness_of_fit import goodness_of_fit

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import dfdbayes as dfd
-from dfdbayes.core.curvature import of_few
+from dfdbayes.core.calibration import of_few
 from dfdbayes.fitting.runs import again
 
 

@@ -8,9 +8,9 @@ import pytest
 from scipy import integrate, optimize
 
 import dfdbayes as dfd
-from dfdbayes.core.boundaries import NOISE, _nearest, beyond, clipped, projected
-from dfdbayes.core.curvature import curvature
+from dfdbayes.core.calibration import curvature
 from dfdbayes.core.minimise import minimise
+from dfdbayes.core.posterior import NOISE, _nearest, beyond, clipped, projected
 from dfdbayes.core.priors import Mirrored
 
 TRUTH = {"intercept": np.array([0.8, 1.0, 1.2]), "interaction": np.array([0.15, 0.0, 0.0])}

@@ -12,6 +12,7 @@ import pyreadstat
 import pytest
 
 import dfdbayes as dfd
+from dfdbayes._util import resources
 from dfdbayes.data.read import foreign
 from dfdbayes.data.read.reading import table_of
 
@@ -200,7 +201,7 @@ def test_files_that_say_they_are_larger_than_memory_are_refused(tmp_path, monkey
     frame = pd.DataFrame({"a": np.zeros(50_000), "b": np.ones(50_000)})
     frame.to_parquet(tmp_path / "x.parquet", row_group_size=10_000)
     pyreadstat.write_sav(frame, tmp_path / "x.zsav", compress=True)
-    monkeypatch.setattr(foreign, "memory", lambda: 500_000.0)
+    monkeypatch.setattr(resources, "memory", lambda: 500_000.0)
     for name in ("x.parquet", "x.zsav"):
         with pytest.raises(DataError, match=f"{name} holds .* GiB of values"):
             table_of(tmp_path / name).frame()

@@ -6,7 +6,7 @@ import pytest
 
 import dfdbayes as dfd
 import oracles
-from dfdbayes.core.linear_terms import softplus, sum_softplus
+from dfdbayes.core.linear import softplus, sum_softplus
 from dfdbayes.families.network import terms as network_tables
 from dfdbayes.families.network.terms import OrdinalConditionals
 

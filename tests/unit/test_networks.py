@@ -226,8 +226,8 @@ def test_boredom_items_have_the_interactions_that_bgms_found():
 
 
 def test_kinds_have_words():
-    assert kinds.by_name("count").free
-    assert not kinds.by_name("poisson").free
+    assert kinds.by_name("count").coefficients == (kinds.INTERCEPT, kinds.NU)
+    assert kinds.by_name("poisson").coefficients == (kinds.INTERCEPT, None)
     with pytest.raises(dfd.errors.ModelError, match="known: binary, ordinal"):
         kinds.by_name("nominal")
     with pytest.raises(dfd.errors.ModelError, match="needs at least two levels"):
@@ -246,7 +246,7 @@ def test_what_a_network_cannot_use_is_named(answers):
 
 
 def test_the_command_line_takes_kinds():
-    from dfdbayes.cli.running import kinds_of
+    from dfdbayes.cli.arguments import kinds_of
 
     assert kinds_of("calm=blume-capel, visits=poisson") == {"calm": "blume-capel", "visits": "poisson"}
     assert kinds_of("blume-capel") == "blume-capel"

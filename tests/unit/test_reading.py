@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import dfdbayes as dfd
-from dfdbayes.core import distinct_terms as exponential_tables
-from dfdbayes.core.distinct import BUCKETS, Tallies, bucket_of, condense, merge
+from dfdbayes.core import linear as exponential_tables
+from dfdbayes.core.dataset import BUCKETS, Tallies, bucket_of, condense, merge
 from dfdbayes.core.resampling import resample
 from dfdbayes.data.read import columns as interpreting
 from dfdbayes.data.read import dataset as data

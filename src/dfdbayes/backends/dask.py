@@ -30,9 +30,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._util.checkpoint import Checkpoint
-from .._util.process import kept
-from ..core.dataset import Dataset
-from ..core.distinct import BUCKETS, Tallies, Tally, bucket_of, merge
+from .._util.resources import kept
+from ..core.dataset import BUCKETS, Dataset, Tallies, Tally, bucket_of, merge
 from ..core.domain import Domain
 from ..core.losses.base import AbstractLoss
 from ..core.minimise import Minima, Minimum, Outcome

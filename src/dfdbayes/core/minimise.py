@@ -18,11 +18,10 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._util.process import require_unforked
+from .._util.resources import require_unforked
 from ..errors import MinimiserError
-from . import newton
 from .dataset import far_values
-from .linalg import is_positive
+from .linalg import free_of, is_positive, newton
 from .losses import RATIO
 from .losses.base import AbstractLoss
 from .objective import Objective, chain_rule
@@ -217,8 +216,8 @@ def _search_one(
 
     y = np.clip(y, lower, upper)
     for _ in range(4):
-        end = newton.one(at, y, lower, upper, AIM * n)
-        y, free = end.y, newton.free_of(end.y, end.gradient, lower, upper)
+        end = newton(at, y, lower, upper, AIM * n)
+        y, free = end.y, free_of(end.y, end.gradient, lower, upper)
         norm = float(np.linalg.norm(np.where(free, end.gradient, 0.0) / at(y)[3]))
         convex = _is_convex(end.hessian, free)
         if convex or norm > ENOUGH * n or not np.isfinite(end.value):

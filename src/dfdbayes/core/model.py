@@ -19,7 +19,7 @@ from ..errors import ModelError
 from .dataset import Dataset
 from .domain import Domain
 from .graphs import Graph
-from .linear_terms import LinearLikelihood
+from .linear import LinearLikelihood
 from .log_mass_checks import MOST_COLUMNS, endless, require_possible, require_sound
 from .log_mass_errors import in_words, no_real_number, require_entries, require_order, returned, told
 from .narrative import Narrative
@@ -32,7 +32,6 @@ from .terms import MOST_POINTS, Conditionals, Likelihood, Neighbours, Prepared, 
 
 LOW = 2.0  # a mean count below which the divergence is not used by default,
 LARGE = 5.0  # and the one from which it is used for counts that vary less than Poisson's too
-MOST_LISTED = 2**21  # values of counts that the pseudo-likelihood lists by default, over all rows
 Row = Float[Array, " d"]
 _sound: set[str] = set()  # what functions compute that have been looked at
 
@@ -538,7 +537,8 @@ def _of_rare_values(domain: Domain, data: Dataset) -> tuple[str, str]:
     if domain.d == 1 and domain.is_finite:
         return "likelihood", "for one column of few values the constant is a short sum"
     kinds = {coordinate.kind for coordinate, _ in domain.runs}
-    if domain.is_finite or ("integers" not in kinds and listing(data.rows) <= MOST_LISTED):
+    # 2 million values, over all rows and columns, are listed in a second
+    if domain.is_finite or ("integers" not in kinds and listing(data.rows) <= 2**21):
         return "pseudo", "each column given the others has a constant that is a short sum; rare values do not decide"
     return "ratio", "ratio matching is bounded, so that rare values do not decide"
 

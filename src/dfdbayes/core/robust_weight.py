@@ -27,10 +27,7 @@ from .objective import Objective
 from .simulators.exact import listed
 from .simulators.given import tails
 
-LEVELS = (0.1, 0.03, 0.01, 0.002)  # tails that leave one half, in the pilot's fits; the last is that of the loss
-TOTAL = 0.001  # the same where the tails are those of totals
 FEWEST = 20  # observations, to tell where the tails are
-QUARTILE = 0.6745  # of the normal distribution
 ALONE = "a robust loss chooses its weight from the data of many rows"
 BY_HAND = "What to do: give a weight, dfd.losses.Robust('ratio', weight=function of an array of rows), or another loss."
 
@@ -135,7 +132,8 @@ def weight_for(model: AbstractModel, data: Dataset) -> AbstractWeight:
 def _tails(model: AbstractModel, data: Dataset) -> Tails:
     weight: AbstractWeight = OfRows(lambda rows: np.ones(len(rows)))
     start = None
-    for level in LEVELS:
+    # tails that leave one half: in the pilot's fits ever smaller ones, the last is that of the loss
+    for level in (0.1, 0.03, 0.01, 0.002):
         objective = Objective(model, data, Robust(RATIO, weight))
         minimum = minimise(objective, start)
         if not minimum.usable:
@@ -164,7 +162,8 @@ def _totals(model: AbstractModel, data: Dataset) -> Totals:
     middle, below, above = _spread(values @ slopes, data.counts, 0.5 * apart)
     columns = tuple(spread for spread, root in zip(spreads, roots, strict=True) if root)
     names = tuple(name for name, root in zip(data.columns, roots, strict=True) if root)
-    return Totals(roots, tuple(map(float, slopes)), middle, below, above, columns, TOTAL, names)
+    # one in a thousand leaves one half, of totals
+    return Totals(roots, tuple(map(float, slopes)), middle, below, above, columns, 0.001, names)
 
 
 def _spread(
@@ -181,4 +180,5 @@ def _spread(
         mean = np.average(values, weights=counts)
         spread = float(np.sqrt(np.average((values - mean) ** 2, weights=counts))) or 1.0
         return float(middle), spread, spread
-    return float(middle), max(least, (middle - low) / QUARTILE), max(least, (high - middle) / QUARTILE)
+    # 0.6745 is the upper quartile of the normal distribution
+    return float(middle), max(least, (middle - low) / 0.6745), max(least, (high - middle) / 0.6745)

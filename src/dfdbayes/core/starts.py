@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import expit
 
-from . import newton
+from .linalg import newton
 
 
 def logistic(
@@ -29,7 +29,7 @@ def logistic(
         return value, design.T @ (totals * chance - ones) + penalty, hessian, np.ones_like(penalty)
 
     everywhere = np.full(design.shape[1], np.inf)
-    return newton.one(evaluate, np.zeros(design.shape[1]), -everywhere, everywhere, 1e-10 * totals.sum()).y
+    return newton(evaluate, np.zeros(design.shape[1]), -everywhere, everywhere, 1e-10 * totals.sum()).y
 
 
 def logarithmic(

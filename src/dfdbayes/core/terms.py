@@ -16,9 +16,9 @@ terms it has, and terms never ask which loss it is. What a model has to do for i
 
 * nothing: by default terms follow from `AbstractModel.log_mass_at`, and are differentiated (`Neighbours`,
   `Conditionals`, `Likelihood` below), with covariates or without;
-* an explicit A_i, as the sites of a map and the dyads of a graph have it: `linear_terms`;
+* an explicit A_i, as the sites of a map and the dyads of a graph have it: `linear`;
 * an exponential family's distinct differences of statistics, which make a small A whatever the number of rows:
-  `distinct_terms`;
+  `linear.Distinct`;
 * formulas of its own: a subclass of `AbstractLinear` with `predictors`, their adjoint `pullback` and `gram`, from which
   values, gradients, Hessians and gradients of single terms follow (`families/network/terms.py`);
 * anything else: a subclass of `AbstractTerms` with a `value`, which is differentiated.
@@ -51,7 +51,6 @@ from .sites import BLOCKS, Sites
 MOST_POINTS = 2**20  # of a domain that is listed
 BEYOND = 4  # times the largest count seen, up to which counts are listed
 BLOCK = 2**14  # rows that are worked on together: the memory of a gradient or a Hessian is that of a block
-AT_ONCE = 4  # parameters for which a block is worked on while it is near the processor
 Function = Callable[[Array], Array]
 SecondOrder = tuple[Array, Array, Array]
 T = TypeVar("T")
@@ -409,7 +408,8 @@ class Likelihood(FromLogMass):
 
     @property
     def at_once(self) -> int | None:  # type: ignore[override]
-        return AT_ONCE if self.context is not None and len(self.rows) > BLOCK else None
+        # so many parameters are worked on while a block is near the processor
+        return 4 if self.context is not None and len(self.rows) > BLOCK else None
 
     def value(self, loss: Loss, theta: Theta, weights: Any) -> Float[Array, ""]:
         named = self.model.space.unflatten(theta)

@@ -15,26 +15,23 @@ import numpy as np
 from .. import families as models
 from .._util.checkpoint import FITTED, NOTHING, Checkpoint, keeping
 from .._util.identity import fingerprint
-from .._util.process import require_unforked, threads
-from .._util.resources import LONG, estimate, require_memory
-from .._util.timing import Clock, forget_compiled
+from .._util.resources import Clock, estimate, forget_compiled, require_memory, require_unforked, threads
 from ..backends.local import Backend, Source, by_client
 from ..core import losses
 from ..core import priors as plain_priors
 from ..core import resampling as resamplings
 from ..core import samplers as sampling
-from ..core.boundaries import beyond, clipped
 from ..core.calibration import Calibration, calibrate
-from ..core.clusters import summarised
 from ..core.diagnostics import bounds_of, held_by_prior, require_finite, require_in_basin, warnings_of
 from ..core.graphs import of as graph_of
+from ..core.influence import summarised
 from ..core.log_mass_errors import in_words
 from ..core.minimise import Minimum, Outcome, minimise, require
 from ..core.missing import described, minimised, objective_with_missing
 from ..core.model import AbstractModel
 from ..core.objective import Objective, arranged
 from ..core.parameters import Space
-from ..core.posterior import named_draws, posterior, where_taken
+from ..core.posterior import beyond, clipped, named_draws, posterior, where_taken
 from ..core.priors import describe_prior
 from ..core.resampling import Bootstrap
 from ..core.samplers import Draws
@@ -342,7 +339,7 @@ def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress)
     transitions = sampler.chains * sampler.transitions
     needs = estimate(model.space.size, objective.data.d, rows, cells, plan.fits, transitions, sampler.gradients)
     require_memory(needs)
-    if needs.seconds > LONG:
+    if needs.is_long:
         shown.tell(f"this will take a while: {needs}")
     return objective
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._util.process import require_seed
+from .._util.resources import require_seed
 from ..core import calibration as calibrations
 from ..core import losses
 from ..core import resampling as resamplings
@@ -17,7 +17,7 @@ from ..core.dataset import Dataset
 from ..core.losses.base import AbstractLoss
 from ..core.losses.robust import Robust
 from ..core.model import AbstractModel
-from ..core.parametric import Parametric
+from ..core.resampling import Parametric
 from ..core.robust_weight import decided
 from ..errors import SettingError
 

@@ -13,7 +13,7 @@ import pandas as pd
 from .._util.checkpoint import ABOUT
 from .._util.declared import unlike
 from .._util.files import write_together
-from .._util.process import threads
+from .._util.resources import threads
 from ..core.model import AbstractModel
 from ..errors import DataError, OutputError, SettingError
 from ..families import named_model

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from .._util.process import require_seed
+from .._util.resources import require_seed
 from ..core.mixing import evenly
 from ..core.model import AbstractModel
 from ..core.simulators.paths import Step, expected, step

@@ -12,13 +12,12 @@ import pandas as pd
 
 from .. import families as models
 from .._util.declared import unlike
-from .._util.resources import SHARE, memory
+from .._util.resources import fits_memory
 from .._util.tables import Table
 from ..core import losses, priors
-from ..core.calibration import Calibration
-from ..core.clusters import ClusterSummary
-from ..core.curvature import Curvature
+from ..core.calibration import Calibration, Curvature
 from ..core.dataset import Dataset
+from ..core.influence import ClusterSummary
 from ..core.losses.base import AbstractLoss
 from ..core.minimise import Minimum, Outcome
 from ..core.missing import Imputation
@@ -103,7 +102,7 @@ def _require_plain(path: Path) -> None:
                     if part.external or part.is_virtual:
                         raise ValueError(f"the numbers of '{name}' are in another file")
                     bytes_ += float(part.size or 0) * part.dtype.itemsize
-    if bytes_ > SHARE * memory():
+    if not fits_memory(bytes_):
         raise ValueError(f"it says that it holds {bytes_ / 2**30:.0f} GiB")
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from jaxtyping import Array, Float, Int
 from scipy import special
 
-from .._util.process import require_seed
+from .._util.resources import require_seed
 from ..core.dataset import PLACE, Dataset
 from ..core.mixing import evenly
 from ..core.model import AbstractModel

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._util.tables import Table, netcdf
-from ..core.curvature import Curvature
+from ..core.calibration import Curvature
 from ..core.model import AbstractModel
 from ..families.network.selection import kept_of
 from .tree import data_table

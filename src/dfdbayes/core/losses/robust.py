@@ -15,6 +15,7 @@ data does not matter to first order, and losses are calibrated with the weight h
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,13 +25,14 @@ from jaxtyping import Array, Float, Int
 from ...errors import SettingError
 from ..sites import Sites
 from ..terms import Site
-from .base import AbstractLoss
+from .base import LOSSES, AbstractLoss
 from .local import FISHER, RATIO, LocalLoss
 from .weights import AbstractWeight, OfRows
 
 BASES = {loss.name: loss for loss in (FISHER, RATIO)}
 
 
+@LOSSES.register("robust")
 @dataclass(frozen=True)
 class Robust(AbstractLoss):
     """A local loss with weights of rows: linear in the number of rows, proper for every positive weight.
@@ -172,6 +174,10 @@ class Robust(AbstractLoss):
         if not known or (self.weight is not None and weight is None):
             return None
         return {"base": None if self.base is None else self.base.name, "weight": weight}
+
+    @classmethod
+    def of_plain(cls, settings: Mapping[str, Any], weight: AbstractWeight | None = None) -> Robust:
+        return cls(settings["base"], weight)
 
     def with_weight(self, base: LocalLoss, weight: AbstractWeight) -> Robust:
         """The same with what was left to the data."""

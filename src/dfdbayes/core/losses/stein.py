@@ -11,7 +11,7 @@ there are too many rows for all pairs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -21,12 +21,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ..linear_terms import Dense
+from ..linear import Dense
 from ..model import AbstractModel
 from ..parameters import Theta
 from ..sites import Sites
 from ..terms import AbstractTerms, Loss, Prepared, Site, View, pad, padded_size, refuse_blocks, terms
-from .base import AbstractLoss
+from . import kernels
+from .base import LOSSES, AbstractLoss
 from .kernels import HAMMING, Kernel
 from .stein_pairs import Blocks, Sums, Values, row_slopes, shifted
 
@@ -100,6 +101,7 @@ def _one_more(n: float, total: np.ndarray, with_all: np.ndarray, alone: np.ndarr
     return (total + 2.0 * with_all + alone) / (n + 1.0) - total / n
 
 
+@LOSSES.register("ksd")
 @dataclass(frozen=True)
 class KernelStein(AbstractLoss):
     """The kernel Stein discrepancy with a kernel of choice.
@@ -123,6 +125,14 @@ class KernelStein(AbstractLoss):
     formula = "D(θ) = n KSD²(p<sub>θ</sub>, data)"
     references = ("yang", "matsubara 2022")
     separable: ClassVar[bool] = False
+
+    def plain(self) -> dict[str, Any] | None:
+        kernel = kernels.plain(self.kernel)
+        return None if kernel is None else {} if self.kernel == HAMMING else {"kernel": kernel}
+
+    @classmethod
+    def of_plain(cls, settings: Mapping[str, Any], weight: Any = None) -> KernelStein:
+        return cls(kernels.made(settings["kernel"])) if "kernel" in settings else cls()
 
     def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:
         refuse_blocks(sites)

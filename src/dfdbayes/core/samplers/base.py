@@ -17,11 +17,7 @@ from ..._util.checkpoint import NOTHING, Checkpoint
 from ..linalg import inverse
 from ..registry import Registry
 
-AT_ONCE = 64  # densities evaluated side by side, at most
-IN_CACHE = 2**16  # numbers of the loss's terms
-NOISE = 1e-13  # of a log density: what a step gains below that is not seen
 CLOSE = 1e-4  # how much higher the log density may be at its mode
-LEAST = 1e-9  # curvature of a direction, as a share of its parameters' own
 
 
 class LogDensity(Protocol):
@@ -138,7 +134,8 @@ def centre(log_density: LogDensity, inputs: Any, start: np.ndarray, steps: int =
     for _ in range(steps):
         move = -_covariance(hessian) @ gradient
         gain = -0.5 * gradient @ move
-        if gain < NOISE * (1.0 + abs(value)):
+        # what a step gains below the digits of a log density is not seen
+        if gain < 1e-13 * (1.0 + abs(value)):
             if gain < CLOSE:  # no value can judge it; without it half of the mode's digits depend on rounding
                 mode = mode + move
             break
@@ -156,7 +153,8 @@ def centre(log_density: LogDensity, inputs: Any, start: np.ndarray, steps: int =
 
 def _covariance(hessian: np.ndarray) -> np.ndarray:
     """The inverse of a Hessian; flat or upward directions are given a little curvature first."""
-    return inverse(hessian, LEAST) if np.isfinite(hessian).all() else 0.01 * np.eye(len(hessian))
+    # curvature of a direction, as a share of its parameters' own: below that it is flat
+    return inverse(hessian, 1e-9) if np.isfinite(hessian).all() else 0.01 * np.eye(len(hessian))
 
 
 def cells(terms: Any) -> int:
@@ -169,7 +167,8 @@ def at_once(terms: Any) -> int:
 
     Terms that are worked on in blocks may say it themselves.
     """
-    return getattr(terms, "at_once", None) or min(AT_ONCE, max(1, IN_CACHE // max(cells(terms), 1)))
+    # at most 64 side by side, and as many as have their terms in the cache together
+    return getattr(terms, "at_once", None) or min(64, max(1, 2**16 // max(cells(terms), 1)))
 
 
 def scattered(

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...core.dataset import MISSING, match, tell_outside, wrong_width
-from ...core.distinct import Tally, condense, keys
+from ...core.dataset import MISSING, Tally, condense, keys, match, tell_outside, wrong_width
 from ...core.domain import Domain
 from ...errors import DataError, Problems, SettingError, affected
 from .reading import CHUNK, Memory, Table, repeated, unmasked

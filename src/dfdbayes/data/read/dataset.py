@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dataset import MISSING, Dataset, filled
-from ...core.distinct import Tallies, Tally
+from ...core.dataset import MISSING, Dataset, Tallies, Tally, filled
 from ...core.domain import Domain
 from ...errors import DataError, SettingError
 from .columns import Reading, listed, told_of_weights

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._util.resources import SHARE, memory
+from ..._util.resources import fits_memory, memory
 from ...errors import DataError
 from .text import AMONG_NUMBERS, LOOKED_AT, WORDS, Marks, MissingCodes, names_of, shown_name
 
@@ -103,7 +103,7 @@ def labelled(path: Path, codes: MissingCodes) -> Foreign:
 
 def require_held(needed: float, name: str) -> None:
     """Refuse a table that says that it is larger than the machine's memory, before it is read there."""
-    if needed > SHARE * memory():
+    if not fits_memory(needed):
         raise DataError(
             f"{name} holds {needed / 2**30:,.0f} GiB of values, and the machine has {memory() / 2**30:,.0f} GiB of "
             "memory. What to do: save the columns that are needed in a file of their own."

@@ -17,7 +17,7 @@ from scipy import special
 from ...core.dataset import Dataset
 from ...core.domain import Binary, Counts
 from ...core.exponential import ExponentialFamily
-from ...core.linear_terms import softplus
+from ...core.linear import softplus
 from ...core.model import Row
 from ...core.parameters import LOCATION, SHAPE, ZEROS, Parameter, Rows, Space
 from ...core.starts import logarithmic, logistic

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from ..._util.checkpoint import NOTHING, Checkpoint
 from ...core.dataset import Dataset
 from ...core.domain import Binary
-from ...core.linear_terms import Features
+from ...core.linear import Features
 from ...core.losses.base import AbstractLoss
 from ...core.minimise import Minima, Minimum
 from ...core.mixing import evenly

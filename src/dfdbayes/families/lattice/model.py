@@ -10,11 +10,11 @@ import numpyro.distributions as dist
 from jaxtyping import Array
 from scipy.special import logsumexp, softmax
 
-from ...core import newton
 from ...core.dataset import Dataset
 from ...core.domain import Binary, Domain, Finite, Spins
 from ...core.exponential import ExponentialFamily
 from ...core.graphs import Graph, of
+from ...core.linalg import newton
 from ...core.model import Row
 from ...core.parameters import Parameter
 from ...core.simulators.base import Interactions
@@ -194,7 +194,7 @@ def Potts(graph: Any, states: int = 3) -> ExponentialFamily:
                 np.ones(1),
             )
 
-        found = newton.one(evaluate, np.zeros(1), np.full(1, -20.0), np.full(1, 20.0), 1e-10 * weight.sum()).y[0]
+        found = newton(evaluate, np.zeros(1), np.full(1, -20.0), np.full(1, 20.0), 1e-10 * weight.sum()).y[0]
         return {"temperature": 1.0 / np.clip(found, 0.02, 20.0)}
 
     def interactions(theta: dict[str, np.ndarray]) -> Interactions:

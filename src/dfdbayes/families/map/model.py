@@ -25,11 +25,11 @@ import numpyro.distributions as dist
 import pandas as pd
 from jaxtyping import Array, Bool, Float, Int
 
-from ..._util.process import require_seed, require_unforked
+from ..._util.resources import require_seed, require_unforked
 from ...core.dataset import Dataset
 from ...core.domain import Binary, Categories, Domain
 from ...core.graphs import Graph, of, parse
-from ...core.linear_terms import Features
+from ...core.linear import Features
 from ...core.losses.base import AbstractLoss
 from ...core.minimise import Minima, Minimum, minimise, mode
 from ...core.mixing import evenly

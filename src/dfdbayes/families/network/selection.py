@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float, Int
 from scipy import linalg, special
 
 from ..._util.tables import Table
-from ...core.curvature import Curvature
+from ...core.calibration import Curvature
 from ...errors import ModelError, SettingError
 from .rope import ODDS, network_of, regions
 

@@ -27,7 +27,7 @@ from jax.scipy.special import gammaln
 from jaxtyping import Array, Bool, Float, Int
 
 from ...core.graphs import Graph
-from ...core.linear_terms import AbstractLinear, Bends, Slopes, softplus, sum_softplus, summed
+from ...core.linear import AbstractLinear, Bends, Slopes, softplus, sum_softplus, summed
 from ...core.parameters import Space, Theta
 from ...core.sites import Sites
 from ...core.terms import (
@@ -60,9 +60,7 @@ class Network(Protocol):
     @property
     def graph(self) -> Graph: ...
     @property
-    def bent(self) -> bool: ...
-    @property
-    def longest(self) -> int: ...
+    def features(self) -> int: ...
     @property
     def folds(self) -> bool: ...
     @property
@@ -141,11 +139,6 @@ class Layout:
         feature, columns, places = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return cls(base, none, feature, columns, places, edges)
 
-    @property
-    def features(self) -> int:
-        """How many there are of what nodes own."""
-        return 1 + self.base.bent + self.base.longest
-
     def owned(self, own: Float[Array, "f d w"], given: Float[Array, "q w"] | None) -> Float[Array, "k d w"]:
         """What the coefficients of nodes multiply, from what they own."""
         return own[self.feature] if given is None else given[self.column] * own[self.feature]
@@ -168,7 +161,7 @@ class Layout:
             local = local + (field if given is None else given[column][None, :] * field)
         each = jnp.concatenate([theta, jnp.array([0.0, 1.0])])[self.place][:, :, None]
         each = each if given is None else each * given[self.column]
-        own = jnp.zeros((self.features, *each.shape[1:])).at[self.feature].add(each)
+        own = jnp.zeros((self.base.features, *each.shape[1:])).at[self.feature].add(each)
         return jnp.broadcast_to(local, scores.shape), own
 
     @property
