@@ -48,11 +48,11 @@ if TYPE_CHECKING:
     from .fitting.coverage import Coverage, coverage
     from .fitting.describe import Description, describe, suggest
     from .fitting.fit import fit, objective, sample
+    from .fitting.fit_result import Fit
+    from .fitting.loading import load
     from .fitting.model_choice import ModelComparison, compare_models
     from .fitting.nested import compare_nested
     from .fitting.runs import rerun
-    from .results.fit_result import Fit
-    from .results.loading import load
 
 __all__ = [
     "Binary",
@@ -128,6 +128,8 @@ _MODULES = {
     "fitting.coverage": "Coverage coverage",
     "fitting.describe": "Description describe suggest",
     "fitting.fit": "fit objective sample",
+    "fitting.fit_result": "Fit",
+    "fitting.loading": "load",
     "fitting.model_choice": "ModelComparison compare_models",
     "fitting.nested": "compare_nested",
     "core.calibration": "Calibration calibrate",
@@ -144,10 +146,8 @@ _MODULES = {
     "plots": "plots",
     "fitting.runs": "rerun",
     "families.network.evidence": "evidence",
-    "results.fit_result": "Fit",
     "families.graph.model": "graph_goodness",
     "families.network.groups": "GroupDifferences group_differences",
-    "results.loading": "load",
     "families.simulate": "prior_predictive simulate",
 }
 _WHERE = {name: module for module, names in _MODULES.items() for name in names.split()}

@@ -270,7 +270,7 @@ def test_weighted_rows_and_clusters_have_a_line_each(people):
 
 def test_counted_rows_have_a_line_each(people, monkeypatch):
     frame = pd.DataFrame({"x": [1, 0, 0, 1, 1] * 120, "sex": ["f", "f", "m", "m", "m"] * 120})
-    monkeypatch.setattr("dfdbayes.data.formulas.LARGE", 400)
+    monkeypatch.setattr("dfdbayes.data.formulas.MIN_ROWS_TO_COUNT", 400)
     fit = dfd.fit("bernoulli", frame, formula="x ~ sex", check=False, **QUICK)
     assert len(fit.model.observed.rows) == 4
     np.testing.assert_array_equal(fit.residuals()["observed"], frame["x"])
@@ -328,7 +328,7 @@ def test_networks_with_covariates_are_listed_or_sampled(network, monkeypatch):
     assert method == "enumeration" and network.checks.problem == "" and network.checks.p_value > 0.001
     monkeypatch.setattr(simulators, "is_listable", lambda model: False)
     monkeypatch.setattr(
-        "dfdbayes.core.model.by_general_gibbs", None
+        "dfdbayes.core.model.by_log_mass", None
     )  # which is slow: rows share what their covariates share
     found = network.model.draw(theta, 100, np.random.default_rng(2), context=given)
     chains, method, mixing = found.rows, found.method, found.mixing

@@ -11,7 +11,7 @@ import small_fits
 from dfdbayes.core import losses
 from dfdbayes.core.narrative import Narrative
 from dfdbayes.core.renderers import RENDERERS, renderer
-from dfdbayes.present import blocks, console, html, notebook, page
+from dfdbayes.present import blocks, console, html, notebook, page, renderers
 from dfdbayes.present.document import Document
 from dfdbayes.present.figures import base
 from dfdbayes.present.methods import REFERENCES
@@ -38,11 +38,11 @@ def test_every_renderer_says_what_the_document_says(kind):
     assert re.findall("<h2>(.*?)</h2>", whole) == [section.title for section in document.sections]
 
 
-def test_fits_ask_for_renderers_by_name():
+def test_results_find_what_shows_them():
     fit = small_fits.counts()
-    assert str(fit) == renderer("console")(fit) == console.rendered(Document(fit))
-    assert fit._repr_html_() == notebook.rendered(Document(fit))
-    assert set(RENDERERS) == {"console", "notebook", "report", "picture", "calibration"}
+    assert str(fit) == console.rendered(Document(fit)) and fit._repr_html_() == notebook.rendered(Document(fit))
+    assert fit.calibration._repr_html_() == notebook.of_calibration(fit.calibration)
+    assert "calibration" in RENDERERS and renderer("calibration") is renderers.calibration
 
 
 def test_text_draws_nothing_and_a_page_draws_each_picture_once(monkeypatch):

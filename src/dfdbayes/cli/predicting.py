@@ -29,7 +29,7 @@ def predict(
     """Predict new rows by a regression that was fitted: the expected value, and the range of a new observation."""
     import pandas as pd
 
-    from ..data.formulas import frame_of
+    from ..data.read.reading import frame_of
     from ..fitting.runs import read_fit
 
     folder = folder_for(newdata, out, PREDICTIONS)

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -41,6 +41,7 @@ from jaxtyping import Array, Float
 from scipy import linalg, special
 from scipy.special import gammaincinv
 
+from .._util.codec import APART
 from ..errors import CalibrationError, DfdbayesError, MinimiserError, SettingError
 from .linalg import cholesky, inverse, root
 from .minimise import (
@@ -160,6 +161,10 @@ def curvature(
 ) -> Curvature:
     """Calibrate a loss on its data. ``minimum`` says where to begin; it need not be one.
 
+    With H the Hessian of the loss at the joint mode and J the covariance of the scores of its units, directions U have
+    U' H U = 1 and U' J U = diag(lambda). Direction k gets the weight w_k = 1 / lambda_k, shrunk to the others' and not
+    far above them; then G = H U diag(w) U' H, C = U diag(sqrt(w / beta)) U' H, and the tilt makes gradients agree.
+
     ``simulated`` are the covariance and the median bias of estimates of simulated data, and how many there were: in
     place of what the units say, where there are none to resample or the model is to say it.
     """
@@ -178,39 +183,39 @@ def curvature(
             )
         if simulated is not None:
             size, posterior = float(simulated[2]), hessian - bend
-            squares = posterior @ simulated[0] @ posterior
+            scores = posterior @ simulated[0] @ posterior
         elif believed:
-            size, squares = float(objective.data.n), hessian
+            size, scores = float(objective.data.n), hessian
         else:
-            size, total, squares = objective.moments(space.from_y(centre))
-            about = (squares - np.outer(total, total) / size) * size / max(size - 1.0, 1.0)
+            size, total, scores = objective.moments(space.from_y(centre))
+            centred = (scores - np.outer(total, total) / size) * size / max(size - 1.0, 1.0)
             if objective.units.kind == CLUSTERS:
-                about = about * of_few(size)
+                centred = centred * of_few(size)
             if objective.units.kind == WINDOWS:
-                about = about * of_few(1.0 + size / DEGREES)
-            squares = slope[:, None] * about * slope
-        apart = space.size < size
+                centred = centred * of_few(1.0 + size / DEGREES)
+            scores = slope[:, None] * centred * slope
+        determined = space.size < size
         moving = objective.weights_derivative(space.from_y(centre))
         if moving.any() and simulated is None:
-            squares = _widened(squares, hessian, slope[:, None] * moving * slope)
-        hessian, across, ratios = _directions(hessian, squares, beta, -bend, apart)
+            scores = _widened(scores, hessian, slope[:, None] * moving * slope)
+        hessian, directions, lambdas = _directions(hessian, scores, beta, -bend, determined)
         if believed:
-            ratios = np.ones_like(ratios)  # J = H: the weight is 1, and not 1 but for rounding
+            lambdas = np.ones_like(lambdas)  # J = H: the weight is 1, and not 1 but for rounding
         shrink = min(MOST, SHRINK * space.size / size)
-        ratios = (1.0 - shrink) * ratios + shrink * (np.mean(ratios) if shrink == MOST else np.median(ratios))
-        before, beta = beta, 1.0 / max(float(np.median(ratios)), np.finfo(float).tiny)
+        lambdas = (1.0 - shrink) * lambdas + shrink * (np.mean(lambdas) if shrink == MOST else np.median(lambdas))
+        before, beta = beta, 1.0 / max(float(np.median(lambdas)), np.finfo(float).tiny)
         if beta * abs(float(loss)) * np.finfo(float).eps > 1.0:  # then rounding moves the log density by more than 1
             raise _too_flat(objective, minimum, centre, beta)
         # a relative change of the weight that no width shows
         if abs(np.log(beta / before)) < 1e-3:
             break
     most = cap(space.size, 0.0 if objective.loss.bounded else size) * beta
-    held = 1.0 if simulated is None else _held(across, -bend, beta)
-    weights = np.minimum(1.0 / ratios, most / held)
-    pushed = hessian @ across
-    information = (pushed * weights) @ pushed.T
-    stretch = (across * np.sqrt(weights / beta)) @ pushed.T
-    pull = (pushed * weights) @ (across.T @ gradient)
+    prior_share = 1.0 if simulated is None else _held(directions, -bend, beta)
+    weights = np.minimum(1.0 / lambdas, most / prior_share)
+    duals = hessian @ directions
+    information = (duals * weights) @ duals.T
+    stretch = (directions * np.sqrt(weights / beta)) @ duals.T
+    pull = (duals * weights) @ (directions.T @ gradient)
     if simulated is not None:
         pull = pull + information @ simulated[1]
     tilt = pull - beta * stretch.T @ gradient
@@ -331,14 +336,14 @@ class Calibration:
     from_prior: float
     from_data: float
     used: int
-    names: tuple[str, ...]
-    minimisers: Float[np.ndarray, "b p"]
-    outcomes: tuple[str, ...]
+    names: tuple[str, ...] = field(metadata=APART)
+    minimisers: Float[np.ndarray, "b p"] = field(metadata=APART)
+    outcomes: tuple[str, ...] = field(metadata=APART)
     resampling: str = ""
     degenerate: int = 0
     reached: float = float("nan")
     instead_of: str = ""
-    curvature: Curvature | None = None
+    curvature: Curvature | None = field(default=None, metadata=APART)
 
     @property
     def simulated(self) -> bool:
@@ -444,11 +449,11 @@ def calibrate(
     replicates = bootstrap if isinstance(bootstrap, Bootstrap) else None
     if minimum is None:
         minimum = minimise(objective)
-        if chosen.by_parts:
+        if chosen.needs_minimum:
             require(minimum, objective)
     if not isinstance(bootstrap, Bootstrap) and chosen.resamples:
         replicates = run_bootstrap(objective, minimum, bootstrap, resampling=resampling, seed=seed, advance=advance)
-    others = [] if on_failure == "raise" or not chosen.by_parts else [
+    others = [] if on_failure == "raise" or not chosen.needs_minimum else [
         other for other in (ScoreMatching("score-matching-invariant"), InformationMatching())
         if other != chosen and not (other.resamples and replicates is None)
     ]  # fmt: skip
@@ -490,8 +495,8 @@ class AbstractCalibration(ABC):
     """
 
     name: str
-    by_parts: ClassVar[bool] = True
-    """Whether it looks at single observations, or at data sets made of them: then the loss needs a minimum."""
+    needs_minimum: ClassVar[bool] = True
+    """Whether the loss itself needs a minimum: where single observations are looked at, or data sets made of them."""
     resamples: ClassVar[bool] = False
     """Whether it needs bootstrap fits."""
     by_direction: ClassVar[bool] = False
@@ -526,7 +531,7 @@ class ByCurvature(AbstractCalibration):
     """The estimator's information in every direction: no single weight."""
 
     name: str = "curvature"
-    by_parts: ClassVar[bool] = False
+    needs_minimum: ClassVar[bool] = False
     by_direction: ClassVar[bool] = True
 
     def __call__(self, objective: Objective, minimum: Minimum, replicates: Bootstrap | None) -> Calibration:
@@ -606,7 +611,7 @@ class Given(AbstractCalibration):
 
     beta: float = 1.0
     name: str = "given"
-    by_parts: ClassVar[bool] = False
+    needs_minimum: ClassVar[bool] = False
     adjusts: ClassVar[bool] = False
 
     def __call__(self, objective: Objective, minimum: Minimum, replicates: Bootstrap | None) -> Calibration:

@@ -94,6 +94,10 @@ class ExponentialFamily(AbstractModel):
     def labelled(self, columns: Sequence[str]) -> ExponentialFamily:
         return self
 
+    @property
+    def user_written(self) -> bool:
+        return not is_own(self.T)
+
     def current(self) -> ExponentialFamily:
         if self.varying or all(function is None or is_own(function) for function in (self.T, self.eta, self.b)):
             return self

@@ -132,7 +132,7 @@ def posterior(
     space = objective.space
     shape = weight.curvature if isinstance(weight, Calibration) else None
     beta = weight.beta if isinstance(weight, Calibration) else float(weight)
-    lower, upper = np.sort(space.to_y(np.stack([minimum.lower, minimum.upper])), axis=0)
+    lower, upper = minimum.box_at_y(space)
     edges = space.edges
     p = space.size
     inputs = Inputs(

@@ -1,7 +1,7 @@
-"""Who shows results.
+"""Who shows what `core` finds.
 
-`present` comes after all that it shows, so that results do not import it: they ask for a renderer by name, and
-`present` registers under these names what shows them. Plotting backends of pandas are found in the same way.
+`present` comes after it, so that nothing here imports that: results ask for a renderer by name, and `present` registers
+under these names what shows them. Plotting backends of pandas are found in the same way.
 """
 
 from __future__ import annotations

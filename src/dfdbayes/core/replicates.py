@@ -54,8 +54,7 @@ def _minimise_each(
     objective: Objective, weights: np.ndarray, around: Minimum, advance: Callable[[int], None]
 ) -> Minima:
     space = objective.space
-    lower, upper = (space.to_y(end) for end in (around.lower, around.upper))
-    lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
+    lower, upper = around.box_at_y(space)
     found = judged(objective, _search_each(objective, weights, around, lower, upper, advance), lower, upper)
     return Minima(found.vectors, found.values, found.gradient_norms, found.outcomes)
 
@@ -290,7 +289,7 @@ def refit_many(
     (20, 1)
     """
     space = objective.space
-    lower, upper = np.sort(space.to_y(np.stack([around.lower, around.upper])), axis=0)
+    lower, upper = around.box_at_y(space)
     start = np.clip(space.to_y(around.vector), lower, upper)
     length = doubled_size(max(len(data.rows) for data in datasets))
     size = min(MOST, len(datasets), max(1, 2**22 // (length * space.size)))  # tables that fit the memory together

@@ -180,7 +180,7 @@ class Blocks(Reweighting):
     side: int | None = None
 
     def units(self, model: AbstractModel, data: Dataset) -> Units:
-        if not model.whole and (model.graph is None or data.n != 1):
+        if not model.single_observation and (model.graph is None or data.n != 1):
             raise ModelError("blocks of sites can be resampled where there is one observation of a model on a grid")
         return model.blocks(self.side)
 
@@ -330,7 +330,7 @@ class Parametric(AbstractResampling):
         start = space.to_y(interior(space, minimum.vector))
         theta = np.asarray(space.from_y(mode(objective, 1.0, minimum, start)))
         around = replace(minimum, vector=theta)
-        if model.whole:
+        if model.single_observation:
             minima = model.refit_simulated(objective, theta, around, size, seed, fits)
             return Bootstrap(self.kind, np.empty((size, 0)), minima, 0, theta)
         found = []

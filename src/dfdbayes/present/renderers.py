@@ -1,4 +1,4 @@
-"""Under which names results find what shows them; what draws and writes is imported when it is needed."""
+"""What shows results; what draws and writes is imported when it is needed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ..results.forecasts import Forecast
 
 
-@RENDERERS.register("console")
 def console(fit: Fitted, interval: float = 0.95) -> str:
     """A fit as plain text."""
     from .console import rendered
@@ -24,7 +23,6 @@ def console(fit: Fitted, interval: float = 0.95) -> str:
     return rendered(Document(fit, interval))
 
 
-@RENDERERS.register("notebook")
 def notebook(fit: Fitted) -> str:
     """A fit as a notebook shows it."""
     from .document import Document
@@ -41,7 +39,6 @@ def page(fit: Fitted, beside: str = "") -> str:
     return rendered(Document(fit), beside)
 
 
-@RENDERERS.register("report")
 def report(fit: Fitted, path: str | Path, forecast: Forecast | None = None) -> Path:
     """Write a fit as a page, and its numbers beside it."""
     from .document import Document
@@ -50,7 +47,6 @@ def report(fit: Fitted, path: str | Path, forecast: Forecast | None = None) -> P
     return written(Document(fit, forecast=forecast), path)
 
 
-@RENDERERS.register("picture")
 def picture(fit: Fitted) -> Figure:
     """The figure that shows best what a fit found."""
     from .figures import answer

@@ -15,13 +15,13 @@ from ...core.domain import Binary, Domain, Finite, Spins
 from ...core.exponential import ExponentialFamily
 from ...core.graphs import Graph, of
 from ...core.linalg import newton
+from ...core.minimise import logistic
 from ...core.model import Row
 from ...core.parameters import Parameter
 from ...core.simulators.base import Interactions
-from ...core.starts import logistic
 from ...errors import ModelError
 from ...results.test_statistics import BALANCE
-from ..named import named
+from ..named import GRAPH, named
 from .narrative import LatticeNarrative
 
 COMMONER = "one value may be commoner than the other: try"
@@ -67,7 +67,7 @@ def _inverse_and_intercept(theta: dict[str, Array]) -> Array:
     return jnp.stack([1.0 / theta["temperature"], theta["intercept"]])
 
 
-@named("ising", takes=("graph", "states", "intercept"))
+@named("ising", takes=(GRAPH, "states", "intercept"))
 def Ising(graph: Any, states: str = "spins", intercept: bool = False) -> ExponentialFamily:
     """p(x) proportional to exp(sum over edges of x_i x_j / temperature), each edge once; chi-squared(3) prior.
 
@@ -148,7 +148,7 @@ def Ising(graph: Any, states: str = "spins", intercept: bool = False) -> Exponen
     )
 
 
-@named("potts", takes=("graph", "states"))
+@named("potts", takes=(GRAPH, "states"))
 def Potts(graph: Any, states: int = 3) -> ExponentialFamily:
     """p(x) proportional to exp(number of edges with equal ends / temperature), values 0 to k-1; chi-squared(3) prior.
 

@@ -148,6 +148,11 @@ class Kind(ABC):
         return self.coordinate.levels
 
     @property
+    def distance(self) -> float:
+        """How far apart neighbours see its two values; NaN where there are other than two."""
+        return float(np.ptp(self.scores(np.array(self.levels, float)))) if len(self.levels) == 2 else np.nan
+
+    @property
     def counts(self) -> bool:
         return self.coordinate.kind == "above"
 

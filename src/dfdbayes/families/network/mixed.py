@@ -15,7 +15,7 @@ from ...core.domain import Coordinate, Domain
 from ...core.graphs import Graph
 from ...core.parameters import EDGE, Parameter, Space
 from ...errors import ModelError
-from ..named import MODELS, Options, graph_of, named
+from ..named import GRAPH, MODELS, Options, named
 from . import kinds as _kinds
 from .descriptions import DECLARED, KIND, LEVELS
 from .kinds import INTERCEPT, KINDS, BinaryKind, Coefficient, CountKind, Kind, OrdinalKind
@@ -96,10 +96,10 @@ def _is_known(options: Options) -> bool:
 def _of_data(data: Dataset, options: Options, scales: Domain) -> Pairwise:
     """A network of the data's columns; their kinds are guessed where neither options nor scales give them."""
     MODELS.by_name("network").require(options)
-    return for_data(data, None if options.get("graph") is None else graph_of(options), options.get("kinds"), scales)
+    return for_data(data, GRAPH.among(options), options.get("kinds"), scales)
 
 
-@named("network", takes=("graph", "kinds", "levels"), model=Network, of_data=_of_data, is_known=_is_known)
+@named("network", takes=(GRAPH, "kinds", "levels"), model=Network, of_data=_of_data, is_known=_is_known)
 def _of_levels(columns: int, options: Options) -> Pairwise:
     """A network from what a saved fit knows of its columns."""
     levels, kinds = options.get("levels"), options.get("kinds")
@@ -109,7 +109,7 @@ def _of_levels(columns: int, options: Options) -> Pairwise:
             "the model itself, such as dfd.models.Network(dfd.Ordinal(5, 7) * dfd.Binary(2))."
         )
     found = [_kinds.by_name(kind, tuple(own or ())) for kind, own in zip(kinds, levels, strict=True)]
-    graph = None if options.get("graph") is None else graph_of(options)
+    graph = GRAPH.among(options)
     return Network(_kinds.domain_of(tuple(found)), graph, list(kinds))
 
 

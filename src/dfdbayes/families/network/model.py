@@ -22,19 +22,19 @@ from jaxtyping import Array, Float, Int
 from ...core.dataset import Dataset
 from ...core.domain import Domain
 from ...core.graphs import Graph, complete, edge_labels, of
+from ...core.minimise import logistic
 from ...core.model import AbstractModel, Row, against
 from ...core.narrative import Narrative
 from ...core.parameters import EDGE, NODE, SHAPE, Parameter, Space
 from ...core.simulators.base import Interactions
 from ...core.sites import Sites
-from ...core.starts import logistic
 from ...core.terms import Prepared, View
 from ...errors import ModelError
 from ...results.test_statistics import SKEWNESS, VARIANCE, ZEROS
 from ..counts.models import _regression_of_log_ratios
 from ..counts.normaliser import log_normaliser
 from ..lattice.model import _two_states
-from ..named import named
+from ..named import GRAPH, named
 from . import descriptions as remarks
 from .kinds import BinaryKind, CountKind, Kind, PoissonKind, domain_of, evenly_seen
 from .narrative import NetworkNarrative
@@ -110,8 +110,15 @@ class Pairwise(AbstractModel):
         return self._independent if self.counts and self.rates and not self.graph.pairs else None
 
     def _independent(self, theta: dict[str, Array]) -> Array:
-        node, _, curve = self.parts(theta)
-        return jnp.sum(log_normaliser(node, jnp.ones_like(node) if curve is None else curve))
+        intercept, nu = self.coefficients(self._flat(theta))  # of every column; nu is 1 where it is no parameter
+        return jnp.sum(log_normaliser(intercept, nu))
+
+    def _flat(self, theta: dict[str, Array]) -> Array:
+        return jnp.concatenate([jnp.ravel(theta[p.name]) for p in self.row_space.parameters])
+
+    @property
+    def accessors(self) -> tuple[str, ...]:
+        return ("network",) if self.graph.pairs else ()
 
     @property
     def counts(self) -> bool:
@@ -119,10 +126,9 @@ class Pairwise(AbstractModel):
         return all(kind.counts for kind in self.kinds)
 
     @property
-    def two_values(self) -> tuple[float, float]:
-        """Of binary values, the lower one, and how far the other is from it."""
-        low, high = self.kinds[0].levels
-        return float(low), float(high - low)
+    def distances(self) -> Float[np.ndarray, " d"]:
+        """How far apart neighbours see the two values of each column; NaN of columns with other than two."""
+        return np.array([kind.distance for kind in self.kinds])
 
     @property
     def sign(self) -> float:
@@ -192,7 +198,7 @@ class Pairwise(AbstractModel):
 
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
         i, j = self.graph.edges.T
-        eta = self.coefficients(jnp.concatenate([jnp.ravel(theta[p.name]) for p in self.row_space.parameters]))
+        eta = self.coefficients(self._flat(theta))
         own, score = self._own_at(x)
         return jnp.sum(eta * own) + self.sign * jnp.dot(self.interaction_of(theta), score[i] * score[j])
 
@@ -234,7 +240,7 @@ class Pairwise(AbstractModel):
         return np.hstack([own, among]), factor
 
     def interactions(self, theta: dict[str, np.ndarray]) -> Interactions | None:
-        if self.varying or not (self.rates and self.folds):
+        if self.varying or not (self.rates and self.folds) or len(set(self.kinds)) > 1:
             return None
         node, edge, curve = self.parts(theta)
         if self.counts and curve is None:
@@ -302,10 +308,19 @@ def _meanings(model: Pairwise) -> dict[str, str]:
         told = dict.fromkeys(kind.score_told for kind in model.kinds if kind.score_told and not kind.linear)
         edge += "".join(f" ({text})" for text in told)
     else:
-        edge = "a log odds ratio" if model.two_values[1] == 1.0 else "a quarter of a log odds ratio"
+        edge = _in_log_odds(model.distances)
     known = {one.name: one.meaning for kind in model.kinds for one in kind.coefficients if one is not None}
     known["interaction"] = f"what two columns have to do with each other, all others held fixed: {edge}"
     return {p.name: known[p.name] for p in model.space.parameters}
+
+
+def _in_log_odds(distances: Float[np.ndarray, " d"]) -> str:
+    """What an interaction of columns with two values is: their log odds ratio over the product of both distances."""
+    if np.ptp(distances) > 0.0:
+        return "a log odds ratio divided by the distances between the two values of each"
+    number = distances[0] ** 2
+    known = {1.0: "a log odds ratio", 4.0: "a quarter of a log odds ratio"}
+    return known.get(number, f"a log odds ratio divided by {number:g}")
 
 
 def graph_of_nodes(graph: Any, what: str) -> Graph:
@@ -316,7 +331,7 @@ def graph_of_nodes(graph: Any, what: str) -> Graph:
     return found
 
 
-@named("ising-network", takes=("graph", "states"), columns="graph")
+@named("ising-network", takes=(GRAPH, "states"), columns="graph")
 def IsingNetwork(graph: Any, states: str = "binary") -> Pairwise:
     """p(x) proportional to exp(intercept . x + sum over edges of interaction_ij x_i x_j): a Boltzmann machine.
 
@@ -369,7 +384,7 @@ def _means(data: Dataset) -> np.ndarray:
     return np.log(np.maximum(np.average(data.rows, axis=0, weights=data.counts), 0.05))
 
 
-@named("poisson-graphical", takes=("graph", "prior"), columns="graph", paper={"prior": "squared"})
+@named("poisson-graphical", takes=(GRAPH, "prior"), columns="graph", paper={"prior": "squared"})
 def PoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
     """Counts with p(x) proportional to exp(intercept . x - sum interaction_ij x_i x_j - sum log x_j!).
 
@@ -390,7 +405,7 @@ def PoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
     return _count_graph(graph, prior, "poisson-graphical", independent, ())
 
 
-@named("cmp-graphical", takes=("graph", "prior"), columns="graph", paper={"prior": "squared"})
+@named("cmp-graphical", takes=(GRAPH, "prior"), columns="graph", paper={"prior": "squared"})
 def ConwayMaxwellPoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
     """Counts as in `PoissonGraphical`, each log x_j! multiplied by a ``nu`` >= 0 of its own.
 
