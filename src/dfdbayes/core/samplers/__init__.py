@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import SettingError
 from ..registry import import_modules
 from .auto import Auto
-from .base import SAMPLERS, AbstractSampler, Draws, Task, centre
+from .base import SAMPLERS, AbstractSampler, Draws, Task, centre, kind_of
 from .hamiltonian import Hamiltonian
 from .independence import Independence
 from .laplace import Laplace
@@ -28,6 +28,7 @@ __all__ = [
     "Task",
     "by_name",
     "centre",
+    "kind_of",
 ]
 
 
