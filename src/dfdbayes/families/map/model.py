@@ -31,7 +31,7 @@ from ...core.domain import Binary, Categories, Domain
 from ...core.graphs import Graph, of, parse
 from ...core.linear import Features
 from ...core.losses.base import AbstractLoss
-from ...core.minimise import Minima, Minimum, minimise, mode
+from ...core.minimise import Minima, Minimum, logistic, minimise, mode
 from ...core.mixing import evenly
 from ...core.model import AbstractModel, Row
 from ...core.objective import Objective
@@ -39,7 +39,6 @@ from ...core.parameters import Parameter, Space
 from ...core.resampling import Fits
 from ...core.simulators.base import Mixing, mixing_of
 from ...core.sites import Sites, Units, blocks_of_rows
-from ...core.starts import logistic
 from ...core.terms import Prepared, View
 from ...errors import DataError, ModelError, SettingError
 from ...results.relevance import LIKE, tail_probability
