@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import dfdbayes as dfd
+from dfdbayes._util.codec import from_plain, to_plain
 from dfdbayes.errors import MisfitWarning
 from dfdbayes.results import relevance
 from dfdbayes.results import test_statistics as features
@@ -77,7 +78,7 @@ def test_the_check_speaks():
     numbers = found.misfits[0].finding
     assert numbers.observed == pytest.approx(SPREAD.var(), rel=1e-9)
     assert f"the data have {SPREAD.var():.3g}" in found.sentence and "model='cmp'" in found.sentence
-    again = Checks.of_plain(found.plain())
+    again = from_plain(to_plain(found), Checks)
     assert again.misfits == found.misfits and again.goodness == found.goodness and again.sentence == found.sentence
     fine = checked(dfd.models.Poisson(), RNG.poisson(3.0, 200))
     assert fine.p_value > 0.001 and not fine.misfits and "reproduces the data" in fine.sentence
