@@ -16,7 +16,7 @@ demo: install  ## fit the built-in sales data and write runs/sales
 	$(BIN)/dfdbayes demo --out runs/sales --force
 
 test: install  ## every promise by one case, and the examples of the package
-	$(BIN)/pytest -n 2 --dist loadgroup src tests
+	$(BIN)/pytest -n 2 --dist loadfile src tests
 
 check: install  ## style, types, and the direction of imports
 	$(BIN)/ruff check src tests benchmarks docs
@@ -30,7 +30,7 @@ wheel:  ## the package as a user gets it: built, installed into an empty environ
 
 slow: install  ## all other cases of the tests: grids, golden numbers, simulations, fuzzing, real data
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev,slow]"
-	$(BIN)/pytest -m slow -n 2 --dist loadgroup tests
+	$(BIN)/pytest -m slow -n 2 --dist loadfile tests
 
 docs: install  ## the documentation: a site in docs/_build/html, and one page for print in docs/_build/single; runs every tutorial
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[docs]"

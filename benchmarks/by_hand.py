@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dfdbayes.core.distinct import condense
+from dfdbayes.core.dataset import condense
 
 HERE = Path(__file__).resolve().parent
 N = 10**6

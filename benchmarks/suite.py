@@ -109,8 +109,7 @@ def numpyro(name):
     import dfdbayes as dfd
     from dfdbayes.core import mixing
     from dfdbayes.core import samplers as sampling
-    from dfdbayes.core.boundaries import beyond
-    from dfdbayes.core.posterior import posterior
+    from dfdbayes.core.posterior import beyond, posterior
 
     warnings.simplefilter("ignore")
     model, data, settings = case(name)

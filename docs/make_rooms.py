@@ -2,8 +2,8 @@
 
     python docs/make_rooms.py
 
-A box is a folder, as high as it has lines; an arc goes from the folder that imports to the one that is imported, the
-thicker the more modules do it. Arcs against the direction of the road would be orange, below.
+A line is a folder, in the order of the road. Its bar is as long as it has lines of code. On the right is how many
+imports of its modules are of modules of each folder; imports against the direction of the road would be orange.
 """
 
 import importlib.util
@@ -14,11 +14,12 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.patches import Rectangle
 
 HERE = Path(__file__).resolve().parent
-BLUE, ORANGE, INK, PAPER = "#2a78d6", "#d9622b", "#222222", "#dfe9f6"
-BESIDE = ("_version", "errors", "__main__", "dfdbayes")  # single files and the list of names, which all use
+BLUE, ORANGE, INK, PAPER, FAINT = "#2a78d6", "#d9622b", "#222222", "#dfe9f6", "#eeeeee"
+BESIDE = ("_version", "errors", "__main__")  # single files
+BAR, FIRST = 6.0, 9.0  # the longest bar, and where the table begins, in heights of a line
 
 
 def by_path(name: str, path: Path):
@@ -29,45 +30,54 @@ def by_path(name: str, path: Path):
     return module
 
 
+def imports_between(folders: list[str], house) -> Counter:
+    """How many imports of modules there are, by the two folders."""
+    pairs = [(a.split(".")[0], b.split(".")[0]) for a, b in house.graph().edges]
+    return Counter((a, b) for a, b in pairs if a in folders and b in folders)
+
+
 def draw(folders: list[str], house, target: Path) -> None:
-    rooms = house.lines_by_folder()
-    columns = {name: [room for room in sorted(rooms) if room.split("/")[0] == name] for name in folders}
-    tall = max(sum(rooms[room][1] for room in own) for own in columns.values())
-    figure, axes = plt.subplots(figsize=(10, 5.2))
-    tops = {}
-    for place, (name, own) in enumerate(columns.items()):
-        base = 0.0
-        for room in own:
-            files, lines = rooms[room]
-            height = lines / tall
-            axes.add_patch(Rectangle((place - 0.42, base), 0.84, height, facecolor=PAPER, edgecolor=BLUE, lw=0.8))
-            label = room.split("/")[-1] if len(own) > 1 and "/" in room else ""
-            if label and height > 0.035:
-                axes.text(place, base + height / 2, label, ha="center", va="center", fontsize=7, color=INK)
-            base += height
-        files, lines = (sum(rooms[room][i] for room in own) for i in (0, 1))
-        axes.text(place, -0.03, name, ha="center", va="top", fontsize=9, weight="bold", color=INK)
-        axes.text(place, -0.09, f"{files} files\n{lines:,} lines", ha="center", va="top", fontsize=7, color=INK)
-        tops[name] = base
-    among = Counter(
-        (a.split(".")[0], b.split(".")[0]) for a, b in house.graph().edges if a.split(".")[0] != b.split(".")[0]
-    )
-    for (a, b), number in among.items():
-        if a not in columns or b not in columns:
-            continue
-        i, j = folders.index(a), folders.index(b)
-        back = j < i
-        ends = ((i, tops[a] + 0.01), (j, tops[b] + 0.01)) if back else ((i, -0.2), (j, -0.2))
-        axes.add_patch(
-            FancyArrowPatch(
-                *ends, connectionstyle=f"arc3,rad={0.25 + 0.03 * abs(i - j)}", arrowstyle="-|>", mutation_scale=8,
-                lw=0.3 + number**0.5 / 5, color=BLUE if back else ORANGE, alpha=0.55, shrinkA=0, shrinkB=0,
-            )
-        )  # fmt: skip
-    axes.set_xlim(-0.6, len(columns) - 0.4)
-    axes.set_ylim(-0.25, 1.75)
+    rooms, among = house.lines_by_folder(), imports_between(folders, house)
+    inside = {name: [room for room in sorted(rooms) if room.split("/")[0] == name] for name in folders}
+    longest = max(sum(rooms[room][1] for room in own) for own in inside.values())
+    most = max(number for (a, b), number in among.items() if a != b)
+    figure, axes = plt.subplots(figsize=(10, 5.4))
+    for row, name in enumerate(folders):
+        axes.text(-0.15, row, name, ha="right", va="center", fontsize=11, weight="bold", color=INK)
+        end = 0.0
+        for room in inside[name]:
+            length = BAR * rooms[room][1] / longest
+            axes.add_patch(Rectangle((end, row - 0.36), length, 0.72, facecolor=PAPER, edgecolor=BLUE, lw=0.8))
+            if "/" in room and length > 0.55:
+                axes.text(end + length / 2, row, room.split("/")[1], ha="center", va="center", fontsize=7.5, color=INK)
+            end += length
+        files, lines = (sum(rooms[room][i] for room in inside[name]) for i in (0, 1))
+        told = f"{lines:,} lines, {files} files"
+        if end > BAR / 2 and len(inside[name]) == 1:
+            axes.text(end - 0.12, row, told, ha="right", va="center", fontsize=9, color=INK)
+        else:
+            axes.text(end + 0.12, row, told, ha="left", va="center", fontsize=9, color=INK)
+        for column, other in enumerate(folders):
+            number, against = among[name, other], column > row
+            strength = 0.12 + 0.88 * min(1.0, number / most) ** 0.5
+            face = "white" if against else FAINT if row == column else PAPER
+            axes.add_patch(Rectangle((FIRST + column - 0.46, row - 0.4), 0.92, 0.8, facecolor=face, lw=0))
+            if not number or row == column:
+                continue
+            colour = ORANGE if against else BLUE
+            cell = (FIRST + column - 0.46, row - 0.4)
+            axes.add_patch(Rectangle(cell, 0.92, 0.8, facecolor=colour, alpha=strength, lw=0))
+            ink = "white" if strength > 0.55 else INK
+            axes.text(FIRST + column, row, str(number), ha="center", va="center", fontsize=9, color=ink)
+    for column, name in enumerate(folders):
+        place = (FIRST + column - 0.25, -0.6)
+        axes.text(*place, name, ha="left", va="bottom", rotation=40, fontsize=9, color=INK)
+    told = "how many imports of modules of another folder\n(orange: against the direction of the road)"
+    axes.text(FIRST + len(folders) - 0.5, len(folders) - 0.4, told, ha="right", va="top", fontsize=9, color=INK)
+    axes.set_xlim(-1.9, FIRST + len(folders) + 0.3)
+    axes.set_ylim(len(folders) + 0.6, -2.2)
     axes.axis("off")
-    figure.savefig(target, dpi=150, bbox_inches="tight")
+    figure.savefig(target, dpi=150, bbox_inches="tight", pad_inches=0.08)
 
 
 def main() -> None:

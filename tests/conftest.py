@@ -2,6 +2,7 @@ import gc
 import os
 import sys
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 # What one process of the tests compiles the others need not; set before JAX is imported, and inherited by commands.
@@ -11,7 +12,8 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # Small runs: compiling is most of their time, and the older emitters compile twice as fast.
 os.environ.setdefault(
     "XLA_FLAGS",
-    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+    "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 )
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # commands of the package start a hundred times
@@ -21,9 +23,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from _pytest.doctest import DoctestModule
+from xdist.scheduler import LoadScopeScheduling
 
 import dfdbayes
 from dfdbayes import cli
+
+ROOT = Path(__file__).parents[1]
 
 sys.dont_write_bytecode = False
 gc.set_threshold(200_000, 20, 1000)  # what is compiled stays; looking through all of it often takes a tenth of the time
@@ -39,7 +44,7 @@ def pytest_collect_file():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Of a test that names daily cases the others are slow; tests of one file share a process and what it compiles."""
+    """Of a test that names daily cases the others are slow."""
     seen = {}
     for item in items:
         wanted = item.get_closest_marker("daily")
@@ -49,17 +54,36 @@ def pytest_collection_modifyitems(items):
             seen.setdefault((item.function, wanted.args), set()).update(met)
             if not met:
                 item.add_marker(pytest.mark.slow)
-        shared = hasattr(getattr(item, "module", None), "small_fits")
-        item.add_marker(pytest.mark.xdist_group("small fits" if shared else item.nodeid.partition("::")[0]))
     for (function, patterns), met in seen.items():
         if met and met < set(patterns) and not any("::" in word for word in sys.argv):
             raise pytest.UsageError(f"{function.__name__} has no case {', '.join(set(patterns) - met)}")
 
 
+class ByFile(LoadScopeScheduling):
+    """Tests of one file share a process and what it compiles, and so do the files that share fits.
+
+    pytest-xdist 3.8 writes the groups of ``--dist loadgroup`` where pytest 9.2 no longer reads them.
+    """
+
+    def _split_scope(self, nodeid):
+        return scope_of(nodeid.partition("::")[0])
+
+
+@cache
+def scope_of(file):
+    """The file, or one name for all files with the fits of small_fits.py."""
+    return "small fits" if "\nimport small_fits\n" in (ROOT / file).read_text() else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return ByFile(config, log)
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Data that are not part of the package: beside the project, or where the variable says."""
-    folder = Path(os.environ.get("DFDBAYES_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    folder = Path(os.environ.get("DFDBAYES_DATA", ROOT.parent / "shared" / "data"))
     if not folder.is_dir():
         pytest.skip(f"needs the data in {folder.name}; set DFDBAYES_DATA to their folder")
     return folder

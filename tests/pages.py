@@ -1,13 +1,40 @@
 """The code of the README and of the documentation's pages."""
 
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
+
+from dfdbayes.core.losses import LOSSES
+from dfdbayes.core.samplers import SAMPLERS
+from dfdbayes.families.graph.terms import TERMS
+from dfdbayes.families.named import MODELS
+from dfdbayes.families.network.kinds import KINDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
     "README.md",
     *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts),
 ]
+
+EXTENSIONS = ROOT / "docs" / "how-to" / "extensions"
+
+
+@contextmanager
+def extending() -> Iterator[pytest.MonkeyPatch]:
+    """As a reader with the files of extensions beside the script; what is registered meanwhile is forgotten."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(EXTENSIONS))
+        for registry in (MODELS, TERMS, LOSSES, SAMPLERS, KINDS):
+            patch.setattr(registry, "_known", dict(registry.items()))
+        try:
+            yield patch
+        finally:
+            for path in EXTENSIONS.glob("*.py"):
+                sys.modules.pop(path.stem, None)
 
 
 def blocks(page: str) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import dfdbayes as dfd
-from dfdbayes.core.curvature import curvature
+from dfdbayes.core.calibration import curvature
 
 ROOT = Path(__file__).parents[2]
 SIZES = (6, 12, 20, 28, 30, 44)

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from .core.minimise import Minimum, Outcome, minimise
     from .core.objective import Objective
     from .core.parameters import Parameter
-    from .core.parametric import bootstrap
-    from .core.resampling import Bootstrap
+    from .core.resampling import Bootstrap, bootstrap
     from .data.read import builtin as datasets
     from .data.series import lagged
     from .families import ExponentialFamily, Model
@@ -49,12 +48,12 @@ if TYPE_CHECKING:
     from .fitting.coverage import Coverage, coverage
     from .fitting.describe import Description, describe, suggest
     from .fitting.fit import fit, objective, sample
+    from .fitting.fit_result import Fit
+    from .fitting.loading import load
     from .fitting.model_choice import ModelComparison, compare_models
     from .fitting.nested import compare_nested
     from .fitting.runs import rerun
     from .present import figures as plots
-    from .results.fit_result import Fit
-    from .results.loading import load
 
 __all__ = [
     "Binary",
@@ -130,13 +129,14 @@ _MODULES = {
     "fitting.coverage": "Coverage coverage",
     "fitting.describe": "Description describe suggest",
     "fitting.fit": "fit objective sample",
+    "fitting.fit_result": "Fit",
+    "fitting.loading": "load",
     "fitting.model_choice": "ModelComparison compare_models",
     "fitting.nested": "compare_nested",
     "core.calibration": "Calibration calibrate",
     "core.minimise": "Minimum Outcome minimise",
     "core.objective": "Objective",
-    "core.parametric": "bootstrap",
-    "core.resampling": "Bootstrap resampling",
+    "core.resampling": "Bootstrap bootstrap resampling",
     "core.samplers": "samplers",
     "core.losses": "losses",
     "core.losses.divergence": "divergence",
@@ -147,10 +147,8 @@ _MODULES = {
     "present.figures": "plots",
     "fitting.runs": "rerun",
     "families.network.evidence": "evidence",
-    "results.fit_result": "Fit",
     "families.graph.model": "graph_goodness",
     "families.network.groups": "GroupDifferences group_differences",
-    "results.loading": "load",
     "families.simulate": "prior_predictive simulate",
 }
 _WHERE = {name: module for module, names in _MODULES.items() for name in names.split()}

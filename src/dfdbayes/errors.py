@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,23 @@ def close(word: Any, known: Iterable[str]) -> str:
     found = [name for name in names if name.lower() == str(word).lower()]
     found = found or difflib.get_close_matches(str(word), names, n=1)
     return f"; did you mean '{found[0]}'?" if found else ""
+
+
+def require_known(
+    name: Any, known: Iterable[Any], what: str, these: str = "The columns are", error: type[Exception] | None = None
+) -> None:
+    """Refuse a name that is not among the known ones; ``what`` says so, and ``these`` begins the list of them."""
+    names = list(map(str, known))
+    if str(name) not in names:
+        raise (error or DataError)(f"{what}{close(name, names) or '.'} {these} {some(names) or 'none'}.")
+
+
+def outside() -> int:
+    """How far up the stack the first line is that is not of this package: the ``stacklevel`` of a warning."""
+    package, level = f"{__name__.partition('.')[0]}.", 1
+    while f"{sys._getframe(level).f_globals.get('__name__')}.".startswith(package):
+        level += 1
+    return level
 
 
 class DfdbayesError(Exception):

@@ -20,7 +20,7 @@ import pytest
 
 import dfdbayes as dfd
 from dfdbayes import cli, experiments
-from pages import PAGES, ROOT, blocks, commands, python
+from pages import EXTENSIONS, PAGES, ROOT, blocks, commands, extending, python
 
 NEEDS = {"docs/how-to/use-inside-pymc.md": "pymc"}  # tried in tests/statistical/test_ecosystem.py
 
@@ -32,12 +32,12 @@ WARNS = {  # pages that show what a warning is about
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if python(page) and page not in NEEDS])
-@pytest.mark.daily("README.md", "docs/how-to/add-a-model.md", "docs/how-to/choose-a-loss.md")
+@pytest.mark.daily("README.md", "docs/how-to/add-a-model.md")
 def test_code_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(dfd.fit.__kwdefaults__, "check", True)  # as a reader has it
     session: dict = {}
-    with warnings.catch_warnings():
+    with extending(), warnings.catch_warnings():
         warnings.simplefilter("error")
         for meant in WARNS.get(page, ()):
             warnings.simplefilter("ignore", meant)
@@ -116,7 +116,8 @@ def test_no_block_is_left_out():
     known = {"", "python", "console", "r", "text", "{code-block} python", "{toctree}", "{eval-rst}",
              "{code-cell} ipython3",
              "{include} ../tables/coverage.md", "{include} ../tables/robust.md",
-             "{include} ../../benchmarks/results/robust.md", "{literalinclude} make_gallery.py"}  # fmt: skip
+             "{include} ../../benchmarks/results/robust.md", "{literalinclude} make_gallery.py",
+             *(f"{{literalinclude}} extensions/{path.name}" for path in EXTENSIONS.glob("*.py"))}  # fmt: skip
     assert {language for page in PAGES for language, _ in blocks(page)} <= known
 
 

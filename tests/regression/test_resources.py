@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes._util import resources, timing
+from dfdbayes._util import resources
 from dfdbayes.cli import compiled
-from dfdbayes.cli.running import printable
+from dfdbayes.cli.printing import printable
 from dfdbayes.core import graphs
 from dfdbayes.core.terms import coarse_size
 
@@ -63,29 +63,29 @@ def counts_with_covariate(n):
 def test_regressions_of_almost_as_many_rows_share_what_is_compiled(quick):
     """Each size was compiled for by itself: 20 megabytes for every 16 rows more."""
     quick("poisson", counts_with_covariate(200), formula="y ~ x", check=False)
-    before = timing.compiled()
+    before = resources.compiled()
     for n in range(140, 256, 15):
         quick("poisson", counts_with_covariate(n), formula="y ~ x", check=False)
-    assert timing.compiled() == before
+    assert resources.compiled() == before
     assert len({coarse_size(n) for n in range(64, 16_000)}) < 30
     assert all(n <= coarse_size(n) <= 1.25 * n + 64 for n in range(512, 16_000, 7))
 
 
 def test_what_was_compiled_is_freed_where_it_is_much(quick, monkeypatch):
     first = quick("poisson", counts_with_covariate(100), formula="y ~ x", check=False)
-    monkeypatch.setattr(timing, "MOST_COMPILED", 0)
+    monkeypatch.setattr(resources, "MAX_COMPILED_FUNCTIONS", 0)
     again = quick("poisson", counts_with_covariate(100), formula="y ~ x", check=False)
     np.testing.assert_array_equal(first.posterior["mean"], again.posterior["mean"])
-    assert 0 < timing.compiled() < 40  # of this fit alone
-    timing.forget_compiled()
-    assert timing.compiled() == 0
+    assert 0 < resources.compiled() < 40  # of this fit alone
+    resources.forget_compiled()
+    assert resources.compiled() == 0
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs the process's memory")
 def test_memory_of_many_different_regressions_is_bounded(quick, monkeypatch):
     """24 shapes took 570 megabytes where nothing was freed."""
-    monkeypatch.setattr(timing, "MOST_COMPILED", 30)
+    monkeypatch.setattr(resources, "MAX_COMPILED_FUNCTIONS", 30)
 
     def used():
         with open("/proc/self/statm") as file:
@@ -113,7 +113,7 @@ def test_long_runs_are_announced(monkeypatch, quick):
     rows = np.random.default_rng(0).poisson(3.0, 100)
     quick("poisson", rows, progress=Listening())
     assert told == []
-    monkeypatch.setattr(resources, "SPEED", 0.01)
+    monkeypatch.setattr(resources, "OPERATIONS_PER_SECOND", 0.01)
     quick("poisson", rows, progress=Listening())
     assert len(told) == 1 and "1 parameters" in told[0] and "GiB" in told[0]
 

@@ -24,7 +24,7 @@ QUICK = PLAIN | {"calibration": "score-matching-invariant", "bootstrap": 100}
 
 @pytest.fixture(scope="module")
 def cluster():
-    settings = {"threads_per_worker": 1, "dashboard_address": None}
+    settings = {"threads_per_worker": 1, "dashboard_address": ":0"}
     with dask.LocalCluster(n_workers=2, **settings) as cluster, dask.Client(cluster) as client:
         yield cluster, client
 
@@ -57,7 +57,7 @@ def assert_same(found, wanted):
 def many(monkeypatch):
     """As if the distinct rows were too many: they are resampled in buckets, and stay with the workers."""
     monkeypatch.setattr(importlib.import_module("dfdbayes.core.resampling"), "LARGE", 50)
-    monkeypatch.setattr(distributed, "GATHERED", 50)
+    monkeypatch.setattr(distributed, "MAX_GATHERED_ROWS", 50)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def wanted(counts, many):
 
 @pytest.mark.filterwarnings("ignore::dfdbayes.errors.DfdbayesWarning")
 def test_chunks_and_files_and_rows_in_any_order(counts, wanted, monkeypatch):
-    monkeypatch.setattr(data, "CHUNK", 111)
+    monkeypatch.setattr(data, "ROWS_AT_ONCE", 111)
     assert_same(dfd.fit(model(), counts[1], loss="ratio", **QUICK), wanted)
     assert_same(dfd.fit(model(), counts[0][::-1], loss="ratio", **QUICK), wanted)
 
@@ -90,7 +90,7 @@ def test_rows_that_stay_with_two_workers_by_every_road(counts, wanted, cluster, 
         assert_same(dfd.fit(model(), counts[0], loss="ratio", client=client, **QUICK), wanted)
     here, there = (dfd.fit(model(), counts[1], loss="ratio", client=c, **PLAIN) for c in (None, client))
     assert_same(there, here)  # the default calibration: gradients of single rows are squared where the rows are
-    monkeypatch.setattr(distributed, "GATHERED", 10**6)
+    monkeypatch.setattr(distributed, "MAX_GATHERED_ROWS", 10**6)
     gathered = dfd.fit(model(), counts[1], loss="ratio", client=client, **QUICK)
     assert gathered.data.source == counts[1].name
     assert_same(gathered, wanted)
@@ -177,8 +177,8 @@ def test_simulated_data_sets_are_fitted_by_the_workers(cluster, monkeypatch, kin
 @pytest.fixture
 def small_cluster(request, monkeypatch):
     """A worker that nobody restarts, missed after a second; in this process unless a test wants another."""
-    monkeypatch.setattr(distributed, "PATIENCE", 1.0)
-    monkeypatch.setattr(distributed, "LOOK", 0.2)
+    monkeypatch.setattr(distributed, "MAX_SECONDS_ALONE", 1.0)
+    monkeypatch.setattr(distributed, "SECONDS_BETWEEN_LOOKS", 0.2)
     settings = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     apart = getattr(request, "param", False)
     with dask.LocalCluster(processes=apart, **settings) as cluster, dask.Client(cluster) as client:

@@ -16,7 +16,7 @@ Z_LIMIT = 5.0  # standard errors: a false alarm in fewer than one of 10^5 of the
 
 
 class Nothing(NamedTuple):
-    table: Any = ()
+    terms: Any = ()
 
 
 @dataclass(frozen=True)

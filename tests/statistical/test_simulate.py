@@ -61,7 +61,7 @@ def p_value(rows, points, chance):
     "potts-gibbs",
     "open-perfect",
     "potts-swendsen-wang",
-    "binary with intercept-metropolis",
+    "network-metropolis",
 )
 def test_finite_models(name, method):
     model = ISING[name]

@@ -269,7 +269,7 @@ def test_weighted_rows_and_clusters_have_a_line_each(people):
 
 def test_counted_rows_have_a_line_each(people, monkeypatch):
     frame = pd.DataFrame({"x": [1, 0, 0, 1, 1] * 120, "sex": ["f", "f", "m", "m", "m"] * 120})
-    monkeypatch.setattr("dfdbayes.data.formulas.LARGE", 400)
+    monkeypatch.setattr("dfdbayes.data.formulas.MIN_ROWS_TO_COUNT", 400)
     fit = dfd.fit("bernoulli", frame, formula="x ~ sex", check=False, **QUICK)
     assert len(fit.model.observed.rows) == 4
     np.testing.assert_array_equal(fit.residuals()["observed"], frame["x"])

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import dfdbayes as dfd
-from dfdbayes.core.curvature import of_few
+from dfdbayes.core.calibration import of_few
 from dfdbayes.fitting.runs import again
 
 
@@ -162,7 +162,7 @@ def test_frequencies_of_values_stay_what_they_are(shared_data):
 
 def test_equal_rows_that_are_counted_for_speed_are_frequencies(monkeypatch):
     """Also where a survey's would look the same: no row occurs once, and few combinations occur at all."""
-    monkeypatch.setattr(import_module("dfdbayes.data.formulas"), "LARGE", 6000)
+    monkeypatch.setattr(import_module("dfdbayes.data.formulas"), "MIN_ROWS_TO_COUNT", 6000)
     frame = pd.DataFrame({"y": np.repeat(np.arange(60), 100), "x": np.repeat(np.arange(60) / 60, 100)})
     fit = fitted(frame, formula="y ~ x")
     assert fit.data.n == 6000 and len(fit.data.rows) == 60

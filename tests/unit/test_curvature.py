@@ -11,8 +11,7 @@ from jax.scipy.special import gammaln
 from scipy import linalg
 
 import dfdbayes as dfd
-from dfdbayes.core.calibration import calibrate
-from dfdbayes.core.curvature import CAP, SHRINK, cap, curvature
+from dfdbayes.core.calibration import CAP, SHRINK, calibrate, cap, curvature
 from dfdbayes.core.minimise import minimise, mode
 from dfdbayes.core.posterior import posterior, where_taken
 
@@ -61,6 +60,7 @@ def by_definition(objective):
 
 
 @pytest.mark.parametrize("name", ["cmp dfd", "network pseudo", "network ratio"])
+@pytest.mark.daily("cmp dfd")
 def test_information_is_godambes(name):
     objective = objective_of(name)
     beta, y, information, prior = by_definition(objective)

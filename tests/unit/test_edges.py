@@ -8,9 +8,9 @@ import pytest
 from scipy import integrate, optimize
 
 import dfdbayes as dfd
-from dfdbayes.core.boundaries import NOISE, _nearest, beyond, clipped, projected
-from dfdbayes.core.curvature import curvature
+from dfdbayes.core.calibration import curvature
 from dfdbayes.core.minimise import minimise
+from dfdbayes.core.posterior import NOISE, _nearest, beyond, clipped, projected
 from dfdbayes.core.priors import Mirrored
 
 TRUTH = {"intercept": np.array([0.8, 1.0, 1.2]), "interaction": np.array([0.15, 0.0, 0.0])}
@@ -87,8 +87,8 @@ def test_predictions_and_loaded_fits_use_the_joint_draws(fit, tmp_path):
 
 def test_counts_that_rise_together_are_named_and_held_at_zero():
     rng = np.random.default_rng(2)
-    shared = rng.poisson(2.0, 600)
-    rows = np.column_stack([rng.poisson(1.0, 600) + shared, rng.poisson(1.0, 600) + shared, rng.poisson(2.0, 600)])
+    shared = rng.poisson(2.0, 500)
+    rows = np.column_stack([rng.poisson(1.0, 500) + shared, rng.poisson(1.0, 500) + shared, rng.poisson(2.0, 500)])
     with pytest.warns(dfd.errors.BoundaryWarning, match=r"values of interaction\[x1,x2\].*the model does not allow"):
         fit = dfd.fit("poisson-graphical", rows, progress=False)
     table = fit.summary()

@@ -12,6 +12,7 @@ import pyreadstat
 import pytest
 
 import dfdbayes as dfd
+from dfdbayes._util import resources
 from dfdbayes.data.read import foreign
 from dfdbayes.data.read.reading import table_of
 
@@ -159,7 +160,7 @@ def test_one_cell_at_the_end_of_a_sheet_does_not_take_for_ever(tmp_path):
 
 
 def test_a_workbook_has_a_limit_on_cells(tmp_path, monkeypatch):
-    monkeypatch.setattr(foreign, "MOST_CELLS", 20_000)
+    monkeypatch.setattr(foreign, "MAX_SHEET_CELLS", 20_000)
     for cells in (("XFD4", "XFD5"), ("XFD1048576",)):
         with pytest.raises(DataError, match=r"more than 20,000 cells.*far from the others.*CSV"):
             table_of(_far(tmp_path / "x.xlsx", *cells))
@@ -177,8 +178,8 @@ def _with(path, part, content):
 
 @pytest.mark.parametrize("part", ["xl/worksheets/sheet1.xml", "xl/styles.xml", "xl/workbook.xml"])
 def test_a_workbook_is_measured_before_it_is_unpacked(tmp_path, monkeypatch, part):
-    monkeypatch.setattr(foreign, "MOST_BYTES", 2**24)
-    monkeypatch.setattr(foreign, "MOST_BESIDE", 2**24)
+    monkeypatch.setattr(foreign, "MAX_UNPACKED_SHEETS", 2**24)
+    monkeypatch.setattr(foreign, "MAX_UNPACKED_REST", 2**24)
     monkeypatch.setattr(openpyxl, "load_workbook", lambda *_, **__: pytest.fail("it was unpacked"))
     path = _with(tmp_path / "x.xlsx", part, lambda text: text + b" " * 2**25)
     assert path.stat().st_size < 10**5
@@ -200,7 +201,7 @@ def test_files_that_say_they_are_larger_than_memory_are_refused(tmp_path, monkey
     frame = pd.DataFrame({"a": np.zeros(50_000), "b": np.ones(50_000)})
     frame.to_parquet(tmp_path / "x.parquet", row_group_size=10_000)
     pyreadstat.write_sav(frame, tmp_path / "x.zsav", compress=True)
-    monkeypatch.setattr(foreign, "memory", lambda: 500_000.0)
+    monkeypatch.setattr(resources, "memory", lambda: 500_000.0)
     for name in ("x.parquet", "x.zsav"):
         with pytest.raises(DataError, match=f"{name} holds .* GiB of values"):
             table_of(tmp_path / name).frame()

@@ -103,6 +103,7 @@ def test_regressions_with_different_covariates():
 
 
 @pytest.mark.parametrize("more", [{}, {"weights": "w"}, {"weights": "w", "weighting": "sampling"}, {"cluster": "c"}])
+@pytest.mark.daily("more0", "more3")
 def test_covariates_of_any_part_do_not_make_other_rows(more):
     """Scores and errors are those of rows that are all apart, where they can be matched one by one."""
     rng = np.random.default_rng(3)
@@ -132,7 +133,7 @@ def test_rows_that_were_counted_are_matched(monkeypatch):
     frame = pd.DataFrame({"x": x, "z": z, "y": (rng.random(240) < 0.2 + 0.5 * x).astype(int)})
     texts = ("y ~ x", "y ~ z")
     apart = dfd.compare_models({text: dfd.fit("bernoulli", frame, formula=text, **QUICK) for text in texts}, folds=5)
-    monkeypatch.setattr("dfdbayes.data.formulas.LARGE", 200)
+    monkeypatch.setattr("dfdbayes.data.formulas.MIN_ROWS_TO_COUNT", 200)
     counted = {text: dfd.fit("bernoulli", frame, formula=text, **QUICK) for text in texts}
     assert len(counted["y ~ x"].model.observed.rows) == 4
     assert apart.best == ("y ~ x",)

@@ -20,6 +20,7 @@ FINITE = {
         dfd.Ordinal(2, 5) * dfd.Ordinal(1, 3), kinds={0: "blume-capel", 2: "blume-capel"}
     ),
     "on a path": dfd.models.Network(dfd.Ordinal(3, 3), graph=[(0, 1), (1, 2)]),
+    "two values each": dfd.models.Network(dfd.Binary(1) * dfd.Spins(1) * dfd.Finite(1, [3, 7])),
 }
 COUNTS = {
     "roots": dfd.models.Network(dfd.Counts(3)),
@@ -63,7 +64,7 @@ def log_mass_of(model, theta):
             if kind.counts:
                 nu = next(left["nu"]) if kind.name == "count" else 1.0
                 total -= nu * sum(np.log(i) for i in range(2, value + 1))
-        for (i, j), weight in zip(model.graph.pairs, named["interaction"], strict=True):
+        for (i, j), weight in zip(model.graph.pairs, named.get("interaction", []), strict=True):
             total += weight * seen[i] * seen[j]
         return total
 
@@ -83,7 +84,7 @@ def test_the_log_mass_is_its_formula(name):
 
 @pytest.mark.parametrize("loss", ["ratio", "dfd", "pseudo"])
 @pytest.mark.parametrize("name", [*FINITE, *COUNTS])
-@pytest.mark.daily("ordinal-ratio", "mixed-*", "poisson-pseudo", "blume-capel-dfd")
+@pytest.mark.daily("ordinal-ratio", "mixed-dfd", "poisson-pseudo", "two values each-*")
 def test_losses_and_their_derivatives_are_their_definitions(name, loss, monkeypatch):
     monkeypatch.setattr(network_tables, "WIDTH", 8)
     model = (FINITE | COUNTS)[name]
@@ -110,6 +111,57 @@ def test_conditionals_of_counts_are_sums_far_beyond_the_data():
         for j in range(3):
             total += np.logaddexp.reduce([log_mass(oracles.moved(x, j, v)) for v in range(200)]) - log_mass(x)
     assert dfd.objective(model, rows, "pseudo")(theta) == pytest.approx(total, rel=1e-10)
+
+
+def test_two_values_of_different_distance_are_fitted_as_their_definition():
+    """The pseudo-likelihood of 0/1 beside -1/+1 is that of two logistic regressions with their own steps."""
+    rows = np.array([[0, -1]] * 40 + [[0, 1]] * 25 + [[1, -1]] * 20 + [[1, 1]] * 45)
+    model = dfd.models.Network(dfd.Finite(1, [0, 1]) * dfd.Finite(1, [-1, 1]))
+    found = dfd.minimise(dfd.objective(model, rows, "pseudo")).vector
+    # Saturated: the conditional probabilities are those of the table, whose log odds the parameters are.
+    both, first, second, neither = np.log([45.0, 20.0, 25.0, 40.0])
+    interaction = 0.5 * (both - first - second + neither)
+    expected = {
+        "intercept[0]": 0.5 * (both + first - second - neither), "intercept[1]": 0.5 * (second - neither),
+        "interaction[0,1]": interaction,
+    }  # fmt: skip
+    np.testing.assert_allclose(found, [expected[name] for name in model.space.names], atol=1e-6)
+
+
+def test_two_values_of_different_distance_are_drawn_as_they_are():
+    model = dfd.models.Network(dfd.Binary(1) * dfd.Spins(1) * dfd.Finite(1, [3, 7]))
+    theta = model.space.unflatten(np.array([0.3, 0.1, -0.2, 0.4, 0.1, -0.1]))
+    points = model.domain.points()
+    chance = np.exp([log_mass_of(model, np.array([0.3, 0.1, -0.2, 0.4, 0.1, -0.1]))(tuple(x)) for x in points])
+    drawn = dfd.simulate(model, theta, 4000, method="gibbs", seed=1).rows
+    often = (drawn[:, None] == points[None]).all(axis=2).mean(axis=0)
+    np.testing.assert_allclose(often, chance / chance.sum(), atol=0.03)
+
+
+@pytest.mark.parametrize(
+    ("levels", "said"),
+    [
+        ([[0, 1]] * 2, ": a log odds ratio"),
+        ([[-1, 1]] * 2, ": a quarter of a log odds ratio"),
+        ([[3, 7]] * 2, ": a log odds ratio divided by 16"),
+        ([[0, 1], [-1, 1]], ": a log odds ratio divided by the distances between the two values of each"),
+    ],
+)
+def test_interactions_of_two_values_are_said_in_log_odds(levels, said):
+    model = dfd.models.Network(dfd.Finite(1, levels[0]) * dfd.Finite(1, levels[1]))
+    assert model.meanings["interaction"].endswith(said)
+
+
+@pytest.mark.parametrize("kinds", ["count", "poisson", {0: "poisson"}, {1: "poisson"}])
+@pytest.mark.parametrize("columns", [2, 3])
+def test_the_constant_of_counts_without_edges_is_the_sum_of_their_masses(kinds, columns):
+    model = dfd.models.Network(dfd.Counts(columns), graph=dfd.graphs.empty(columns), kinds=kinds)
+    theta = parameters_of(model)
+    log_mass, total = log_mass_of(model, theta), 0.0
+    for j in range(columns):
+        total += np.logaddexp.reduce([log_mass(oracles.moved((0,) * columns, j, v)) for v in range(200)])
+    found = float(model.log_normaliser(model.space.unflatten(theta)))
+    assert found == pytest.approx(total, rel=1e-10)
 
 
 @pytest.fixture(scope="module")
@@ -226,8 +278,8 @@ def test_boredom_items_have_the_interactions_that_bgms_found():
 
 
 def test_kinds_have_words():
-    assert kinds.by_name("count").free
-    assert not kinds.by_name("poisson").free
+    assert kinds.by_name("count").coefficients == (kinds.INTERCEPT, kinds.NU)
+    assert kinds.by_name("poisson").coefficients == (kinds.INTERCEPT, None)
     with pytest.raises(dfd.errors.ModelError, match="known: binary, ordinal"):
         kinds.by_name("nominal")
     with pytest.raises(dfd.errors.ModelError, match="needs at least two levels"):
@@ -246,7 +298,7 @@ def test_what_a_network_cannot_use_is_named(answers):
 
 
 def test_the_command_line_takes_kinds():
-    from dfdbayes.cli.running import kinds_of
+    from dfdbayes.cli.arguments import kinds_of
 
     assert kinds_of("calm=blume-capel, visits=poisson") == {"calm": "blume-capel", "visits": "poisson"}
     assert kinds_of("blume-capel") == "blume-capel"

@@ -6,13 +6,12 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.core.curvature import curvature
+from dfdbayes.core.calibration import curvature
 from dfdbayes.core.losses import by_name
 from dfdbayes.core.minimise import Minima, Outcome, minimise
 from dfdbayes.core.objective import Objective
-from dfdbayes.core.parametric import Parametric, spread
 from dfdbayes.core.replicates import minimise_many
-from dfdbayes.core.resampling import Bootstrap, Fits
+from dfdbayes.core.resampling import Bootstrap, Fits, Parametric, spread
 from dfdbayes.core.simulators.replicas import replicas
 
 

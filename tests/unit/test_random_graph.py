@@ -12,9 +12,8 @@ import dfdbayes as dfd
 import graph_oracles
 import small_fits
 from dfdbayes._util.checkpoint import Folder
-from dfdbayes.core.parametric import Parametric
 from dfdbayes.core.replicates import minimise_many, refit_many
-from dfdbayes.core.resampling import Fits
+from dfdbayes.core.resampling import Fits, Parametric
 from dfdbayes.families.graph.chains import probabilities
 
 

@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import dfdbayes as dfd
-from dfdbayes.core import distinct_terms as exponential_tables
-from dfdbayes.core.distinct import BUCKETS, Tallies, bucket_of, condense, merge
+from dfdbayes.core import linear as exponential_tables
+from dfdbayes.core.dataset import BUCKETS, Tallies, bucket_of, condense, merge
 from dfdbayes.core.resampling import resample
 from dfdbayes.data.read import columns as interpreting
 from dfdbayes.data.read import dataset as data
@@ -80,8 +80,8 @@ def test_chunks_do_not_matter(tmp_path, monkeypatch, kind, chunk):
     frame.loc[[3, 77], "a"] = np.nan
     frame["w"] = RNG.integers(0, 4, 500)
     wanted = data.Dataset.of(frame, columns=["a", "b"], weights="w", missing="drop")
-    monkeypatch.setattr(data, "CHUNK", chunk)
-    monkeypatch.setattr(reading, "CHUNK", chunk)
+    monkeypatch.setattr(data, "ROWS_AT_ONCE", chunk)
+    monkeypatch.setattr(reading, "ROWS_AT_ONCE", chunk)
     source, settings = frame, {"columns": ["a", "b"], "weights": "w"}
     if kind == "csv":
         frame.to_csv(source := tmp_path / "x.csv", index=False)
@@ -105,13 +105,13 @@ def test_fractional_weights_in_chunks(monkeypatch):
     x, w = RNG.poisson(2.0, 300), RNG.choice([1.0, 2.0, 0.5], 300)
     w[:290] = np.ceil(w[:290])  # only the last chunks tell that these are observation weights
     wanted = data.Dataset.of(x, weights=w)
-    monkeypatch.setattr(data, "CHUNK", 16)
+    monkeypatch.setattr(data, "ROWS_AT_ONCE", 16)
     same(data.Dataset.of(x, weights=w), wanted)
 
 
 def test_errors_name_the_row_of_the_table(tmp_path, monkeypatch):
-    monkeypatch.setattr(data, "CHUNK", 4)
-    monkeypatch.setattr(interpreting, "CHUNK", 4)
+    monkeypatch.setattr(data, "ROWS_AT_ONCE", 4)
+    monkeypatch.setattr(interpreting, "ROWS_AT_ONCE", 4)
     values = ["1", "2"] * 5
     for bad, match in (
         ("x", "row 10, column 'a' is the text 'x'"),

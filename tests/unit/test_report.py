@@ -20,7 +20,7 @@ from dfdbayes.core import diagnostics
 from dfdbayes.core.minimise import Outcome
 from dfdbayes.present.report import render, sections
 from dfdbayes.present.report.wording import REFERENCES, Methods
-from dfdbayes.results import checks
+from dfdbayes.results import checking
 from dfdbayes.results.tree import assemble
 
 KINDS = {
@@ -143,7 +143,7 @@ def test_a_predictive_check_that_fails_does_not_break_the_page(monkeypatch):
     def fail(*arguments, **settings):
         raise dfd.errors.ModelError("counts above 10,000 are likely")
 
-    monkeypatch.setattr(checks, "replicate", fail)
+    monkeypatch.setattr(checking, "replicate", fail)
     fit = small_fits.quietly("poisson", [1, 2, 3, 4] * 9)
     assert "There is no predictive check: counts above 10,000 are likely" in render(fit)
     assert "it was not asked for (check=False)" in render(small_fits.quietly("poisson", [1, 2, 3, 4] * 9, check=False))

@@ -8,7 +8,7 @@ import pytest
 from jax.scipy.special import gammaln
 
 import dfdbayes as dfd
-from dfdbayes.core import newton, replicates
+from dfdbayes.core import linalg, replicates
 from dfdbayes.core.objective import _second_order
 from dfdbayes.core.replicates import minimise_many
 from dfdbayes.core.resampling import resample
@@ -154,7 +154,7 @@ def contracted():
         def gradient_at(y):
             return matrix @ y - force
 
-        return newton.contract(
+        return linalg.contract(
             gradient_at, jnp.zeros(3), jnp.full(3, -5.0), upper, jnp.ones_like, jnp.asarray(1e-11),
             jnp.diag(free.astype(float)), free, jnp.asarray(True),
         )  # fmt: skip
@@ -198,7 +198,7 @@ def test_a_path_that_grows_longer_is_left():
             return jnp.where(y > 2.5, 10.0 * (y - 2.9), jnp.where(y > 0.0, 4.0, y + 2.2))
 
         wide = jnp.full(1, 9.0)
-        return newton.contract(
+        return linalg.contract(
             gradient_at, start, -wide, wide, jnp.ones_like, jnp.asarray(1e-11), jnp.eye(1), wide > 0, jnp.asarray(True)
         )
 

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
-from dfdbayes.cli.running import levels_of, show
+from dfdbayes.cli.arguments import levels_of
+from dfdbayes.cli.printing import show
 from dfdbayes.data.read.profile import domain_of
 from dfdbayes.errors import DataError, ModelError, SettingError
 from dfdbayes.families import named_model

@@ -20,15 +20,14 @@ try:
 except ImportError:  # Windows: folders are not locked there
     fcntl = None  # type: ignore[assignment]
 
-MOST_BESIDE = 1000  # files of a folder that a misspelt name is compared with
-NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _SCRATCH = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.part")  # as `_written` calls its temporary files
 
 
 def misspelt(path: str | os.PathLike[str]) -> str:
     """A question, "; did you mean 'visits.csv'?", where a file that is not there has nearly the name of another."""
     with suppress(OSError, ValueError):
-        return close(path, map(str, islice(Path(path).parent.glob("*"), MOST_BESIDE)))
+        beside = islice(Path(path).parent.glob("*"), 1000)  # a folder may have millions of files
+        return close(path, map(str, beside))
     return ""
 
 
@@ -67,7 +66,9 @@ def _written(target: Path, write: Callable[[Path], object]) -> Iterator[Path]:
     try:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(scratch, NEW, 0o666))  # the system takes the umask away; asking for it would set it
+            os.close(
+                os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            )  # the system takes the umask away; asking for it would set it
             write(scratch)
             _to_disk(scratch)
         except (OSError, ValueError) as problem:  # of which the latter are paths that no system has

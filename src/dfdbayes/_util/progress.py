@@ -12,9 +12,6 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-PATIENCE = 0.5  # seconds before a stage shows a bar
-EVERY = 0.1  # seconds between two drawings in a notebook
-
 
 class AbstractBars(ABC):
     """One bar per stage; a stage that takes under half a second shows none."""
@@ -25,7 +22,7 @@ class AbstractBars(ABC):
         def advance(steps: int) -> None:
             nonlocal draw, done
             done += steps
-            if draw is None and done < total and time.perf_counter() - began > PATIENCE:
+            if draw is None and done < total and time.perf_counter() - began > 0.5:
                 draw = self.bar(stage, total)
             if draw is not None:
                 draw(min(done, total))
@@ -84,7 +81,7 @@ class NotebookBars(AbstractBars):
             now = time.perf_counter()
             if done >= total:
                 handle.update(HTML(""))
-            elif now - last > EVERY:
+            elif now - last > 0.1:  # each drawing is a message to the browser
                 handle.update(HTML(_bar(stage, done, total, now - began)))
                 last = now
 

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-LEVEL = 0.95
-LONGEST = 40  # characters of a name in a sentence
+LEVEL = 0.95  # of the intervals in sentences, which say so
 
 
 class Estimate(NamedTuple):
@@ -100,7 +99,7 @@ def rounded(value: float, spread: float) -> str:
 def named(name: object) -> str:
     """A name of the user's on one line, its middle left out where it is long."""
     text = " ".join(str(name).split()) or "(no name)"
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}…{text[1 - LONGEST // 2 :]}"
+    return text if len(text) <= 40 else f"{text[:20]}…{text[-19:]}"  # a line of a page holds two such names
 
 
 def listed(parts: Sequence[str], most: int = 4) -> str:

@@ -30,9 +30,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._util.checkpoint import Checkpoint
-from .._util.process import kept
-from ..core.dataset import Dataset
-from ..core.distinct import BUCKETS, Tallies, Tally, bucket_of, merge
+from .._util.resources import kept
+from ..core.dataset import BUCKETS, Dataset, Tallies, Tally, bucket_of, merge
 from ..core.domain import Domain
 from ..core.losses.base import AbstractLoss
 from ..core.minimise import Minima, Minimum, Outcome
@@ -45,14 +44,14 @@ from ..core.sites import Sites, Units
 from ..core.terms import AbstractTerms, Loss, Prepared, SecondOrder, Site, terms
 from ..data.read.columns import Reading
 from ..data.read.dataset import of_all_rows, of_tally, read
-from ..data.read.reading import CHUNK, Memory, Table, table_of
+from ..data.read.reading import ROWS_AT_ONCE, Memory, Table, table_of
 from ..data.read.text import Ragged
 from ..errors import ClusterError, DataError, DfdbayesError, ModelError, SettingError
 from .local import Advance, InMemory, Reader, Source
 
-GATHERED = 2**20  # at most so many distinct rows come back; more stay with the workers
-PATIENCE = 120.0  # seconds without any worker: one that is restarted, or replaced by its cluster, is back sooner
-LOOK = 5.0  # seconds between two looks at whether there are workers
+MAX_GATHERED_ROWS = ROWS_AT_ONCE  # distinct ones that come back; more stay with the workers
+MAX_SECONDS_ALONE = 120.0  # without any worker: one that is restarted, or replaced by its cluster, is back sooner
+SECONDS_BETWEEN_LOOKS = 5.0  # at whether there are workers
 
 
 @contextmanager
@@ -87,7 +86,7 @@ def connected(address: str, patience: float = 10.0) -> Iterator[Any]:
 def _waited(client: Any, tasks: Sequence[Any]) -> list[Any]:
     """Results of tasks in order; an error once there has been no worker for a while, and might never be."""
     gathered = asyncio.run_coroutine_threadsafe(client.gather(list(tasks), asynchronous=True), client.loop.asyncio_loop)
-    alone, look = 0.0, min(LOOK, PATIENCE)
+    alone, look = 0.0, min(SECONDS_BETWEEN_LOOKS, MAX_SECONDS_ALONE)
     while True:
         try:
             return gathered.result(timeout=look)
@@ -95,7 +94,7 @@ def _waited(client: Any, tasks: Sequence[Any]) -> list[Any]:
             if gathered.done():  # it is the work's own
                 raise
             alone = 0.0 if client.status == "running" and client.nthreads() else alone + look
-            if alone >= PATIENCE:
+            if alone >= MAX_SECONDS_ALONE:
                 gathered.cancel()
                 raise ClusterError(f"the Dask cluster has had no worker for {alone:.0f} seconds") from None
 
@@ -126,7 +125,7 @@ def _dask() -> Any:
 def _tally_part(part: Any, reading: Reading) -> Tally:
     found, ragged = Tallies(), Ragged()
     try:
-        for chunk, _ in part.chunks(reading.needed, CHUNK, reading.words, ragged):
+        for chunk, _ in part.chunks(reading.needed, ROWS_AT_ONCE, reading.words, ragged):
             found.add(reading.tally(chunk, part.begins + found.total, ragged))
         ragged.refuse(part.path.name, reading.width)
     except DataError as problem:
@@ -262,7 +261,7 @@ class Dask:
         how = Reading.of(source, table, domain, **reading)
         if isinstance(table.parts[0], Memory):
             data = read(source, how.domain, advance=advance, **reading)
-            return InMemory(data) if len(data.rows) <= GATHERED else _spread_rows(self.client, data, how)
+            return InMemory(data) if len(data.rows) <= MAX_GATHERED_ROWS else _spread_rows(self.client, data, how)
         if isinstance(how.weights, np.ndarray):
             raise SettingError("with a cluster, weights of files must be a column of theirs: give its name")
         return _read_files(self.client, table, how, advance)
@@ -343,7 +342,7 @@ def _read_files(client: Any, table: Table, reading: Reading, advance: Callable[[
         advance(done, len(wholes))
     sizes, totals, dropped = zip(*known, strict=True)
     begins = np.concatenate([[0], np.cumsum(totals)[:-1]])
-    groups = _partitions(client) if sum(sizes) > GATHERED else 1
+    groups = _partitions(client) if sum(sizes) > MAX_GATHERED_ROWS else 1
     pieces = [client.submit(_split, w, groups, int(b), pure=False) for w, b in zip(wholes, begins, strict=True)]
     tallies = []
     for g in range(groups):
@@ -360,7 +359,7 @@ def _read_files(client: Any, table: Table, reading: Reading, advance: Callable[[
             found.check(reading.domain)
         return found
 
-    if distinct <= GATHERED:
+    if distinct <= MAX_GATHERED_ROWS:
         return InMemory(whole())
     some = _waited(client, [client.submit(_some, tally, 2**16 // groups, pure=False) for tally in tallies])
     sample = of_all_rows(counted(merge(some)), f"{table.name} (shown by a sample of its distinct rows)", reading)

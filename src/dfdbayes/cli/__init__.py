@@ -13,63 +13,14 @@ from typing import Annotated
 
 import typer
 
-from .arguments import (
-    At,
-    Bootstrap,
-    Check,
-    Cluster,
-    Columns,
-    Dask,
-    Data,
-    Decimal,
-    Directed,
-    Force,
-    Formula,
-    GraphName,
-    Interaction,
-    Json,
-    Kinds,
-    Levels,
-    Missing,
-    MissingCodes,
-    ModelName,
-    Neighbours,
-    Nodes,
-    Nu,
-    Out,
-    Rates,
-    Resume,
-    Seed,
-    States,
-    Terms,
-    Time,
-    Timings,
-    Weighting,
-    Weights,
-    Zeros,
-)
+from .._util.files import misspelt, require_here, require_writable
+from ..errors import DfdbayesError, SettingError, close, some
+from . import arguments as arg
 from .comparing import choose, compare
 from .compiled import keep_compiled_code
-from .forecasting import forecast_command
-from .predicting import predict
-from .printing import lasting
-from .running import (
-    cluster_at,
-    codes_of,
-    data_of,
-    draw,
-    formulas_of,
-    numbers_of,
-    options_of,
-    plain_table,
-    run_fit,
-    say,
-    show,
-    tell,
-    write_text,
-)
-
-SELDOM = 100_000  # new objects between searches for garbage: importing makes very many, and all of them stay
+from .predicting import forecast, predict
+from .printing import draw, lasting, plain_table, say, show, show_description, tell, tell_written, write_text
+from .running import cluster_at, run_fit
 
 app = typer.Typer(
     add_completion=False,
@@ -113,12 +64,12 @@ def _before(
 
 @app.command("fit")
 def fit_command(
-    data: Data,
-    model: ModelName,
-    formula: Formula = None,
-    nu: Nu = None,
-    zeros: Zeros = None,
-    interaction: Interaction = None,
+    data: arg.Data,
+    model: arg.ModelName,
+    formula: arg.Formula = None,
+    nu: arg.Nu = None,
+    zeros: arg.Zeros = None,
+    interaction: arg.Interaction = None,
     loss: Annotated[str, typer.Option(help="auto, dfd, ratio, ksd, pseudo, likelihood or robust.")] = "auto",
     beta: Annotated[float | None, typer.Option(help="The weight by hand; nothing is calibrated then.")] = None,
     calibration: Annotated[
@@ -128,7 +79,7 @@ def fit_command(
     on_failure: Annotated[
         str, typer.Option(help="raise, or fallback: another calibration if there is no beta.")
     ] = "raise",
-    bootstrap: Bootstrap = None,
+    bootstrap: arg.Bootstrap = None,
     resampling: Annotated[
         str, typer.Option(help="multinomial, dirichlet, windows (of a series) or parametric.")
     ] = "multinomial",
@@ -136,62 +87,63 @@ def fit_command(
     draws: Annotated[int | None, typer.Option(help="Draws a chain.")] = None,
     warmup: Annotated[int | None, typer.Option(help="Warm-up steps a chain.")] = None,
     chains: Annotated[int | None, typer.Option(help="Chains.")] = None,
-    seed: Seed = 0,
-    columns: Columns = None,
-    weights: Weights = None,
-    weighting: Weighting = "auto",
-    missing: Missing = "refuse",
-    missing_codes: MissingCodes = None,
-    decimal: Decimal = None,
-    cluster: Cluster = None,
-    time: Time = None,
-    graph: GraphName = None,
-    states: States = None,
-    rates: Rates = None,
-    kinds: Kinds = None,
-    levels: Levels = None,
-    terms: Terms = None,
-    nodes: Nodes = None,
-    directed: Directed = None,
-    at: At = None,
-    neighbours: Neighbours = None,
-    dask: Dask = None,
-    check: Check = True,
-    out: Out = None,
-    resume: Resume = False,
-    force: Force = False,
-    as_json: Json = False,
-    timings: Timings = False,
+    seed: arg.Seed = 0,
+    columns: arg.Columns = None,
+    weights: arg.Weights = None,
+    weighting: arg.Weighting = "auto",
+    missing: arg.Missing = "refuse",
+    missing_codes: arg.MissingCodes = None,
+    decimal: arg.Decimal = None,
+    cluster: arg.Cluster = None,
+    time: arg.Time = None,
+    graph: arg.GraphName = None,
+    states: arg.States = None,
+    rates: arg.Rates = None,
+    kinds: arg.Kinds = None,
+    levels: arg.Levels = None,
+    terms: arg.Terms = None,
+    nodes: arg.Nodes = None,
+    directed: arg.Directed = None,
+    at: arg.At = None,
+    neighbours: arg.Neighbours = None,
+    dask: arg.Dask = None,
+    check: arg.Check = True,
+    out: arg.Out = None,
+    resume: arg.Resume = False,
+    force: arg.Force = False,
+    as_json: arg.Json = False,
+    timings: arg.Timings = False,
 ) -> None:
     """Fit a model to data and print the calibrated posterior."""
     run_fit(
         data, out, timings, dask, resume, force, as_json, model=model, loss=loss, beta=beta, calibration=calibration,
         prior=prior, on_failure=on_failure, bootstrap=bootstrap, resampling=resampling, sampler=sampler, draws=draws,
-        warmup=warmup, chains=chains, seed=seed, columns=columns.split(",") if columns else None, weights=weights,
-        weighting=weighting, missing=missing, missing_codes=codes_of(missing_codes), decimal=decimal, cluster=cluster,
-        time=time, formula=formula, **({} if check else {"check": False}),
-        options=options_of(graph, states, rates, kinds, levels, terms, nodes, directed, at, neighbours),
-        **formulas_of(nu, zeros, interaction),
+        warmup=warmup, chains=chains, seed=seed, columns=arg.columns_of(columns), weights=weights,
+        weighting=weighting, missing=missing, missing_codes=arg.codes_of(missing_codes), decimal=decimal,
+        cluster=cluster, time=time, formula=formula, **({} if check else {"check": False}),
+        options=arg.options_of(graph, states, rates, kinds, levels, terms, nodes, directed, at, neighbours),
+        **arg.formulas_of(nu, zeros, interaction),
     )  # fmt: skip
 
 
-app.command("forecast")(forecast_command)
+app.command()(forecast)
 app.command()(predict)
 
 
 @app.command("describe")
 def describe_command(
-    data: Data, missing_codes: MissingCodes = None, decimal: Decimal = None, as_json: Json = False
+    data: arg.Data, missing_codes: arg.MissingCodes = None, decimal: arg.Decimal = None, as_json: arg.Json = False
 ) -> None:
     """Say what each column of a file is, what is wrong with it, and which command fits it."""
     from ..fitting.describe import describe
-    from .describing import show_description
 
-    show_description(describe(data_of(data), missing_codes=codes_of(missing_codes), decimal=decimal), as_json)
+    show_description(describe(arg.data_of(data), missing_codes=arg.codes_of(missing_codes), decimal=decimal), as_json)
 
 
 @app.command()
-def demo(out: Out = Path("runs/sales"), seed: Seed = 0, timings: Timings = False, force: Force = False) -> None:
+def demo(
+    out: arg.Out = Path("runs/sales"), seed: arg.Seed = 0, timings: arg.Timings = False, force: arg.Force = False
+) -> None:
     """Fit the Conway-Maxwell-Poisson model to the built-in sales data."""
     run_fit("sales", out, timings, force=force, model="cmp", loss="dfd", prior="paper", seed=seed)
 
@@ -202,25 +154,24 @@ app.command()(choose)
 
 @app.command("coverage")
 def coverage_command(
-    model: ModelName,
+    model: arg.ModelName,
     theta: Annotated[str, typer.Option(help="The true parameters in order, separated by commas: 4,0.75.")],
     n: Annotated[int, typer.Option(help="Observations in each data set.")],
     replicates: Annotated[int, typer.Option(help="Data sets.")] = 200,
     loss: Annotated[str, typer.Option(help="auto, dfd, ratio, ksd, pseudo, likelihood or robust.")] = "auto",
     calibration: Annotated[str | None, typer.Option(help="As for fit.")] = None,
-    bootstrap: Bootstrap = 400,
+    bootstrap: arg.Bootstrap = 400,
     sampler: Annotated[str, typer.Option(help="As for fit.")] = "auto",
-    seed: Seed = 0,
-    graph: GraphName = None,
-    states: States = None,
-    rates: Rates = None,
-    dask: Dask = None,
+    seed: arg.Seed = 0,
+    graph: arg.GraphName = None,
+    states: arg.States = None,
+    rates: arg.Rates = None,
+    dask: arg.Dask = None,
     out: Annotated[Path | None, typer.Option(help="Folder for coverage.csv, coverage.png and kept replicates.")] = None,
-    as_json: Json = False,
+    as_json: arg.Json = False,
 ) -> None:
     """Simulate data sets, fit them all, and report how often intervals hold the truth."""
     from .. import families as models
-    from .._util.files import require_here, require_writable
     from ..core.graphs import parse
     from ..families.own.from_file import model_of
     from ..fitting.coverage import coverage
@@ -230,10 +181,10 @@ def coverage_command(
     kept = None if folder is None else require_here(folder / "replicates.jsonl")
     width = parse(graph).size if graph else 1
     named = model_of(model)
-    made = models.by_name(named, width, options_of(graph, states, rates)) if isinstance(named, str) else named
+    made = models.by_name(named, width, arg.options_of(graph, states, rates)) if isinstance(named, str) else named
     with cluster_at(dask) as client:
         found = coverage(
-            made, numbers_of(theta), n, replicates, loss=loss, calibration=calibration, client=client,
+            made, arg.numbers_of(theta), n, replicates, loss=loss, calibration=calibration, client=client,
             bootstrap=bootstrap, sampler=sampler, seed=seed, path=kept,
         )  # fmt: skip
     if folder is not None:
@@ -247,8 +198,7 @@ def coverage_command(
         say(f"{found.replicates} of {replicates} data sets were fitted")
         for reason, count in found.failures.items():
             say(f"warning: {count} ended in {reason}")
-    if folder is not None:
-        tell(f"written to {folder}{os.sep}: coverage.csv, coverage.png, replicates.jsonl", as_json)
+    tell_written(folder, ("coverage.csv", "coverage.png", "replicates.jsonl"), as_json)
 
 
 @app.command()
@@ -265,19 +215,13 @@ def reproduce(
 
     Experiments whose numbers the folder has already are kept, so that a run that was interrupted goes on.
     """
-    from difflib import get_close_matches
-
-    from .._util.files import require_writable
-    from ..errors import SettingError
     from ..experiments import NAMES, Settings, run
     from ..experiments.page import kept, write_finding, write_page
     from ..results.saving import versions
 
     for name in experiments or ():
         if name not in NAMES:
-            near = get_close_matches(name, NAMES, 1)
-            hint = f"; did you mean '{near[0]}'?" if near else f"; known: {', '.join(NAMES)}"
-            raise SettingError(f"there is no experiment '{name}'{hint}")
+            raise SettingError(f"there is no experiment '{name}'{close(name, NAMES) or f'; known: {some(NAMES, 20)}'}")
     folder = require_writable(out)
     chosen = experiments or list(NAMES)
     for number, name in enumerate(chosen, 1):
@@ -302,9 +246,9 @@ def rerun(
     model: Annotated[
         str | None, typer.Option("--model", help="path.py:name again, if the run used such a model; it is executed.")
     ] = None,
-    out: Out = None,
-    force: Force = False,
-    as_json: Json = False,
+    out: arg.Out = None,
+    force: arg.Force = False,
+    as_json: arg.Json = False,
 ) -> None:
     """Repeat a run from its folder, and say whether the draws are the same."""
     from ..fitting.runs import again, read_about, rerun_settings, same_draws, why_different
@@ -321,7 +265,7 @@ def rerun(
 
 
 @app.command("models")
-def models_command(as_json: Json = False) -> None:
+def models_command(as_json: arg.Json = False) -> None:
     """List the built-in models."""
     from .. import families as models
 
@@ -337,10 +281,9 @@ def models_command(as_json: Json = False) -> None:
 def summary(
     file: Annotated[Path, typer.Argument(help="A folder written by fit --out, or its posterior.nc.")],
     interval: Annotated[float, typer.Option(help="Probability of the interval.")] = 0.95,
-    as_json: Json = False,
+    as_json: arg.Json = False,
 ) -> None:
     """Print the summary of a saved fit."""
-    from ..errors import SettingError
     from ..fitting.runs import read_fit
 
     if not 0 < interval < 1:
@@ -361,11 +304,9 @@ def main() -> None:
 
 def _ended() -> int:
     """Run the command, and say how it ended."""
-    gc.set_threshold(SELDOM)
+    gc.set_threshold(100_000)  # importing makes very many objects, and all of them stay
     atexit.register(gc.freeze)  # what is there at the end goes with the process, and need not be looked through
     keep_compiled_code()
-    from .._util.files import misspelt
-    from ..errors import DfdbayesError
 
     if len(sys.argv) == 1:
         sys.argv.append("--help")

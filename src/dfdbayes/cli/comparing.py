@@ -3,88 +3,52 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from .arguments import (
-    Bootstrap,
-    Cluster,
-    Columns,
-    Data,
-    Decimal,
-    Force,
-    Formula,
-    GraphName,
-    Json,
-    Kinds,
-    Levels,
-    Missing,
-    MissingCodes,
-    ModelName,
-    Nu,
-    Rates,
-    Seed,
-    States,
-    Weights,
-    Zeros,
-)
-from .running import (
-    codes_of,
-    data_of,
-    draw,
-    formulas_of,
-    options_of,
-    plain_table,
-    require_free,
-    require_outputs,
-    say,
-    tell,
-    write_text,
-)
+from . import arguments as arg
+from .printing import draw, plain_table, say, tell_written, write_text
+from .running import folder_for
 
 COMPARISON = ("comparison.csv", "comparison.png")
 
 
 def compare(
-    data: Data,
-    model: ModelName,
+    data: arg.Data,
+    model: arg.ModelName,
     losses: Annotated[str, typer.Option(help="Losses separated by commas.")] = "dfd,ratio,ksd,pseudo,likelihood",
-    formula: Formula = None,
-    nu: Nu = None,
-    zeros: Zeros = None,
-    bootstrap: Bootstrap = 400,
-    seed: Seed = 0,
-    columns: Columns = None,
-    weights: Weights = None,
-    missing: Missing = "refuse",
-    missing_codes: MissingCodes = None,
-    decimal: Decimal = None,
-    graph: GraphName = None,
-    states: States = None,
-    rates: Rates = None,
-    kinds: Kinds = None,
-    levels: Levels = None,
+    formula: arg.Formula = None,
+    nu: arg.Nu = None,
+    zeros: arg.Zeros = None,
+    bootstrap: arg.Bootstrap = 400,
+    seed: arg.Seed = 0,
+    columns: arg.Columns = None,
+    weights: arg.Weights = None,
+    missing: arg.Missing = "refuse",
+    missing_codes: arg.MissingCodes = None,
+    decimal: arg.Decimal = None,
+    graph: arg.GraphName = None,
+    states: arg.States = None,
+    rates: arg.Rates = None,
+    kinds: arg.Kinds = None,
+    levels: arg.Levels = None,
     out: Annotated[Path | None, typer.Option(help="Folder for comparison.csv and comparison.png.")] = None,
-    force: Force = False,
-    as_json: Json = False,
+    force: arg.Force = False,
+    as_json: arg.Json = False,
 ) -> None:
     """Fit by several losses and print them side by side."""
-    from .._util.files import require_writable
     from ..families.own.from_file import model_of
     from ..fitting.comparison import compare_losses
 
-    folder = require_writable(out) if out is not None else None
-    if folder is not None:
-        require_outputs(data, folder, COMPARISON, force=True)
-        require_free(folder, COMPARISON, force)
+    folder = folder_for(data, out, COMPARISON, force, replaces=False)
     compared = compare_losses(
-        model_of(model), data_of(data), [word.strip() for word in losses.split(",") if word.strip()], seed=seed,
-        bootstrap=bootstrap, columns=columns.split(",") if columns else None, weights=weights, missing=missing,
-        missing_codes=codes_of(missing_codes), decimal=decimal,
-        options=options_of(graph, states, rates, kinds, levels), formula=formula, **formulas_of(nu, zeros), check=False,
+        model_of(model), arg.data_of(data), arg.words_of(losses), seed=seed,
+        bootstrap=bootstrap, columns=arg.columns_of(columns), weights=weights, missing=missing,
+        missing_codes=arg.codes_of(missing_codes), decimal=decimal,
+        options=arg.options_of(graph, states, rates, kinds, levels), formula=formula, check=False,
+        **arg.formulas_of(nu, zeros),
     )  # fmt: skip
     if folder is not None:
         from ..present import figures as plots
@@ -105,42 +69,42 @@ def compare(
                 say(f"warning ({word}): {warning}")
         for word, reason in compared.failed.items():
             say(f"warning ({word}): not fitted: {reason}")
-    if folder is not None:
-        tell(f"written to {folder}{os.sep}: comparison.csv, comparison.png", as_json)
+    tell_written(folder, COMPARISON, as_json)
 
 
 def choose(
-    data: Data,
+    data: arg.Data,
     models: Annotated[str, typer.Option(help="Models separated by commas: poisson,cmp; also path.py:name.")],
-    formula: Formula = None,
-    nu: Nu = None,
-    zeros: Zeros = None,
+    formula: arg.Formula = None,
+    nu: arg.Nu = None,
+    zeros: arg.Zeros = None,
     score: Annotated[str, typer.Option(help="auto, likelihood, pseudo, ratio or dfd: how all are judged.")] = "auto",
     folds: Annotated[int, typer.Option(help="Parts of the data that are left out in turn.")] = 10,
-    seed: Seed = 0,
-    columns: Columns = None,
-    weights: Weights = None,
-    missing: Missing = "refuse",
-    missing_codes: MissingCodes = None,
-    decimal: Decimal = None,
-    cluster: Cluster = None,
-    graph: GraphName = None,
-    states: States = None,
-    rates: Rates = None,
-    kinds: Kinds = None,
-    levels: Levels = None,
-    as_json: Json = False,
+    seed: arg.Seed = 0,
+    columns: arg.Columns = None,
+    weights: arg.Weights = None,
+    missing: arg.Missing = "refuse",
+    missing_codes: arg.MissingCodes = None,
+    decimal: arg.Decimal = None,
+    cluster: arg.Cluster = None,
+    graph: arg.GraphName = None,
+    states: arg.States = None,
+    rates: arg.Rates = None,
+    kinds: arg.Kinds = None,
+    levels: arg.Levels = None,
+    as_json: arg.Json = False,
 ) -> None:
     """Say which of several models predicts best what it has not seen, or that these data cannot tell."""
     from ..families.own.from_file import model_of
     from ..fitting.model_choice import compare_models
 
-    given = options_of(graph, states, rates, kinds, levels)
+    given = arg.options_of(graph, states, rates, kinds, levels)
     found = compare_models(
-        {word.strip(): model_of(word.strip()) for word in models.split(",") if word.strip()}, data_of(data),
-        score=score, folds=folds, seed=seed, formula=formula, columns=columns.split(",") if columns else None,
-        weights=weights, missing=missing, missing_codes=codes_of(missing_codes), decimal=decimal, cluster=cluster,
-        options={name: value for name, value in given.items() if value is not None} or None, **formulas_of(nu, zeros),
+        {word: model_of(word) for word in arg.words_of(models)}, arg.data_of(data),
+        score=score, folds=folds, seed=seed, formula=formula, columns=arg.columns_of(columns),
+        weights=weights, missing=missing, missing_codes=arg.codes_of(missing_codes), decimal=decimal, cluster=cluster,
+        options={name: value for name, value in given.items() if value is not None} or None,
+        **arg.formulas_of(nu, zeros),
     )  # fmt: skip
     checks = {name: one.checks.sentence for name, one in found.fits.items() if one.checks is not None}
     if as_json:

@@ -29,19 +29,16 @@ from ..errors import (
     PriorWarning,
     UnboundedLossWarning,
 )
-from .boundaries import NOISE
 from .calibration import Calibration
 from .dataset import Dataset, far_values
 from .linalg import cholesky
 from .minimise import Minimum, Outcome, evaluate, flat_parameters, flatness, interior, prior_at_y
-from .mixing import bulk_size, entries_of, r_hat, stacked, tail_size
+from .mixing import MAX_R_HAT, MIN_EFFECTIVE, bulk_size, entries_of, r_hat, stacked, tail_size
 from .model import AbstractModel
 from .objective import Objective
 from .parameters import Space
+from .posterior import NOISE
 from .sites import CLUSTERS
-
-MAX_R_HAT = 1.02  # Vehtari et al. (2021) ask for 1.01; here it is the largest of all parameters
-MIN_EFFECTIVE = 400.0  # draws in all, as Vehtari et al. (2021) advise
 
 
 def warnings_of(

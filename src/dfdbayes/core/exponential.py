@@ -11,11 +11,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._util.identity import code, fingerprint
-from . import distinct_terms
+from . import linear
 from .dataset import Dataset
-from .distinct_terms import Differences
 from .domain import Domain
-from .linear_terms import Dense
+from .linear import Dense, Differences
 from .model import (
     AbstractModel,
     Row,
@@ -95,6 +94,10 @@ class ExponentialFamily(AbstractModel):
     def labelled(self, columns: Sequence[str]) -> ExponentialFamily:
         return self
 
+    @property
+    def user_written(self) -> bool:
+        return not is_own(self.T)
+
     def current(self) -> ExponentialFamily:
         if self.varying or all(function is None or is_own(function) for function in (self.T, self.eta, self.b)):
             return self
@@ -107,16 +110,16 @@ class ExponentialFamily(AbstractModel):
         if self.varying:
             return super().terms_at(sites, view)
         if view is View.LIKELIHOOD:
-            return distinct_terms.likelihood(self, sites)
+            return linear.likelihood(self, sites)
         if view is View.NEIGHBOURS:
-            return distinct_terms.neighbours(self, sites)
+            return linear.neighbours(self, sites)
         alike = len({coordinate for coordinate, _ in self.domain.runs}) == 1
         if alike and (self.domain.is_binary or (self.domain.is_finite and self.domain.d > 1)):
-            return distinct_terms.choices(self, sites)
+            return linear.choices(self, sites)
         return super().terms_at(sites, view)
 
     def distinct_decrements(self, sites: Sites) -> tuple[Dense, int, np.ndarray] | None:
-        return None if self.varying else distinct_terms.decrements(self, sites)
+        return None if self.varying else linear.decrements(self, sites)
 
     @property
     def compresses(self) -> bool:

@@ -1,4 +1,6 @@
-"""How far each observation moves the estimates: one Newton step from the fit with it to the fit without it.
+"""How far each observation moves the estimates, and what clusters of them are worth.
+
+Leaving one out is one Newton step from the fit with it to the fit without it.
 
 Leaving an observation with gradient g out moves the minimiser by H^-1 g, to first order. The posterior is that of the
 calibrated loss, whose gradient is G H^-1 g with G its information: its centre moves by (G + P)^-1 G H^-1 g, with P
@@ -15,17 +17,18 @@ One step is an approximation, and a poor one for the very observations that matt
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from ..errors import DfdbayesError, SettingError
-from .boundaries import beyond
-from .calibration import Calibration
-from .curvature import curvature
+from .calibration import Calibration, curvature
+from .linalg import sandwich
 from .minimise import Minimum, evaluate, interior, minimise, prior_at_y, require
 from .objective import Objective
+from .posterior import beyond
 from .sites import CLUSTERS, ROWS, WINDOWS, clusters_of, rows_of, windows_of
 
 
@@ -134,3 +137,57 @@ def _lines(objective: Objective, theta: np.ndarray) -> Float[np.ndarray, "u p"]:
     parts = [own.at(np.arange(first, min(first + 2**14, len(own.rows)))) for first in range(0, len(own.rows), 2**14)]
     found = [Objective(objective.model, part, objective.loss).unit_gradients(theta) for part in parts]
     return np.concatenate(found) * each
+
+
+@dataclass(frozen=True)
+class ClusterSummary:
+    """Clusters of rows and what they are worth.
+
+    Attributes
+    ----------
+    number : int
+    smallest, median, largest : float
+        Observations in a cluster.
+    rows : float
+        Observations in all.
+    worth : float
+        How many independent observations would tell as much, over all parameters: the observations divided by the
+        mean design effect (Kish, 1965).
+    design_effect : dict
+        By parameter: its variance by clusters over the one that independent rows would have.
+    """
+
+    number: int
+    smallest: float
+    median: float
+    largest: float
+    rows: float
+    worth: float
+    design_effect: dict[str, float]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rows:.0f} observations in {self.number} clusters of {self.smallest:.0f} to {self.largest:.0f} "
+            f"(median {self.median:.0f}); they tell as much as {self.worth:.0f} independent ones would"
+        )
+
+
+def summarised(objective: Objective, theta: Any) -> ClusterSummary | None:
+    """The clusters of an objective; None where rows are independent."""
+    units = objective.units
+    if units.kind != CLUSTERS or units.owner is None:
+        return None
+    data = objective.observed
+    sizes = np.bincount(units.owner, weights=data.observations)
+    hessian = objective.hessian(theta)
+    alone = objective.by_rows().moments(theta)
+    apart, together = (
+        np.diag(sandwich(hessian, squares - np.outer(total, total) / size))
+        for size, total, squares in (alone, objective.moments(theta))
+    )
+    effects = together / np.maximum(apart, 1e-300)
+    rows = float(sizes.sum())
+    return ClusterSummary(
+        len(sizes), float(sizes.min()), float(np.median(sizes)), float(sizes.max()), rows,
+        rows / max(float(np.mean(effects)), 1e-300), dict(zip(objective.space.names, map(float, effects), strict=True)),
+    )  # fmt: skip

@@ -125,13 +125,10 @@ def in_words(value: Any) -> str:
     return f"{type(value).__name__} {text[:40]}..." if len(text) > 60 else text
 
 
-def without_constant(model: Any) -> str:
-    """What to do where a likelihood needs a constant that cannot be summed up: of functions of one's own, give it."""
-    function = getattr(model, "log_mass", None) or getattr(model, "T", None)
+def without_constant(own: bool) -> str:
+    """What to do where a likelihood needs a constant that cannot be summed up: give it, of a function of one's own."""
     others = "loss='dfd', 'ratio' or 'pseudo', which need no such sum"
-    if function is None or (getattr(function, "__module__", None) or "").startswith(
-        f"{__package__.partition('.')[0]}."
-    ):
+    if not own:
         return f"What to do: use {others}."
     made = "log_normaliser=lambda theta: ..."
     return (

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.special import expit
 
-from .._util.process import require_unforked
+from .._util.resources import require_unforked
 from ..errors import MinimiserError
-from . import newton
 from .dataset import far_values
-from .linalg import is_positive
+from .linalg import free_of, is_positive, newton
 from .losses import RATIO
 from .losses.base import AbstractLoss
 from .objective import Objective, chain_rule
@@ -75,6 +75,11 @@ class Minimum:
         shown = ", ".join(f"{n} = {v:.5g}" for n, v in zip(self.names[:8], self.vector, strict=False))
         more = f" and {len(self.names) - 8} more" if len(self.names) > 8 else ""
         return f"Minimum at {shown}{more}: {self.message}"
+
+    def box_at_y(self, space: Space) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
+        """The box the search was kept in, in the minimiser's coordinates."""
+        lower, upper = np.sort(space.to_y(np.stack([self.lower, self.upper])), axis=0)
+        return lower, upper
 
     @property
     def usable(self) -> bool:
@@ -217,8 +222,8 @@ def _search_one(
 
     y = np.clip(y, lower, upper)
     for _ in range(4):
-        end = newton.one(at, y, lower, upper, AIM * n)
-        y, free = end.y, newton.free_of(end.y, end.gradient, lower, upper)
+        end = newton(at, y, lower, upper, AIM * n)
+        y, free = end.y, free_of(end.y, end.gradient, lower, upper)
         norm = float(np.linalg.norm(np.where(free, end.gradient, 0.0) / at(y)[3]))
         convex = _is_convex(end.hessian, free)
         if convex or norm > ENOUGH * n or not np.isfinite(end.value):
@@ -290,8 +295,7 @@ def mode(objective: Objective, beta: float, around: Minimum, start: np.ndarray) 
 
     It exists for every proper prior where the loss is bounded below, though the loss itself may have no minimiser.
     """
-    space = objective.space
-    lower, upper = np.sort(space.to_y(np.stack([around.lower, around.upper])), axis=0)
+    lower, upper = around.box_at_y(objective.space)
     return _search_one(objective, start, lower, upper, beta).y[0]
 
 
@@ -352,3 +356,51 @@ def flatness(names: tuple[str, ...]) -> str:
 
 def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+# -- starting points: small regressions on grouped data --------------------------------------------
+
+
+def logistic(
+    design: Float[np.ndarray, "m k"],
+    ones: Float[np.ndarray, " m"],
+    totals: Float[np.ndarray, " m"],
+    ridge: float = 1e-3,
+    offset: Float[np.ndarray, " m"] | float = 0.0,
+) -> Float[np.ndarray, " k"]:
+    """Coefficients of a logistic regression: ``ones`` of ``totals`` cases at each row of ``design``.
+
+    A small ridge keeps separable data finite.
+    """
+
+    def evaluate(coefficients: np.ndarray) -> tuple[np.ndarray, ...]:
+        odds = design @ coefficients + offset
+        chance, penalty = expit(odds), ridge * coefficients
+        value = totals @ np.logaddexp(0.0, odds) - ones @ odds + 0.5 * coefficients @ penalty
+        hessian = (design * (totals * chance * (1.0 - chance))[:, None]).T @ design + ridge * np.eye(len(penalty))
+        return value, design.T @ (totals * chance - ones) + penalty, hessian, np.ones_like(penalty)
+
+    everywhere = np.full(design.shape[1], np.inf)
+    return newton(evaluate, np.zeros(design.shape[1]), -everywhere, everywhere, 1e-10 * totals.sum()).y
+
+
+def logarithmic(
+    design: Float[np.ndarray, "m k"],
+    values: Float[np.ndarray, " m"],
+    weights: Float[np.ndarray, " m"],
+    offset: Float[np.ndarray, " m"],
+) -> Float[np.ndarray, " k"]:
+    """Coefficients of a Poisson regression with the log link, by iterated weighted least squares.
+
+    These, and not Newton's method of `newton`, as designs may be singular.
+    """
+    scale = np.maximum(np.abs(design).max(axis=0), 1e-300)
+    matrix, mean = design / scale, values + 0.5
+    for _ in range(25):
+        response = np.log(mean) - offset + (values - mean) / mean
+        root = np.sqrt(weights * mean)
+        found = np.linalg.lstsq(matrix * root[:, None], response * root, rcond=None)[0]
+        before, mean = mean, np.exp(np.clip(matrix @ found + offset, -30.0, 30.0))
+        if np.abs(np.log(mean / before)).max() < 1e-8:
+            break
+    return found / scale

@@ -25,11 +25,10 @@ from jaxtyping import Array, Bool, Float, Int
 from scipy import sparse
 
 from ..errors import MinimiserError, ModelError, SettingError
-from . import losses, newton
-from .dataset import Dataset
-from .distinct import keys
+from . import losses
+from .dataset import Dataset, keys
 from .domain import Domain, side_by_side
-from .linalg import sandwich
+from .linalg import free_of, sandwich
 from .losses.base import AbstractLoss
 from .minimise import ENOUGH, Minima, Minimum, evaluate, first_guess, interior, minimise, mode
 from .model import AbstractModel
@@ -390,13 +389,13 @@ def joint_mode(objective: Objective, beta: float, around: Minimum, y: np.ndarray
     if not isinstance(objective, ObjectiveWithMissing):
         return objective, mode(objective, beta, around, y)
     space = objective.space
-    lower, upper = np.sort(space.to_y(np.stack([around.lower, around.upper])), axis=0)
+    lower, upper = around.box_at_y(space)
     aim = ENOUGH * objective.size
 
     def at(y: np.ndarray) -> tuple[Objective, np.ndarray, np.ndarray, np.ndarray, float]:
         own = objective.imputed_at(space.from_y(y))
         _, gradient, hessian, steep = evaluate(own, y, beta)
-        free = newton.free_of(y, gradient, lower, upper)
+        free = free_of(y, gradient, lower, upper)
         size = float(np.linalg.norm(np.where(free, gradient / steep, 0.0)))
         return own, gradient, hessian, np.flatnonzero(free), size
 

@@ -16,6 +16,8 @@ from scipy import fft, special
 
 from .._util.tables import Table
 
+MAX_R_HAT = 1.02  # Vehtari et al. (2021) ask for 1.01; here it is the largest of all parameters
+MIN_EFFECTIVE = 400.0  # draws of all chains, as they advise
 AT_ONCE = 2**22  # numbers that are worked on together: 32 MB
 
 Chains = Float[np.ndarray, "chains draws q"]

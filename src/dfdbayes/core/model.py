@@ -19,7 +19,7 @@ from ..errors import ModelError
 from .dataset import Dataset
 from .domain import Domain
 from .graphs import Graph
-from .linear_terms import LinearLikelihood
+from .linear import LinearLikelihood
 from .log_mass_checks import MOST_COLUMNS, endless, require_possible, require_sound
 from .log_mass_errors import in_words, no_real_number, require_entries, require_order, returned, told
 from .narrative import Narrative
@@ -32,7 +32,6 @@ from .terms import MOST_POINTS, Conditionals, Likelihood, Neighbours, Prepared, 
 
 LOW = 2.0  # a mean count below which the divergence is not used by default,
 LARGE = 5.0  # and the one from which it is used for counts that vary less than Poisson's too
-MOST_LISTED = 2**21  # values of counts that the pseudo-likelihood lists by default, over all rows
 Row = Float[Array, " d"]
 _sound: set[str] = set()  # what functions compute that have been looked at
 
@@ -115,6 +114,42 @@ class AbstractModel(ABC):
     def mean_parameters(self) -> tuple[str, ...]:
         """The parameters that the expected value of one column depends on."""
         return tuple(p.name for p in self.row_space.parameters)
+
+    # -- what losses are made of ------------------------------------------------------------------
+
+    def coefficients(self, theta: Theta) -> Array:
+        """What the predictors of terms are linear in: natural parameters, where there are such."""
+        return theta
+
+    def terms_at(self, sites: Sites, view: View) -> Prepared:
+        """What a loss is made of at the data (`core/terms.py`): by default from the log mass, by differentiation."""
+        if view is View.NEIGHBOURS:
+            return Neighbours.of(self, sites)
+        known = self.has_likelihood if self.varying else self.log_normaliser is not None or self.domain.is_finite
+        if view is View.CONDITIONALS and self.domain.d == 1 and known:  # the conditional is the distribution
+            return self.terms_at(sites, View.LIKELIHOOD)
+        if view is View.CONDITIONALS:
+            return Conditionals.of(self, sites)
+        return (LinearLikelihood if self.is_linear else Likelihood).of(self, sites)
+
+    def distinct_decrements(self, sites: Sites) -> Any:
+        """Few distinct ratios to decrements, and which of them each site has; None where they are not few."""
+        return None
+
+    @property
+    def compresses(self) -> bool:
+        """Whether its table of log-ratios stays small however many distinct rows there are."""
+        return False
+
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether the constant of every row is known, or a sum over few enough points."""
+        return self.log_normaliser is not None or self.domain.size <= MOST_POINTS
+
+    @property
+    def can_simulate(self) -> bool:
+        """Whether data can be simulated: not on all integers, where no sum of masses ends."""
+        return not self.domain.has_integers
 
     # -- simulation ------------------------------------------------------------------------------
 
@@ -322,6 +357,13 @@ class AbstractModel(ABC):
             meanings={name: text + against(space, name) for name, text in self.meanings.items()},
         )  # fmt: skip
 
+    @property
+    def accessors(self) -> tuple[str, ...]:
+        """What fits offer beyond what all fits have, by names in the table of `results/accessor.py`."""
+        if not self.designs or self.domain.d > 1:
+            return ()
+        return ("regression",) if self.observed.series is None else ("regression", "series")
+
     without_formulas: str = (
         "this fit has no covariates. Fit a formula, as in formula='y ~ x'; fit.replicate() gives data from any fitted "
         "model."
@@ -361,10 +403,26 @@ class AbstractModel(ABC):
         """Data that are not rows (one graph): what stands for them, and the model for it; None where data are rows."""
         return None
 
+    def source_of(self, data: Dataset) -> Any:
+        """What `fit` takes to fit the same data again: of what is not rows, the observation itself."""
+        return data
+
     # -- data that are one observation (a graph, a map) ------------------------------------------
 
-    whole: bool = False
-    """Whether the data are one observation, of which the rows that losses sum over are parts."""
+    single_observation: bool = False
+    """Whether the data are one observation, of which the rows that losses sum over are parts: the dyads of a graph, the
+    sites of a map. These may be ``independent`` (a graph without triangles) or not, and ``sampled`` (sites, whose
+    spread says how estimates vary) or not (the dyads of one graph)."""
+
+    @property
+    def independent(self) -> bool:
+        """Whether the rows that losses sum over are independent; the dyads of a random graph need not be."""
+        return True
+
+    usual_replicates: int = 400
+    """Bootstrap fits where nobody says otherwise."""
+    sampled: bool = True
+    """Whether rows are a sample, whose spread says how estimates vary; the dyads of one graph are not."""
 
     def prepare_loss(
         self, loss: Any, data: Dataset, seed: int, begin: Callable[[str, int], Callable[[int], None]]
@@ -397,45 +455,12 @@ class AbstractModel(ABC):
         """The observation beside simulated ones: entries of `Checks` by name."""
         raise ModelError(f"'{self.name}' is a model of rows, whose checks are those of rows")
 
-    def predict(self, draws: np.ndarray, interval: float, marginal: Any = None, seed: int = 0) -> Any:
-        """A table of the parts of the observation, each as the others predict it."""
-        raise ModelError(f"'{self.title}' predicts no parts of its one observation")
-
     reads: tuple[str, ...] = ()
     """Settings of `fit` that `observe` takes."""
 
-    def coefficients(self, theta: Theta) -> Array:
-        """What the predictors of terms are linear in: natural parameters, where there are such."""
-        return theta
-
-    def terms_at(self, sites: Sites, view: View) -> Prepared:
-        """What a loss is made of at the data (`core/terms.py`): by default from the log mass, by differentiation."""
-        if view is View.NEIGHBOURS:
-            return Neighbours.of(self, sites)
-        known = self.has_likelihood if self.varying else self.log_normaliser is not None or self.domain.is_finite
-        if view is View.CONDITIONALS and self.domain.d == 1 and known:  # the conditional is the distribution
-            return self.terms_at(sites, View.LIKELIHOOD)
-        if view is View.CONDITIONALS:
-            return Conditionals.of(self, sites)
-        return (LinearLikelihood if self.is_linear else Likelihood).of(self, sites)
-
-    def distinct_decrements(self, sites: Sites) -> Any:
-        """Few distinct ratios to decrements, and which of them each site has; None where they are not few."""
-        return None
-
     @property
-    def independent(self) -> bool:
-        """Whether the rows that losses sum over are independent; the dyads of a random graph need not be."""
-        return True
-
-    usual_replicates: int = 400
-    """Bootstrap fits where nobody says otherwise."""
-    sampled: bool = True
-    """Whether rows are a sample, whose spread says how estimates vary; the dyads of one graph are not."""
-
-    @property
-    def compresses(self) -> bool:
-        """Whether its table of log-ratios stays small however many distinct rows there are."""
+    def user_written(self) -> bool:
+        """Whether the mass function is a user's own, so that it may be wrong and may be changed."""
         return False
 
     def endless(self, theta: Float[np.ndarray, " p"], data: Dataset) -> str:
@@ -443,23 +468,12 @@ class AbstractModel(ABC):
         return ""
 
     def require_possible(self, data: Dataset, neighbours: str) -> None:
-        """Refuse data that a mass function of the user's own gives probability zero; see `probes.require_possible`."""
+        """Refuse data that a mass function of the user's own gives probability zero."""
         if self.varying:
             self.plain.require_possible(data, neighbours)
             return
-        function = getattr(self, "log_mass", None) or getattr(self, "T", None)
-        if function is not None and not is_own(function) and self.domain.d <= MOST_COLUMNS:
+        if self.user_written and self.domain.d <= MOST_COLUMNS:
             require_possible(self.name, self.log_mass_at, self.space, self.domain, data, neighbours)
-
-    @property
-    def has_likelihood(self) -> bool:
-        """Whether the constant of every row is known, or a sum over few enough points."""
-        return self.log_normaliser is not None or self.domain.size <= MOST_POINTS
-
-    @property
-    def can_simulate(self) -> bool:
-        """Whether data can be simulated: not on all integers, where no sum of masses ends."""
-        return not self.domain.has_integers
 
     def advise(self, data: Dataset) -> tuple[str, str]:
         """The loss that serves this model best on these data, by name, and why (docs/how-to/choose-a-loss.md)."""
@@ -537,8 +551,8 @@ def _of_rare_values(domain: Domain, data: Dataset) -> tuple[str, str]:
     """A loss that squares no ratio to a rare value."""
     if domain.d == 1 and domain.is_finite:
         return "likelihood", "for one column of few values the constant is a short sum"
-    kinds = {coordinate.kind for coordinate, _ in domain.runs}
-    if domain.is_finite or ("integers" not in kinds and listing(domain, data.rows) <= MOST_LISTED):
+    # 2 million values, over all rows and columns, are listed in a second
+    if domain.is_finite or (not domain.has_integers and listing(domain, data.rows) <= 2**21):
         return "pseudo", "each column given the others has a constant that is a short sum; rare values do not decide"
     return "ratio", "ratio matching is bounded, so that rare values do not decide"
 
@@ -663,6 +677,10 @@ class Model(AbstractModel):
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
         return jnp.asarray(self.log_mass(theta, x))
 
+    @property
+    def user_written(self) -> bool:
+        return not is_own(self.log_mass)
+
     def advise(self, data: Dataset) -> tuple[str, str]:
         listable = self.domain.is_finite and self.has_likelihood and not self.varying
         if self.domain.d > 1 or listable:
@@ -671,7 +689,7 @@ class Model(AbstractModel):
 
     def endless(self, theta: Float[np.ndarray, " p"], data: Dataset) -> str:
         """Of a function of the user's own: along which columns its mass does not fall, and so has no finite sum."""
-        if is_own(self.log_mass) or self.varying:
+        if not self.user_written or self.varying:
             return ""
         named = self.space.unflatten(jnp.asarray(theta))
         found = endless(lambda rows: jax.vmap(lambda x: self.log_mass_at(named, x))(rows), self.domain, data.rows)
@@ -684,7 +702,7 @@ class Model(AbstractModel):
         return self
 
     def current(self) -> Model:
-        return self if is_own(self.log_mass) or self.varying else replace(self)
+        return replace(self) if self.user_written and not self.varying else self
 
 
 def against(space: Space, name: str) -> str:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._util.process import require_unforked
+from .._util.resources import require_unforked
 from ..errors import DataError, ModelError, SettingError
 from . import windows
 from .dataset import Dataset

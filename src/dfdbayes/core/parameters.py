@@ -29,7 +29,7 @@ import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from .._util.process import require_unforked
+from .._util.resources import require_unforked
 from ..errors import ModelError
 from .log_mass_errors import in_words
 from .priors import Mirrored, Ordered, quantiles

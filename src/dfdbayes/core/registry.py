@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
@@ -106,9 +107,9 @@ def _same(known: Any, thing: Any) -> bool:
 
 
 def _origin(thing: Any) -> tuple[str, str]:
-    """Where a class, function or value was defined: of a value, its class and what it prints as."""
+    """Where a class, function or value was defined: of a value, its class and what it prints as but for addresses."""
     named = thing if hasattr(thing, "__qualname__") else type(thing)
-    return f"{named.__module__}", named.__qualname__ if named is thing else repr(thing)
+    return f"{named.__module__}", named.__qualname__ if named is thing else re.sub(r" at 0x\w+", "", repr(thing))
 
 
 def import_modules(package: str) -> None:

@@ -17,13 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from . import newton
 from .dataset import Dataset
-from .linalg import inverse_among
+from .linalg import contract, free_of, inverse_among, newton_traced
 from .minimise import AIM, ENOUGH, Ends, Minima, Minimum, evaluate, judged
 from .objective import Objective, Problem
 from .parameters import Space
-from .terms import SecondOrder, doubled_size, second_order
+from .terms import doubled_size, second_order
 
 FEW = 16  # parameters up to which replicates have Hessians of their own: benchmarks/results/bootstrap.md
 
@@ -55,8 +54,7 @@ def _minimise_each(
     objective: Objective, weights: np.ndarray, around: Minimum, advance: Callable[[int], None]
 ) -> Minima:
     space = objective.space
-    lower, upper = (space.to_y(end) for end in (around.lower, around.upper))
-    lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
+    lower, upper = around.box_at_y(space)
     found = judged(objective, _search_each(objective, weights, around, lower, upper, advance), lower, upper)
     return Minima(found.vectors, found.values, found.gradient_norms, found.outcomes)
 
@@ -88,7 +86,7 @@ def _shared(
 ) -> Shared | None:
     """The inverse of the full data's Hessian at their minimum; None where there is none, or it would not help."""
     _, gradient, hessian, _ = evaluate(objective, y)
-    free = newton.free_of(y, gradient, lower, upper)
+    free = free_of(y, gradient, lower, upper)
     alike = np.sum(~free) <= 3  # of many coordinates at a bound, hardly two replicates hold the same ones
     inverse = inverse_among(hessian, free) if around.usable and alike else None
     return None if inverse is None else Shared(*map(jnp.asarray, (y, inverse, free)))
@@ -204,22 +202,19 @@ def _minimise_batch(
     problem: Problem, space: Space, together: bool, y: Array, lower: Array, upper: Array, aim: Array, terms: Any,
     wanted: Array, weights: Any, priors: Any, each_terms: Any,
 ) -> tuple[Array, ...]:  # fmt: skip
-    slope = partial(_slope, space)
-
     def one(each: tuple[Array, Array, Any, Any]) -> tuple[Array, ...]:
         y, wanted, weights, own = each
 
-        def evaluate(y: Array) -> SecondOrder:
-            found = problem.second_order_along(space.from_y, y, terms if own is None else own, weights)
-            if priors is None:
-                return found
-            prior = second_order(lambda y: space.log_prior_at_y(y, priors, jnp.zeros_like(y)), y)
-            value, gradient, hessian = (a - b for a, b in zip(found, prior, strict=True))
-            return value, gradient, hessian
+        def evaluate(y: Array) -> tuple[Array, ...]:
+            found: Sequence[Array] = problem.second_order_along(space.from_y, y, terms if own is None else own, weights)
+            if priors is not None:
+                prior = second_order(lambda y: space.log_prior_at_y(y, priors, jnp.zeros_like(y)), y)
+                found = tuple(a - b for a, b in zip(found, prior, strict=True))
+            return (*found, _slope(space, y))
 
-        end = newton.many(evaluate, y, lower, upper, slope, aim, wanted)
-        free = newton.free_of(end.y, end.gradient, lower, upper)
-        gradient = jnp.where(free, end.gradient, 0.0) / slope(end.y)
+        end = newton_traced(evaluate, y, lower, upper, aim, wanted)
+        free = free_of(end.y, end.gradient, lower, upper)
+        gradient = jnp.where(free, end.gradient, 0.0) / end.slope
         inner = jnp.where(free[:, None] & free[None, :], end.hessian, 0.0) + jnp.diag(jnp.where(free, 0.0, 1.0))
         scale = 1.0 / jnp.sqrt(jnp.maximum(jnp.abs(jnp.diag(inner)), 1e-300))
         convex = jnp.all(
@@ -243,7 +238,7 @@ def _contract_batch(
         def value(y: Array) -> Array:
             return problem.value(space.from_y(y), terms, weights)
 
-        end = newton.contract(jax.grad(value), shared.y, lower, upper, slope, aim, shared.inverse, shared.free, wanted)
+        end = contract(jax.grad(value), shared.y, lower, upper, slope, aim, shared.inverse, shared.free, wanted)
         last = value(end.y)
         gradient = jnp.where(shared.free, end.gradient, 0.0) / slope(end.y)
         return end.y, last, jnp.linalg.norm(gradient), end.iterations, end.found & jnp.isfinite(last)
@@ -294,7 +289,7 @@ def refit_many(
     (20, 1)
     """
     space = objective.space
-    lower, upper = np.sort(space.to_y(np.stack([around.lower, around.upper])), axis=0)
+    lower, upper = around.box_at_y(space)
     start = np.clip(space.to_y(around.vector), lower, upper)
     length = doubled_size(max(len(data.rows) for data in datasets))
     size = min(MOST, len(datasets), max(1, 2**22 // (length * space.size)))  # tables that fit the memory together

@@ -8,33 +8,30 @@ about the data's median, with the spread of its quartiles.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from .._util.codec import APART
 from ..errors import MinimiserError, ModelError, SettingError
 from .dataset import Dataset
 from .losses.local import FISHER, RATIO
 from .losses.robust import Robust
-from .losses.weights import AbstractWeight, OfRows, Totals, kept, transformed
+from .losses.weights import WEIGHTS, AbstractWeight, OfRows, Totals, kept, transformed
 from .minimise import minimise
 from .model import AbstractModel
 from .objective import Objective
 from .simulators.exact import listed
 from .simulators.given import tails
 
-LEVELS = (0.1, 0.03, 0.01, 0.002)  # tails that leave one half, in the pilot's fits; the last is that of the loss
-TOTAL = 0.001  # the same where the tails are those of totals
 FEWEST = 20  # observations, to tell where the tails are
-QUARTILE = 0.6745  # of the normal distribution
 ALONE = "a robust loss chooses its weight from the data of many rows"
 BY_HAND = "What to do: give a weight, dfd.losses.Robust('ratio', weight=function of an array of rows), or another loss."
 
 
+@WEIGHTS.register("tails")
 @dataclass(frozen=True)
 class Tails(AbstractWeight):
     """Rows of one column count less the further out in the tails of a model they lie.
@@ -48,7 +45,7 @@ class Tails(AbstractWeight):
         The tail that leaves one half.
     """
 
-    model: AbstractModel
+    model: AbstractModel = field(metadata=APART)
     theta: tuple[float, ...]
     level: float
 
@@ -90,18 +87,6 @@ class Tails(AbstractWeight):
         ends += [f"above {inside[-1]}"] if inside[-1] < values[-1] else []
         return f"values {' or '.join(ends)} count less" if ends else "all values count"
 
-    def plain(self) -> dict[str, Any]:
-        return {"kind": "tails", "theta": list(self.theta), "level": self.level}
-
-
-def weight_of(described: Mapping[str, Any] | None, model: AbstractModel | None) -> AbstractWeight | None:
-    """The weight that `AbstractWeight.plain` described; None where it needs a model that is not there."""
-    if described is None:
-        return None
-    if described["kind"] == "totals":
-        return Totals.of_plain(described)
-    return None if model is None else Tails(model, tuple(described["theta"]), described["level"])
-
 
 def decided(loss: Robust, model: AbstractModel, data: Dataset) -> tuple[Robust, str]:
     """A robust loss with what was left to the data, and why it weights what it does (empty where a user said so)."""
@@ -135,7 +120,8 @@ def weight_for(model: AbstractModel, data: Dataset) -> AbstractWeight:
 def _tails(model: AbstractModel, data: Dataset) -> Tails:
     weight: AbstractWeight = OfRows(lambda rows: np.ones(len(rows)))
     start = None
-    for level in LEVELS:
+    # tails that leave one half: in the pilot's fits ever smaller ones, the last is that of the loss
+    for level in (0.1, 0.03, 0.01, 0.002):
         objective = Objective(model, data, Robust(RATIO, weight))
         minimum = minimise(objective, start)
         if not minimum.usable:
@@ -164,7 +150,8 @@ def _totals(model: AbstractModel, data: Dataset) -> Totals:
     middle, below, above = _spread(values @ slopes, data.counts, 0.5 * apart)
     columns = tuple(spread for spread, root in zip(spreads, roots, strict=True) if root)
     names = tuple(name for name, root in zip(data.columns, roots, strict=True) if root)
-    return Totals(roots, tuple(map(float, slopes)), middle, below, above, columns, TOTAL, names)
+    # one in a thousand leaves one half, of totals
+    return Totals(roots, tuple(map(float, slopes)), middle, below, above, columns, 0.001, names)
 
 
 def _spread(
@@ -181,4 +168,5 @@ def _spread(
         mean = np.average(values, weights=counts)
         spread = float(np.sqrt(np.average((values - mean) ** 2, weights=counts))) or 1.0
         return float(middle), spread, spread
-    return float(middle), max(least, (middle - low) / QUARTILE), max(least, (high - middle) / QUARTILE)
+    # 0.6745 is the upper quartile of the normal distribution
+    return float(middle), max(least, (middle - low) / 0.6745), max(least, (high - middle) / 0.6745)

@@ -16,9 +16,9 @@ terms it has, and terms never ask which loss it is. What a model has to do for i
 
 * nothing: by default terms follow from `AbstractModel.log_mass_at`, and are differentiated (`Neighbours`,
   `Conditionals`, `Likelihood` below), with covariates or without;
-* an explicit A_i, as the sites of a map and the dyads of a graph have it: `linear_terms`;
+* an explicit A_i, as the sites of a map and the dyads of a graph have it: `linear`;
 * an exponential family's distinct differences of statistics, which make a small A whatever the number of rows:
-  `distinct_terms`;
+  `linear.Distinct`;
 * formulas of its own: a subclass of `AbstractLinear` with `predictors`, their adjoint `pullback` and `gram`, from which
   values, gradients, Hessians and gradients of single terms follow (`families/network/terms.py`);
 * anything else: a subclass of `AbstractTerms` with a `value`, which is differentiated.
@@ -50,7 +50,6 @@ from .sites import BLOCKS, Sites
 
 MOST_POINTS = 2**20  # of a domain that is listed
 BLOCK = 2**14  # rows that are worked on together: the memory of a gradient or a Hessian is that of a block
-AT_ONCE = 4  # parameters for which a block is worked on while it is near the processor
 Function = Callable[[Array], Array]
 SecondOrder = tuple[Array, Array, Array]
 T = TypeVar("T")
@@ -103,6 +102,8 @@ class Model(Protocol):
     def log_constants(self, at: Rows, size: int) -> Array | None: ...
     @property
     def has_likelihood(self) -> bool: ...
+    @property
+    def user_written(self) -> bool: ...
 
 
 def static() -> Any:
@@ -398,9 +399,8 @@ class Likelihood(FromLogMass):
     def of(cls, model: Model, sites: Sites) -> Prepared:
         size, own = rows_size(sites), bool(model.designs)
         if own and not model.has_likelihood:
-            raise ModelError(
-                f"the likelihood of '{model.name}' needs a sum over too many points. {without_constant(model)}"
-            )
+            remedy = without_constant(model.user_written)
+            raise ModelError(f"the likelihood of '{model.name}' needs a sum over too many points. {remedy}")
         points = np.empty((0, sites.data.d)) if own or model.log_normaliser is not None else all_points(model)
         fixed = filled(model.fixed(sites.rows), size)
         parts = (filled(sites.rows, size), _context(sites, size), fixed, jax.device_put(points.astype(float)))
@@ -408,7 +408,8 @@ class Likelihood(FromLogMass):
 
     @property
     def at_once(self) -> int | None:  # type: ignore[override]
-        return AT_ONCE if self.context is not None and len(self.rows) > BLOCK else None
+        # so many parameters are worked on while a block is near the processor
+        return 4 if self.context is not None and len(self.rows) > BLOCK else None
 
     def value(self, loss: Loss, theta: Theta, weights: Any) -> Float[Array, ""]:
         named = self.model.space.unflatten(theta)
@@ -456,6 +457,6 @@ def all_points(model: Model) -> np.ndarray:
         points = f"{model.domain.size:.3g}" if model.domain.is_finite else "infinitely many"
         raise ModelError(
             f"the likelihood of '{model.name}' needs a sum over {points} points of {model.domain!r}; "
-            f"at most {MOST_POINTS} can be listed. {without_constant(model)}"
+            f"at most {MOST_POINTS} can be listed. {without_constant(model.user_written)}"
         )
     return model.domain.points()

@@ -14,12 +14,11 @@ import pandas as pd
 
 from ..errors import DataError, Problems
 from .grammar import written
-from .read.columns import tell_unclear
+from .read.columns import tell_mistakes, tell_unclear
 from .read.reading import FROM_FILE, Table
 from .read.text import doubtful, is_number, note, suspected
 
 CODES = range(3, 7)  # how many groups whole numbers from 1 on may be codes of
-MOSTLY = 0.5  # share of rows from which a column of numbers and texts is one of numbers
 
 
 def require_plain(frame: pd.DataFrame, columns: Sequence[str], rights: Sequence[str]) -> None:
@@ -36,18 +35,11 @@ def require_plain(frame: pd.DataFrame, columns: Sequence[str], rights: Sequence[
             continue
         numbers = np.array([isinstance(value, str) and is_number(value) for value in column], bool)
         unclear = np.array([isinstance(value, str) and doubtful(value) for value in column], bool)
-        if numbers.sum() < MOSTLY * texts.sum():
+        if 2 * numbers.sum() < texts.sum():
             continue
         tell_unclear(column[unclear], name, np.flatnonzero(unclear), problems)
-        others = np.flatnonzero(texts & ~numbers)
-        if len(others):
-            said = str(column[others[0]])
-            problems.add(
-                f"row {{row}}, column '{name}' is the text '{said}', and most of its values are numbers",
-                f"Correct it; say missing_codes=[{said!r}] (--missing-codes) if it stands for a missing value; or "
-                f"write C({written(name)}) in the formula if the values are names of groups.",
-                others,
-            )
+        wrong, groups = texts & ~numbers, f"write C({written(name)}) in the formula if the values are names of groups"
+        tell_mistakes(column[wrong], name, np.flatnonzero(wrong), problems, [groups])
     problems.refuse()
 
 

@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from .._util.resources import require_matrix
-from ..errors import DataError, SettingError, close, some
+from ..errors import DataError, SettingError, require_known
 from .grammar import (
     NAMESPACES,
     RESERVED,
@@ -39,18 +38,17 @@ from .grammar import (
     written,
 )
 from .read.columns import are_durations, are_nested
-from .read.reading import require_names, table_of
+from .read.reading import require_names, usual
 from .series import lag_calls
 
 if TYPE_CHECKING:
     from formulaic import ModelSpec
 
 OWN_SCALE = ("bs(", "cr(", "cc(", "cs(", "poly(", "center(", "scale(", "standardize(", "lag(")  # depend on all rows
-LARGE = 200_000  # rows from which equal ones are counted before a formula is evaluated
+MIN_ROWS_TO_COUNT = 200_000  # from which equal rows are counted before a formula is evaluated: fewer take a second
 INTERCEPT = "Intercept"
 NUMBER_OF_IT = "make a number of it, such as the days since the first"
 FAR_FROM_ZERO = 1e4  # standard deviations, from which sums of squares about zero have lost half of their digits
-USUAL_SCALES = (1e-6, 1e6)  # of a covariate, within which slopes of a loss are neither tiny nor huge
 _NAUGHT = "_naught"  # a column of zeros: with it added an offset is arithmetic, and one value for each row
 
 
@@ -233,24 +231,14 @@ class Design:
         def matrix_of(text: str) -> Any:
             return formulaic.model_matrix(text, asked.frame, context=context(), output="pandas", na_action="raise")
 
-        try:
-            with np.errstate(divide="ignore", invalid="ignore"), _unknown_levels_refused():
-                found, apart = matrix_of(asked.terms), [matrix_of(part) for part in asked.offsets]
-        except formulaic.errors.DataMismatchWarning as problem:
-            raise DataError(
-                f"the levels listed in the formula of {parameter}, '~ {right}', leave out {_levels_in(problem)}. What "
-                "to do: list what is left out, or leave such rows out of the data."
-            ) from problem
-        except Exception as problem:
-            raise DataError(
-                f"the formula of {parameter}, '~ {right}', cannot be computed on these data: "
-                f"{_in_names(_said(problem), names)}"
-            ) from problem
-        matrix = found.to_numpy(dtype=float)
+        levels = (
+            f"the levels listed in the formula of {parameter}, '~ {right}', leave out {{levels}}. What to do: list "
+            "what is left out, or leave such rows out of the data."
+        )
+        with _in_our_words(f"the formula of {parameter}, '~ {right}', cannot be computed on these data", levels, names):
+            found, apart = matrix_of(asked.terms), [matrix_of(part) for part in asked.offsets]
         labels = _labels([str(column) for column in found.columns], names)
-        offset = np.sum([part.to_numpy(dtype=float).sum(axis=1) for part in apart], axis=0) if apart else None
-        _require_finite(parameter, matrix, labels)
-        _require_finite_offset(parameter, offset)
+        matrix, offset = _finite(parameter, labels, found, apart)
         shift, scale = _coding(matrix, labels)
         if scale and not coded:
             column = int(np.argmax((np.array(shift) != 0.0) | (np.array(scale) != 1.0)))
@@ -316,26 +304,15 @@ class Design:
         _require_columns(self.parameter, self.right, asked, remedy)
         self._require_known_levels(frame, names)
         frame = frame.assign(**{name: self._as_fitted(frame[name], name) for name in asked.content.names})
-        import formulaic
-
-        try:
-            with _unknown_levels_refused():
-                found = _again(self.spec, frame).to_numpy(dtype=float)
-                parts = [_again(part, frame) for part in self.offsets]
-        except formulaic.errors.DataMismatchWarning as problem:
-            raise DataError(
-                f"the new data have {_levels_in(problem)} where the formula of {self.parameter}, '~ {self.right}', has "
-                "other levels. What to do: use levels that the fit has seen, or fit again with rows of that level."
-            ) from problem
-        except Exception as problem:
-            raise DataError(
-                f"the formula of {self.parameter}, '~ {self.right}', cannot be computed there: "
-                f"{_in_names(_said(problem), names)}"
-            ) from problem
-        offset = np.sum([part.to_numpy(dtype=float).sum(axis=1) for part in parts], axis=0) if parts else None
-        _require_finite(self.parameter, found, self.labels)
-        _require_finite_offset(self.parameter, offset)
-        return self.code(found), offset
+        formula = f"the formula of {self.parameter}, '~ {self.right}',"
+        levels = (
+            f"the new data have {{levels}} where {formula} has other levels. What to do: use levels that the fit has "
+            "seen, or fit again with rows of that level."
+        )
+        with _in_our_words(f"{formula} cannot be computed there", levels, names):
+            found, apart = _again(self.spec, frame), [_again(part, frame) for part in self.offsets]
+        matrix, offset = _finite(self.parameter, self.labels, found, apart)
+        return self.code(matrix), offset
 
     def _require_known_levels(self, frame: pd.DataFrame, names: Mapping[str, str]) -> None:
         """Refuse a level of a factor that the fit has not seen, which formulaic would make the reference level."""
@@ -441,7 +418,8 @@ def _coding(matrix: np.ndarray, labels: tuple[str, ...]) -> tuple[tuple[float, .
     free = sd > np.finfo(float).eps
     far = free & (np.abs(mean) > FAR_FROM_ZERO * sd) & (INTERCEPT in labels)
     size = np.where(far, sd, np.maximum(sd, np.abs(mean))) * largest
-    unusual = free & ((size < USUAL_SCALES[0]) | (size > USUAL_SCALES[1]))
+    # Within these sizes of a covariate slopes of a loss are neither tiny nor huge.
+    unusual = free & ((size < 1e-6) | (size > 1e6))
     if not (far | unusual).any():
         return (), ()
     centred = (far | unusual) & (INTERCEPT in labels)
@@ -451,19 +429,48 @@ def _coding(matrix: np.ndarray, labels: tuple[str, ...]) -> tuple[tuple[float, .
 
 
 @contextmanager
-def _unknown_levels_refused() -> Iterator[None]:
-    """Formulaic warns of levels that it does not know, and takes them for the reference level."""
-    import formulaic
+def _in_our_words(what: str, levels: str, names: Mapping[str, str]) -> Iterator[None]:
+    """What formulaic cannot compute as `DataError`: why ``what`` is so, or ``levels``, with those that are unknown.
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", formulaic.errors.DataMismatchWarning)
-        yield
+    Formulaic only warns of levels that it does not know, and takes them for the reference level.
+    """
+    from formulaic.errors import DataMismatchWarning
+
+    try:
+        with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("error", DataMismatchWarning)
+            yield
+    except DataMismatchWarning as problem:
+        found = re.search(r"\{(.*?)\}", str(problem))
+        unknown = "a level" if found is None else re.sub(r"np\.\w+\((.*?)\)", r"\1", found[1])
+        raise DataError(levels.replace("{levels}", unknown)) from problem
+    except Exception as problem:
+        said = (str(problem).splitlines() or [""])[0]
+        null = re.search(r"`([^`]*)` contains null values", said)
+        if null is not None:
+            said = f"'{null[1]}' is no number in some rows (of zero or a negative value, a logarithm or a root is none)"
+        raise DataError(f"{what}: {_in_names(said, names)}") from problem
 
 
-def _levels_in(problem: Warning) -> str:
-    """The levels that formulaic's warning names."""
-    found = re.search(r"\{(.*?)\}", str(problem))
-    return "a level" if found is None else re.sub(r"np\.\w+\((.*?)\)", r"\1", found[1])
+def _finite(
+    parameter: str, labels: Sequence[str], found: pd.DataFrame, apart: Sequence[pd.DataFrame]
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """A matrix and the sum of its offsets, all of which are numbers."""
+    matrix = found.to_numpy(dtype=float)
+    for row, column in np.argwhere(~np.isfinite(matrix))[:1]:
+        raise DataError(
+            f"row {row + 1}: the term '{labels[column]}' of {parameter} is {matrix[row, column]} (a logarithm of zero "
+            "or less?). Correct the row or the formula."
+        )
+    if not apart:
+        return matrix, None
+    offset = np.sum([part.to_numpy(dtype=float).sum(axis=1) for part in apart], axis=0)
+    for row in np.flatnonzero(~np.isfinite(offset))[:1]:
+        raise DataError(
+            f"row {row + 1}: the offset of {parameter} is {offset[row]} (a logarithm of zero or less?). Correct the "
+            "row or leave it out."
+        )
+    return matrix, offset
 
 
 def _again(spec: ModelSpec, frame: pd.DataFrame) -> pd.DataFrame:
@@ -506,59 +513,14 @@ def readable(label: str, names: Mapping[str, str]) -> str:
     return _in_names(label, names)
 
 
-def frame_of(source: Any) -> pd.DataFrame:
-    """All rows of what a user has, as a frame whose columns have texts as names and types of numpy's."""
-    frame = _frame_of(source)
-    names = [str(name) for name in frame.columns]
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if twice:
-        raise DataError(f"two columns are called '{twice[0]}': rename one")
-    found = frame if names == list(frame.columns) else frame.set_axis(names, axis=1)
-    other = {name: column for name, column in found.items() if usual(column) is not column}
-    found = found.assign(**{str(name): usual(column) for name, column in other.items()}) if other else found
-    found.attrs = frame.attrs
-    return found
-
-
-def usual(column: pd.Series) -> pd.Series:
-    """A column in a type that formulaic knows: texts as objects, pandas' nullable numbers as numpy's."""
-    kind = column.dtype
-    if isinstance(kind, pd.StringDtype) and str(kind) != "str":  # pandas' own type of texts, which formulaic knows
-        return column.astype(object).where(column.notna(), None)
-    plain = getattr(kind, "numpy_dtype", None)  # of nullable types, also Arrow's
-    if plain is None or not isinstance(kind, pd.api.extensions.ExtensionDtype):
-        return column
-    if plain.kind in "iuf" and column.hasnans:
-        return pd.Series(column.to_numpy(dtype=float, na_value=np.nan), column.index, name=column.name)
-    if plain.kind == "O" and isinstance(kind, pd.ArrowDtype):
-        return column.astype(object).where(column.notna(), None)
-    return column if column.hasnans else column.astype(plain)
-
-
-def _frame_of(source: Any) -> pd.DataFrame:
-    if isinstance(source, pd.DataFrame):
-        found = source
-    elif isinstance(source, Mapping) and source and all(map(pd.api.types.is_scalar, source.values())):
-        found = pd.DataFrame([dict(source)])
-    elif isinstance(source, (str, Path)) or not hasattr(source, "to_pandas"):
-        table = table_of(source)
-        if not table.named:
-            raise DataError("a formula needs columns with names: give a frame, a mapping of names to values, or a file")
-        return table.frame()
-    else:
-        found = source.to_pandas()
-    require_names(found.columns)
-    return found
-
-
 def counted(frame: pd.DataFrame, rights: Sequence[str]) -> tuple[pd.DataFrame, np.ndarray | None, np.ndarray | None]:
     """Distinct rows, how often each occurs, and which one each row is, where rows are very many.
 
     As they are where there is nothing to gain, or where formulas do not treat each alone.
     """
-    if len(frame) < LARGE or any(word in right for right in rights for word in OWN_SCALE):
+    if len(frame) < MIN_ROWS_TO_COUNT or any(word in right for right in rights for word in OWN_SCALE):
         return frame, None, None
-    if any(frame[name].nunique() > LARGE // 100 for name in frame.columns):  # nothing to gain
+    if any(frame[name].nunique() > MIN_ROWS_TO_COUNT // 100 for name in frame.columns):  # nothing to gain
         return frame, None, None
     groups = frame.groupby(list(frame.columns), sort=True, dropna=False, observed=True)
     found = groups.size()
@@ -618,7 +580,8 @@ def variables(right: str, frame: pd.DataFrame) -> tuple[str, ...]:
     """The columns of a frame that a right side names."""
     asked = _Right.of(right, frame.iloc[:0])
     used = {asked.odd.get(name, name) for name in asked.content.names}
-    _require_known("a parameter", used, list(map(str, frame.columns)))
+    for name in sorted(used):
+        require_known(name, frame.columns, f"the formula names '{name}', which is not a column")
     return tuple(name for name in map(str, frame.columns) if name in used)
 
 
@@ -647,23 +610,6 @@ def as_factor(right: str, name: str) -> str:
     return right
 
 
-def _said(problem: Exception) -> str:
-    """What formulaic says, in our words where it is about numbers that are none."""
-    said = (str(problem).splitlines() or [""])[0]
-    found = re.search(r"`([^`]*)` contains null values", said)
-    if found is None:
-        return said
-    return f"'{found[1]}' is no number in some rows (of zero or a negative value, a logarithm or a root is none)"
-
-
-def _require_known(parameter: str, needed: set[str], names: list[str]) -> None:
-    for name in sorted(needed - set(names)):
-        named = "the formula" if parameter in ("formula", "a parameter") else f"the formula of {parameter}"
-        raise DataError(
-            f"{named} names '{name}', which is not a column{close(name, names) or '.'} The columns are {some(names)}."
-        )
-
-
 def _require_columns(
     parameter: str, right: str, asked: _Right,
     remedy: str = "Pass missing='drop' (on the command line: --missing drop) to leave them out.",
@@ -671,9 +617,9 @@ def _require_columns(
     """Refuse a formula that names no column, one in which values are missing, or that reckons with texts."""
     frame, odd = asked.frame, asked.odd
     needed = asked.content.names
-    _require_known(
-        parameter, {odd.get(name, name) for name in needed}, [odd.get(c, c) for c in map(str, frame.columns)]
-    )
+    known = [odd.get(c, c) for c in map(str, frame.columns)]
+    for name in sorted(odd.get(name, name) for name in needed):
+        require_known(name, known, f"the formula of {parameter} names '{name}', which is not a column")
     for name in sorted(needed):
         if name not in frame:  # a column of that name is there, under another word
             raise SettingError(
@@ -730,25 +676,6 @@ def _require_columns(
 def _distinct_values(column: pd.Series) -> Sequence[Any]:
     """The distinct values of a column that may hold others than numbers."""
     return [] if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufcmM" else list(column.unique())
-
-
-def _require_finite(parameter: str, matrix: np.ndarray, labels: Sequence[str]) -> None:
-    bad = ~np.isfinite(matrix)
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise DataError(
-            f"row {row + 1}: the term '{labels[column]}' of {parameter} is {matrix[row, column]} (a logarithm of zero "
-            "or less?). Correct the row or the formula."
-        )
-
-
-def _require_finite_offset(parameter: str, offset: np.ndarray | None) -> None:
-    if offset is not None and not np.isfinite(offset).all():
-        row = int(np.argmin(np.isfinite(offset)))
-        raise DataError(
-            f"row {row + 1}: the offset of {parameter} is {offset[row]} (a logarithm of zero or less?). Correct the "
-            "row or leave it out."
-        )
 
 
 def require_full_rank(

@@ -127,9 +127,8 @@ FUNCTIONS = (*OF_FORMULAIC, "season", *OF_NUMPY)
 NAMESPACES = {"np": OF_NUMPY, "contr": REGISTERED}
 RESERVED = (*FUNCTIONS, *CODINGS, *NAMESPACES)
 
-LONGEST = 200_000  # letters: thousands of columns with long names
-MOST_TERMS = 5_000  # columns of a matrix as far as formulas say; a*b*...*z has 2^26, which nobody means
-MOST_COLUMNS = 100  # of one spline, polynomial or season
+MAX_TERMS = 5_000  # columns of a matrix as far as formulas say; a*b*...*z has 2^26, which nobody means
+MAX_FUNCTION_COLUMNS = 100  # of one spline, polynomial or season
 _OPERATORS = {"+", "-", "*", "/", ":", "in", "**", "^"}  # between terms
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.FloorDiv, ast.Mod)  # inside functions
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -215,8 +214,8 @@ def read(text: str, shown: str) -> Content:
     from formulaic.parser.types import Token
 
     shown = shown if len(shown) <= 200 else f"{shown[:200]} ..."
-    if len(text) > LONGEST:
-        raise SettingError(f"the formula '~ {shown}' is longer than {LONGEST} letters")
+    if len(text) > 200_000:  # thousands of columns with long names
+        raise SettingError(f"the formula '~ {shown}' is longer than 200000 letters")
     try:
         tree = DefaultFormulaParser().get_ast(text)
     except Exception as problem:  # of its own parser and of Python's
@@ -232,9 +231,9 @@ def read(text: str, shown: str) -> Content:
                 raise _refusal(shown, f"'{node.operator.symbol}'")
             _require_terms(node.operator.symbol, node.args, shown)
             sizes[id(node)] = size = _size(node.operator.symbol, node.args, sizes, shown)
-            if size > MOST_TERMS:
+            if size > MAX_TERMS:
                 raise SettingError(
-                    f"the formula '~ {shown}' has more than {MOST_TERMS} terms. What to do: write the interactions "
+                    f"the formula '~ {shown}' has more than {MAX_TERMS} terms. What to do: write the interactions "
                     "that are meant, with ':'."
                 )
         elif node.kind is Token.Kind.NAME:  # looked up among the columns, and nowhere else
@@ -358,12 +357,12 @@ def _require_function(node: ast.Call, shown: str) -> None:
         if not (isinstance(value, ast.Constant) and (value.value is None or _is_count(value.value))):
             raise SettingError(
                 f"the formula '~ {shown}' has {ast.unparse(node)}: how many columns that makes must be a whole number, "
-                f"at most {MOST_COLUMNS}"
+                f"at most {MAX_FUNCTION_COLUMNS}"
             )
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_COLUMNS
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_FUNCTION_COLUMNS
 
 
 def _counts(node: ast.Call) -> list[ast.expr]:

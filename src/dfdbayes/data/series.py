@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int
 
-from ..core.dataset import PLACE
-from ..errors import DataError, SettingError, close, some
+from ..core.dataset import PLACE, match
+from ..errors import DataError, SettingError
 from .grammar import Token, calls_of, name_in, split, tokens_of, written
 from .read.columns import listed
+from .read.text import are_numbers
 
-OFF = 0.1  # of a step, that a time may lie beside the place that it is taken for
-KINDS = ("rows", "numbers", "dates", "months")
-LARGEST = 2**62  # in size, of whole times: differences of any two are 64-bit integers
-DAY = 86400.0  # seconds
+MAX_WHOLE = 2**62  # in size, of whole numbers whose differences are 64-bit integers
 OFFSET = r"\s*(?:[+-]\d{2}:?\d{2}|Z)$"  # of a time zone, at the end of a text
 
 
@@ -64,7 +62,7 @@ class Calendar:
         step = float((numbers[-1] - numbers[0]) / steps.sum())
         found = replace(begun, origin=origin, step=step)
         beside = found._beside(numbers)
-        if beside.max() > OFF:
+        if beside.max() > 0.1:  # of a step
             at = values.iloc[int(np.argmax(begun.numbers(values) == numbers[np.argmax(beside)]))]
             raise DataError(
                 f"the times in '{name}' are not a whole number of steps apart (at {at}, for example). What to do: "
@@ -136,9 +134,6 @@ class Calendar:
         """Times as formulas see them: numbers as they are, dates as steps from the first."""
         return np.asarray(values) if self.kind in ("rows", "numbers") else self.places(values)
 
-    def plain(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 class _Dates(NamedTuple):
     """Dates as a clock shows them where they were taken, and in universal time where their time zone is known."""
@@ -159,13 +154,14 @@ def _begun(values: pd.Series) -> Calendar:
     if len(values) > 1 and once and (dates.clock.is_month_end.all() or (len(set(days)) == 1 and days[0] < 29)):
         return Calendar("months")
     apart = np.diff(np.unique(dates.clock.as_unit("us").asi8)) / 1e6
-    short = dates.zone is not None and apart.min(initial=DAY) < DAY * (1 - OFF)
+    day = 86400.0  # seconds; a tenth less, as of all steps, is a day still
+    short = dates.zone is not None and apart.min(initial=day) < 0.9 * day
     return Calendar("dates", zone=dates.zone if short else None)
 
 
 def _are_numbers(values: pd.Series) -> bool:
     whole = pd.api.types.infer_dtype(values, skipna=False) == "integer"  # also those that no 64 bits hold
-    return whole or (pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values))
+    return whole or are_numbers(values)
 
 
 def _numbers(values: pd.Series) -> np.ndarray:
@@ -173,7 +169,7 @@ def _numbers(values: pd.Series) -> np.ndarray:
     if pd.api.types.infer_dtype(values, skipna=False) != "integer":
         return values.to_numpy(dtype=float)
     exact = values.to_numpy(dtype=object)
-    large = [value for value in (exact.min(), exact.max()) if abs(int(value)) > LARGEST] if len(exact) else []
+    large = [value for value in (exact.min(), exact.max()) if abs(int(value)) > MAX_WHOLE] if len(exact) else []
     if large:
         raise DataError(
             f"'{values.name}' holds {large[0]}; times that are whole numbers lie between -2**62 and 2**62. What to do: "
@@ -184,7 +180,7 @@ def _numbers(values: pd.Series) -> np.ndarray:
 
 def require_few_steps(steps: float, name: str) -> None:
     """Refuse a series whose steps cannot be numbered."""
-    if steps > LARGEST:
+    if steps > MAX_WHOLE:
         raise DataError(
             f"the times in '{name}' span {steps:.3g} of their smallest steps, too many to count. What to do: number "
             "the steps (1, 2, 3, ...) in a column, and name that one."
@@ -223,8 +219,7 @@ def _in_zone(dates: pd.DatetimeIndex) -> _Dates:
     return _Dates(dates.tz_localize(None), dates.tz_convert("UTC").tz_localize(None), str(dates.tz))
 
 
-@dataclass(frozen=True)
-class Lag:
+class Lag(NamedTuple):
     """An earlier value of a column."""
 
     column: str
@@ -355,17 +350,6 @@ class Series:
         """Times as a user would write them."""
         return self.calendar.at(places)
 
-    def plain(self) -> dict[str, Any]:
-        """In values that JSON can hold."""
-        lags = [[lag.column, lag.steps] for lag in self.lags]
-        return {"time": self.time, "by": self.by, "lags": lags, "calendar": self.calendar.plain(), "told": self.told}
-
-    @classmethod
-    def of_plain(cls, plain: Mapping[str, Any]) -> Series:
-        """Back from `plain`."""
-        lags = tuple(Lag(str(column), int(steps)) for column, steps in plain["lags"])
-        return cls(plain["time"], plain["by"], lags, Calendar(**plain["calendar"]), plain["told"])
-
 
 @dataclass(frozen=True)
 class Ordered:
@@ -406,13 +390,10 @@ class Ordered:
 def ordered(frame: pd.DataFrame, lags: Sequence[Lag], time: str | None, by: str | None, missing: str) -> Ordered:
     """Sort a frame by time and put lags beside its rows; gaps, repeated times and missing values are named."""
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
-    names = list(frame.columns)
     for name in (*(lag.column for lag in lags), *(name for name in (time, by) if name is not None)):
-        if name not in names:
-            hint = close(name, names) or "."
-            raise DataError(f"there is no column '{name}'{hint} The columns are {some(names)}.")
+        match(name, list(frame.columns))
     for name in (PLACE, *(lag.name for lag in lags)):
-        if name in names:
+        if name in frame.columns:
             raise DataError(f"a series has a column '{name}' of its own. What to do: rename the column '{name}'.")
     for name in dict.fromkeys(lag.column for lag in lags):
         if not pd.api.types.is_numeric_dtype(frame[name]):
@@ -527,8 +508,7 @@ def lagged(
         raise SettingError(f"lags is {lags!r}; it must be a whole number, at least 1")
     wanted = [str(name) for name in listed(columns)]
     for name in [*wanted, *(name for name in (by, time) if name is not None)]:
-        if name not in frame.columns:
-            raise DataError(f"there is no column '{name}'; the columns are {', '.join(map(str, frame.columns))}")
+        match(name, list(frame.columns))
     if time is not None and not pd.api.types.is_numeric_dtype(frame[time]):
         raise DataError(
             f"'{time}' holds dates or texts, and steps here are whole numbers. What to do: number the steps (1, 2, 3, "

@@ -1,34 +1,30 @@
 """Loss surfaces of the Bernoulli model: both losses are smallest at the same place, with different shapes."""
 
 import numpy as np
-from matplotlib.figure import Figure
 
 import dfdbayes as dfd
 
-from .base import BLUE, GREY, Finding, Number, Settings, clean
-
-N = 500
+from .base import BLUE, GREY, Finding, Number, Settings, clean, figure_of
 
 
 def run(settings: Settings) -> Finding:
-    model = dfd.models.Bernoulli()
+    model, n = dfd.models.Bernoulli(), 500
     grid = np.linspace(0.02, 0.98, 481)[:, None]
-    figure = Figure(figsize=(9, 4.8), layout="constrained")
-    panels = figure.subplots(2, 3)
+    figure, panels = figure_of(9, 4.8, 2, 3)
     numbers = []
     for column, truth in enumerate((0.1, 0.5, 0.9)):
-        x = dfd.simulate(model, {"probability": truth}, N, seed=0).rows
+        x = dfd.simulate(model, {"probability": truth}, n, seed=0).rows
         rows = (("dfd", "discrete Fisher divergence", BLUE, "-"), ("likelihood", "negative log-likelihood", GREY, "--"))
         for axes, (loss, title, colour, style) in zip(panels[:, column], rows, strict=True):
             objective = dfd.objective(model, x, loss)
-            values = objective.values(grid) / N
+            values = objective.values(grid) / n
             axes.plot(grid[:, 0], values, color=colour, ls=style)
             axes.axvline(truth, color="black", lw=0.8, ls=":")
             top = np.quantile(values, 0.8)
             axes.set_ylim(values.min() - 0.1 * (top - values.min()), top)
             clean(axes, "probability", title if column == 0 else "", f"probability* = {truth}" if loss == "dfd" else "")
             found = dfd.minimise(objective)
-            error = float(np.sqrt(truth * (1 - truth) / N))
+            error = float(np.sqrt(truth * (1 - truth) / n))
             numbers.append(
                 Number(f"minimiser, {title}, probability* = {truth}", found.theta["probability"], truth, error)
             )

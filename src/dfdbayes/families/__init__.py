@@ -6,19 +6,21 @@ from typing import Any
 
 import numpyro.distributions as dist
 
+from .._util.codec import from_plain, plain_or_none
 from ..core.exponential import ExponentialFamily
-from ..core.graphs import Graph
 from ..core.log_mass_errors import MADE
 from ..core.model import AbstractModel, Model
 from ..errors import ModelError, close
 from .counts.mixture import PoissonMixture
 from .counts.models import Bernoulli, ConwayMaxwellPoisson, CountModel, Poisson
+from .graph import accessor as _graph  # noqa: F401 - accessors put themselves into their table
 from .graph.model import RandomGraph
 from .graph.observed import ObservedGraph
 from .lattice.model import Ising, Potts
+from .map import accessor as _map  # noqa: F401
 from .map.model import Autologistic
 from .map.observed import ObservedMap
-from .named import MODELS, Named, Options, named, needed
+from .named import GRAPH, MODELS, Named, Option, Options, named
 from .network.mixed import Network
 from .network.model import ConwayMaxwellPoissonGraphical, IsingNetwork, Pairwise, PoissonGraphical
 
@@ -49,20 +51,23 @@ __all__ = [
 ]
 
 
-@named("graph", "ergm", takes=("terms", "directed", "observed", "nodes"), model=RandomGraph, whole=True)
+TERMS = Option("terms", "RandomGraph('edges + gwesp(0.25)'), on the command line --terms 'edges + gwesp(0.25)'")
+
+
+@named("graph", "ergm", takes=(TERMS, "directed", "observed", "nodes"), model=RandomGraph, whole=True)
 def _random_graph(columns: int, options: Options) -> AbstractModel:
     """A random graph; one that was bound to a graph where options hold that, as a saved fit has it."""
-    model = RandomGraph(needed(options, "terms"), options.get("directed"))
+    model = RandomGraph(TERMS.needed(options), options.get("directed"))
     seen = options.get("observed")
-    return model if seen is None else model.bound(ObservedGraph.of_plain(seen))
+    return model if seen is None else model.bound(from_plain(seen, ObservedGraph))
 
 
-@named("autologistic", takes=("at", "neighbours", "graph", "observed"), model=Autologistic, whole=True)
+@named("autologistic", takes=("at", "neighbours", GRAPH, "observed"), model=Autologistic, whole=True)
 def _autologistic(columns: int, options: Options) -> AbstractModel:
     """A model of maps; one that was bound to a map where options hold that, as a saved fit has it."""
     own = {name: value for name in ("at", "neighbours", "graph") if (value := options.get(name)) is not None}
     model, seen = Autologistic(**own), options.get("observed")
-    return model if seen is None else model.bound(ObservedMap.of_plain(seen))
+    return model if seen is None else model.bound(from_plain(seen, ObservedMap))
 
 
 _SPREAD = (
@@ -124,12 +129,5 @@ def paper_priors(model: AbstractModel) -> dict[str, Any]:
 
 
 def plain_options(model: AbstractModel) -> dict[str, Any]:
-    """A model's options in values that JSON can hold; `by_name` takes them back."""
-    plain = dict(model.options)
-    if isinstance(plain.get("graph"), Graph):
-        graph = plain["graph"]
-        plain["graph"] = {"size": graph.size, "pairs": [list(p) for p in graph.pairs], "shape": graph.shape}
-        plain["graph"] |= {"names": list(graph.names)} if graph.names else {}
-    if isinstance(plain.get("observed"), (ObservedGraph, ObservedMap)):
-        plain["observed"] = plain["observed"].plain()
-    return plain
+    """A model's options in values that JSON can hold, as far as it can; `by_name` takes them back."""
+    return {name: plain_or_none(value) or value for name, value in model.options.items()}

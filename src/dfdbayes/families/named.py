@@ -3,19 +3,57 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from ..core.dataset import Dataset
 from ..core.domain import Domain
-from ..core.graphs import Graph, of, parse
+from ..core.graphs import of, parse
 from ..core.model import AbstractModel
 from ..core.registry import Registry
 from ..errors import ModelError
 
 Options = Mapping[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Option:
+    """What a model given by name is made with.
+
+    Attributes
+    ----------
+    name : str
+    example : str
+        What to write where it is needed and not given.
+    read : callable
+        The value from what a user gave, which may be text.
+    """
+
+    name: str
+    example: str = ""
+    read: Callable[[Any], Any] = lambda given: given
+
+    def among(self, options: Options) -> Any:
+        """Its value; None where it is not given."""
+        given = options.get(self.name)
+        return None if given is None else self.read(given)
+
+    def needed(self, options: Options) -> Any:
+        """Its value, without which there is no model."""
+        found = self.among(options)
+        if found is None:
+            shown = f", for example {self.example}" if self.example else ""
+            raise ModelError(f"this model needs {self.name if self.name.endswith('s') else f'a {self.name}'}{shown}")
+        return found
+
+
+GRAPH = Option(
+    "graph",
+    "options={'graph': dfd.graphs.grid(6, 6)}, on the command line --graph grid:6x6",
+    lambda given: parse(given) if isinstance(given, str) else of(given),
+)
 
 
 @dataclass(frozen=True)
@@ -82,7 +120,7 @@ MODELS: Registry[Named] = Registry("model", ModelError)
 
 
 def named(
-    name: str, *more: str, takes: tuple[str, ...] = (), columns: str = "",
+    name: str, *more: str, takes: tuple[str | Option, ...] = (), columns: str = "",
     model: Callable[..., AbstractModel] | None = None, **about: Any,
 ) -> Callable[[F], F]:  # fmt: skip
     """Put a model into the table of models by name, as a decorator.
@@ -91,8 +129,8 @@ def named(
     ----------
     name, more
         What it may be called.
-    takes : tuple of str
-        Arguments of the function that are options; a ``graph`` may be written as text.
+    takes : tuple of str or Option
+        Arguments of the function that are options.
     columns : str, optional
         The argument that is the number of columns, where it is not among the options.
     model : callable, optional
@@ -109,50 +147,28 @@ def named(
 
     def add(function: F) -> F:
         shown = function if model is None else model
-        make = function if model is not None else _from_options(function, takes, columns)
+        own = [one if isinstance(one, Option) else Option(one) for one in takes]
+        make = function if model is not None else _from_options(function, own, columns)
         line = (shown.__doc__ or "").splitlines()[0]
-        MODELS.register(name, *more)(Named(name, make, takes, line, **about))
+        MODELS.register(name, *more)(Named(name, make, tuple(one.name for one in own), line, **about))
         return function
 
     return add
 
 
 def _from_options(
-    function: Callable[..., AbstractModel], takes: tuple[str, ...], number: str
+    function: Callable[..., AbstractModel], takes: Sequence[Option], number: str
 ) -> Callable[[int, Options], AbstractModel]:
     """Makes a model by its function, whose arguments are options."""
     known = inspect.signature(function).parameters
 
     def make(columns: int, options: Options) -> AbstractModel:
-        given = {name: options[name] for name in takes if options.get(name) is not None}
-        if "graph" in given:
-            given["graph"] = graph_of(options)
-        if number and number not in given:
-            given[number] = columns
-        for name in takes:
-            if name not in given and known[name].default is inspect.Parameter.empty:
-                needed(options, name)
+        given = {one.name: value for one in takes if (value := one.among(options)) is not None}
+        if number:
+            given.setdefault(number, columns)
+        for one in takes:
+            if one.name not in given and known[one.name].default is inspect.Parameter.empty:
+                one.needed(options)
         return function(**given)
 
     return make
-
-
-EXAMPLES = {
-    "graph": "options={'graph': dfd.graphs.grid(6, 6)}, on the command line --graph grid:6x6",
-    "rates": "--rates 5,15",
-    "terms": "RandomGraph('edges + gwesp(0.25)'), on the command line --terms 'edges + gwesp(0.25)'",
-}  # of options without which there is no model
-
-
-def needed(options: Options, key: str) -> Any:
-    """An option without which there is no model."""
-    if options.get(key) is None:
-        shown = f", for example {EXAMPLES[key]}" if key in EXAMPLES else ""
-        raise ModelError(f"this model needs {key if key.endswith('s') else f'a {key}'}{shown}")
-    return options[key]
-
-
-def graph_of(options: Options) -> Graph:
-    """The graph among options, which may be a text."""
-    graph = needed(options, "graph")
-    return parse(graph) if isinstance(graph, str) else of(graph)

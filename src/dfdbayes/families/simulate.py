@@ -7,7 +7,7 @@ from typing import Any, overload
 import numpy as np
 from jaxtyping import Int
 
-from .._util.process import require_seed, require_unforked
+from .._util.resources import require_seed, require_unforked
 from ..core.model import AbstractModel
 from ..core.simulators.base import Sample
 from ..errors import SettingError

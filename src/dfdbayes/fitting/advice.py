@@ -17,7 +17,7 @@ from ..data.read.columns import two_answers
 from ..data.read.profile import Profile, profiles
 from ..errors import DfdbayesError, Problems
 from ..families.graph.observed import ObservedGraph
-from ..families.map.read import MOST_CATEGORIES
+from ..families.map.read import MAX_CATEGORIES
 from .table_layout import frequencies_of, places_of, survey_weights_of, time_of
 
 MOST_LEVELS = 11  # of answers in words
@@ -118,7 +118,7 @@ def _weighted(table: About, weights: Profile, sampling: bool = False) -> About:
 def _of_map(table: About) -> tuple[Suggestion, ...] | None:
     at = places_of(table.columns, table.frame)
     others = [own for own in table.of("binary", "ordinal", "text", "count") if own.name not in (at or ())]
-    mapped = [own for own in others if own.distinct <= MOST_CATEGORIES and _term(own)]
+    mapped = [own for own in others if own.distinct <= MAX_CATEGORIES and _term(own)]
     mapped.sort(key=lambda own: not own.zero_one)
     if at is None or not mapped:
         return None

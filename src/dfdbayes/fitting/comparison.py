@@ -16,10 +16,9 @@ from ..core.dataset import Dataset
 from ..core.losses.base import AbstractLoss
 from ..core.model import AbstractModel
 from ..errors import CalibrationError, DfdbayesError, EscapedError, MinimiserError, ModelError, SettingError
-from ..families.graph.model import RandomGraph
-from ..results.fit_result import Fit
 from ..results.hausman import Agreement, agreement
 from .fit import fit
+from .fit_result import Fit
 
 LOSSES = ("dfd", "ratio", "ksd", "pseudo", "likelihood")
 
@@ -95,7 +94,7 @@ def _agreements(fits: dict[str, Fit]) -> dict[str, Agreement]:
     """Each loss beside the first one, where both have a minimum and rows that they share."""
     found: dict[str, Agreement] = {}
     (_, base), *others = fits.items()
-    if base.model is None or isinstance(base.model, RandomGraph) or base.imputation is not None:
+    if base.model is None or not base.model.sampled or base.imputation is not None:
         return found
     for name, one in others:
         if base.loss is None or one.loss is None:

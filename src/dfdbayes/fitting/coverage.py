@@ -16,10 +16,10 @@ import pandas as pd
 
 from .._util.files import require_writable
 from .._util.identity import fingerprint
-from .._util.process import kept, require_seed, require_unforked
 from .._util.progress import on_screen
+from .._util.resources import kept, require_seed, require_unforked
 from ..backends.local import Local, by_client
-from ..core.curvature import Curvature
+from ..core.calibration import Curvature
 from ..core.model import AbstractModel
 from ..core.parameters import Space
 from ..errors import DataError, DfdbayesError, SettingError

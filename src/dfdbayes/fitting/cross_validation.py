@@ -21,9 +21,8 @@ from ..core.model import AbstractModel
 from ..core.objective import Objective
 from ..core.sites import rows_of
 from ..errors import ModelError, SettingError
-from ..families.graph.model import RandomGraph
-from ..results.fit_result import Fit
 from ..results.regression import covariates
+from .fit_result import Fit
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def require_comparable(name: str, fit: Fit) -> None:
     """Refuse a fit whose rows cannot be left out and predicted."""
     if fit.model is None or fit.loss is None:
         raise ModelError(f"'{name}' was loaded without its model or its loss; fit again")
-    if isinstance(fit.model, RandomGraph) or fit.data.n < 2:
+    if not fit.model.sampled or fit.data.n < 2:
         raise SettingError(f"'{name}' has one observation: none can be left out to see how well it is predicted")
     if fit.imputation is not None:
         raise SettingError(

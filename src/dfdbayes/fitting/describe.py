@@ -14,7 +14,7 @@ import pandas as pd
 from ..core.dataset import Dataset
 from ..data.read.dataset import opened
 from ..data.read.profile import Profile, profiles
-from ..data.read.reading import CHUNK, table_of
+from ..data.read.reading import ROWS_AT_ONCE, table_of
 from ..data.read.text import Ragged, note
 from ..errors import Problems
 from ..families.graph.observed import ObservedGraph
@@ -203,9 +203,9 @@ def describe(data: Any, *, missing_codes: Any = None, decimal: str | None = None
     else:
         table = table_of(data, decimal, missing_codes)
     ragged, notes = Ragged(), table.notes
-    frame, weights = table.frame(CHUNK, ragged), table.frequencies
-    if len(frame) == CHUNK:
-        notes += (f"only the first {CHUNK} rows were looked at",)
+    frame, weights = table.frame(ROWS_AT_ONCE, ragged), table.frequencies
+    if len(frame) == ROWS_AT_ONCE:
+        notes += (f"only the first {ROWS_AT_ONCE} rows were looked at",)
     if len(table.columns) > len(table.nameless):
         frame = frame.drop(columns=list(table.nameless))
     problems = Problems(table.name)

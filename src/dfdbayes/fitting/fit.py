@@ -14,41 +14,38 @@ import numpy as np
 
 from .. import families as models
 from .._util.checkpoint import FITTED, NOTHING, Checkpoint, keeping
+from .._util.codec import plain_or_none
 from .._util.identity import fingerprint
-from .._util.process import require_unforked, threads
-from .._util.resources import LONG, estimate, require_memory
-from .._util.timing import Clock, forget_compiled
+from .._util.resources import Clock, estimate, forget_compiled, require_memory, require_unforked, threads
 from ..backends.local import Backend, Source, by_client
 from ..core import losses
-from ..core import priors as plain_priors
 from ..core import resampling as resamplings
 from ..core import samplers as sampling
-from ..core.boundaries import beyond, clipped
 from ..core.calibration import Calibration, calibrate
-from ..core.clusters import summarised
 from ..core.diagnostics import bounds_of, held_by_prior, require_finite, require_in_basin, warnings_of
 from ..core.graphs import of as graph_of
+from ..core.influence import summarised
 from ..core.log_mass_errors import in_words
 from ..core.minimise import Minimum, Outcome, minimise, require
 from ..core.missing import described, minimised, objective_with_missing
 from ..core.model import AbstractModel
 from ..core.objective import Objective, arranged
 from ..core.parameters import Space
-from ..core.posterior import named_draws, posterior, where_taken
+from ..core.posterior import beyond, clipped, named_draws, posterior, where_taken
 from ..core.priors import describe_prior
 from ..core.resampling import Bootstrap
 from ..core.samplers import Draws
 from ..data.read.dataset import opened, read
 from ..data.read.profile import domain_of
 from ..errors import EscapedError, MinimiserError, ModelError, SettingError
-from ..families.network.groups import draw_graphs
-from ..results.checks import Checks, check
-from ..results.fit_result import Fit
+from ..results.checking import check
+from ..results.checks import Checks
 from ..results.hausman import another
 from ..results.influence import of_rows
 from ..results.saving import versions
 from ..results.tree import assemble
 from ..results.uncalibrated import uncalibrated_intervals
+from .fit_result import Fit
 from .plan import Plan
 from .progress import Progress, by_percent, shown_on
 from .regressions import own_priors, read_regression
@@ -191,7 +188,7 @@ def fit(
         data = opened(data, missing_codes, decimal)
         reading = {"columns": columns, "weights": weights, "weighting": weighting, "missing": missing}
         reading["cluster"] = cluster
-        formulas = dict(getattr(model, "formulas", None) or {}) | formulas
+        formulas = (dict(model.formulas) if isinstance(model, AbstractModel) else {}) | formulas
         asked = reading | {"time": time}
         whole = read_whole(model, data, options, prior, asked | {"formula": formula, **formulas})
         if whole is not None:
@@ -233,8 +230,7 @@ def fit(
             imputation=imputed, incomplete=None if imputed is None else objective.observed,
             clusters=None if weight.curvature is None else summarised(objective, minimum.vector),
             influential=influential,
-        )  # fmt: skip
-        draw_graphs(found)
+        ).prepared()  # fmt: skip
     if check:
         if checkpoint is not None:
             found.save(Path(checkpoint) / FITTED)
@@ -342,7 +338,7 @@ def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress)
     transitions = sampler.chains * sampler.transitions
     needs = estimate(model.space.size, objective.data.d, rows, cells, plan.fits, transitions, sampler.gradients)
     require_memory(needs)
-    if needs.seconds > LONG:
+    if needs.is_long:
         shown.tell(f"this will take a while: {needs}")
     return objective
 
@@ -422,12 +418,12 @@ def _asked(objective: Objective, plan: Plan) -> dict[str, Any]:
     return {
         "model": objective.model.name,
         "options": models.plain_options(objective.model),
-        "formulas": getattr(objective.model, "formulas", None) or None,
+        "formulas": dict(objective.model.formulas) or None,
         "loss": plan.loss.name,
-        "loss_arguments": losses.plain(plan.loss),
+        "loss_arguments": plain_or_none(plan.loss),
         "loss_reason": plan.reason,
         "priors": {p.name: describe_prior(p.prior) for p in space.parameters},
-        "prior_arguments": {p.name: plain_priors.plain(p.prior) for p in space.parameters},
+        "prior_arguments": {p.name: plain_or_none(p.prior) for p in space.parameters},
         "sampler": chosen.name,
         "draws": chosen.draws,
         "warmup": chosen.warmup,
@@ -447,7 +443,7 @@ def _settings(objective: Objective, minimum: Minimum, weight: Calibration, plan:
         "edges": _edges(objective.model.space),
         "may_be_zero": _may_be_zero(objective.model.space),
         "kinds": objective.model.columns_told(objective.data.columns) or None,
-        "series": getattr(objective.model, "series_told", None),
+        "series": objective.model.series_told,
         "bounds": None if objective.loss.bounded else bounds_of(minimum),
         "bootstrap": plan.bootstrap if len(weight.outcomes) else 0,
         "threads": threads(),
@@ -471,7 +467,7 @@ def _identity(objective: Objective, minimum: Minimum, plan: Plan) -> dict[str, A
     parts |= {"data": objective.observed.digest, "calibration": fingerprint(plan.calibration)}
     parts |= {
         "sampler settings": fingerprint(plan.sampler),
-        "loss settings": fingerprint(losses.plain(plan.loss) or plan.loss),
+        "loss settings": fingerprint(plain_or_none(plan.loss) or plan.loss),
     }
     # The minimum stands for what no identity sees: what a function calls outside of JAX.
     parts["minimum"] = [f"{number:.8g}" for number in (minimum.value, *minimum.vector)]

@@ -16,12 +16,13 @@ from ..core.losses.base import AbstractLoss
 from ..core.minimise import minimise
 from ..core.mixing import evenly
 from ..core.model import AbstractModel
+from ..core.parameters import SHAPE, ZEROS
 from ..errors import CalibrationError, DfdbayesError, EscapedError, MinimiserError, ModelError, SettingError
 from ..families import named_model
-from ..results.fit_result import Fit
 from .comparison import by_name
 from .cross_validation import Folds, folds_of, held_out, matched, require_comparable, score_of, scored
 from .fit import fit
+from .fit_result import Fit
 
 SURE = 0.95  # of a difference's sign, from which one model is called better
 LEAST = 4.0  # of a sum of log scores, below which errors of differences are not to be trusted (Sivula et al., 2020)
@@ -29,8 +30,6 @@ DRAWS = 100  # of the posterior, for the widely applicable information criterion
 ROUNDS = 2000  # of stacking weights
 TIED = "these data cannot tell"
 WEIGHT = "weight: the share of each model in the best mixture of their predictions, which is not how sure its lead is"
-
-LACKS = {"poisson": ("nu",), "bernoulli": ("nu", "zeros")}  # formulas that are for other candidates
 
 
 @dataclass(frozen=True)
@@ -140,21 +139,32 @@ def _fitted(
         raise SettingError("give fits, compare_models([fit_a, fit_b]), or models and data")
     fits: dict[str, Fit] = {}
     failed: dict[str, str] = {}
+    beside = {one: _beside_location(one, settings) for one in candidates.values() if isinstance(one, str)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they are on the fits
         for name, one in candidates.items():
+            own = _own(one, settings, beside) if isinstance(one, str) else settings
             try:
-                fits[name] = one if isinstance(one, Fit) else fit(one, data, seed=seed, **_own(one, settings))
+                fits[name] = one if isinstance(one, Fit) else fit(one, data, seed=seed, **own)
             except (CalibrationError, EscapedError, MinimiserError, ModelError) as problem:
                 failed[name] = str(problem)
     return fits, failed
 
 
-def _own(model: Any, settings: dict[str, Any]) -> dict[str, Any]:
-    """What of the settings of all models is one model's own: options and formulas of parameters that it has."""
-    if not isinstance(model, str):
-        return settings
-    own = {name: value for name, value in settings.items() if name not in LACKS.get(model, ())}
+def _beside_location(model: str, settings: dict[str, Any]) -> frozenset[str]:
+    """The parameters of shape and of zeros that formulas of a model may be about, and that other models may lack."""
+    try:
+        made = named_model(model)(1, named_model(model).own(settings.get("options")))
+        space = made.for_covariates(None, made.takes_zeros).space
+    except ModelError:  # it looks at its data first, or is none: its fit says so
+        return frozenset()
+    return frozenset(p.name for role in (SHAPE, ZEROS) for p in space.of_role(role))
+
+
+def _own(model: str, settings: dict[str, Any], beside: Mapping[str, frozenset[str]]) -> dict[str, Any]:
+    """What of the settings of all models is one model's own: options, and no formulas that are for others alone."""
+    others = frozenset().union(*beside.values()) - beside[model]
+    own = {name: value for name, value in settings.items() if name not in others}
     return own | {"options": named_model(model).own(settings.get("options"))}
 
 

@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtrc
 
-from ..core.dataset import Dataset
-from ..core.distinct import condense
+from ..core.dataset import Dataset, condense
 from ..core.model import AbstractModel
 from ..errors import ModelError, SettingError
-from ..results.fit_result import Fit
 from ..results.saving import structure_of
+from .fit_result import Fit
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._util.process import require_seed
+from .._util.resources import require_seed
 from ..core import calibration as calibrations
 from ..core import losses
 from ..core import resampling as resamplings
@@ -17,7 +17,7 @@ from ..core.dataset import Dataset
 from ..core.losses.base import AbstractLoss
 from ..core.losses.robust import Robust
 from ..core.model import AbstractModel
-from ..core.parametric import Parametric
+from ..core.resampling import Parametric
 from ..core.robust_weight import decided
 from ..errors import SettingError
 
@@ -95,7 +95,7 @@ class Plan:
         name, reason = model.advise(data)
         first = replace(self, asked_loss=losses.by_name(name), reason=reason)
         if first._found_by_simulation(model):  # which may fail, and has no parts to resample
-            resampled = self.calibration.by_parts or self.resamples
+            resampled = self.calibration.needs_minimum or self.resamples
             why = "what is resampled are dyads" if resampled else "the likelihood was not found by simulation"
             other = replace(self, asked_loss=losses.by_name("pseudo"), reason=why)
             return [other] if resampled else [first, other]
@@ -111,7 +111,7 @@ class Plan:
 
     def _require_calibrated(self, model: AbstractModel) -> None:
         """Refuse to calibrate by parts what has none."""
-        if self._found_by_simulation(model) and (self.calibration.by_parts or self.resamples):
+        if self._found_by_simulation(model) and (self.calibration.needs_minimum or self.resamples):
             raise SettingError(
                 "the likelihood of a graph says itself how sure it is, and has no parts to resample. What to do: leave "
                 "out calibration= and resampling=, or use loss='pseudo'."

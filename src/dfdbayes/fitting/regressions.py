@@ -11,7 +11,7 @@ import pandas as pd
 
 from .. import families as models
 from ..backends.local import Backend, Source
-from ..core.dataset import PLACE
+from ..core.dataset import PLACE, match
 from ..core.model import AbstractModel
 from ..core.parameters import EDGE, ZEROS
 from ..data.covariates import notes_of, require_kept, require_plain
@@ -20,7 +20,6 @@ from ..data.formulas import (
     alone,
     as_factor,
     counted,
-    frame_of,
     parse,
     require_full_rank,
     spelled,
@@ -30,11 +29,12 @@ from ..data.formulas import (
 from ..data.grammar import written
 from ..data.observed import BESIDE, Observed
 from ..data.read import profile as scales
-from ..data.read.columns import LOOKED_AT, listed, require_column, weights_for, without_identifiers
+from ..data.read.columns import listed, require_column, weights_for, without_identifiers
 from ..data.read.dataset import read
-from ..data.read.reading import Table, table_of
+from ..data.read.reading import Table, frame_of, name_of, table_of
+from ..data.read.text import ROWS_LOOKED_AT, are_numbers
 from ..data.series import Ordered, canonical, lags_of, ordered
-from ..errors import DataError, SettingError, close, some
+from ..errors import DataError, SettingError, require_known, some
 
 
 def read_regression(
@@ -94,7 +94,7 @@ def read_regression(
     place[origin[used]] = line
     found = replace(
         found, first=_first(place, len(kept))[found.first], dropped=found.dropped + len(frame) - len(used),
-        given_columns=tuple(names), source=_name(data, found.source),
+        given_columns=tuple(names), source=name_of(data, found.source),
         notes=(
             notes_of(data, frame, covariates, rights) + (() if timed is None else timed.notes) + found.notes + left_out
             + grouped + followed
@@ -176,7 +176,7 @@ def _grouped(
         return asked, right, ()
     for name in alone(of_edges, frame):
         values = frame[name].dropna()
-        if not pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values) or values.nunique() != 2:
+        if not are_numbers(values) or values.nunique() != 2:
             continue
         asked = {parameter: as_factor(text, name) for parameter, text in asked.items()}
         right = None if right is None else as_factor(right, name)
@@ -202,9 +202,7 @@ def _responses(
     if response:
         names = list(map(str, frame.columns))
         for name in response:
-            if name not in names:
-                hint = close(name, names) or "."
-                raise DataError(f"the response '{name}' is not a column{hint} The columns are {some(names)}.")
+            require_known(name, names, f"the response '{name}' is not a column")
         return response, ()
     if reading["columns"] is not None:
         return tuple(map(str, listed(reading["columns"]))), ()
@@ -215,7 +213,7 @@ def _responses(
         reading["cluster"],
     }
     names = [name for name in map(str, frame.columns) if name not in aside]
-    first = frame.iloc[:LOOKED_AT].set_axis(list(map(str, frame.columns)), axis=1)
+    first = frame.iloc[:ROWS_LOOKED_AT].set_axis(list(map(str, frame.columns)), axis=1)
     return without_identifiers({name: first[name].to_numpy() for name in names}, reading["weights"] is not None)
 
 
@@ -244,11 +242,8 @@ def _complete(model: AbstractModel, asked: dict[str, str], right: str | None) ->
     known, mains = [p.name for p in model.space.parameters], model.main_parameters
     edges = next((p.name for p in model.space.of_role(EDGE) if p.name in asked), None)
     for name in asked:
-        if name not in known:
-            hint = close(name, known) or "."
-            raise SettingError(
-                f"'{name}' is neither a setting nor a parameter of this model{hint} Its parameters: {', '.join(known)}."
-            )
+        what = f"'{name}' is neither a setting nor a parameter of this model"
+        require_known(name, known, what, "Its parameters are", SettingError)
     if right is not None:
         about = [name for name in mains if name not in asked]
         if not about:
@@ -289,10 +284,8 @@ def _rows(
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
     complete_in = list(covariates) if rights is not None else [*columns, *covariates]
     needed = list(dict.fromkeys([*_beside(columns, reading), *covariates, *([PLACE] if rights is None else [])]))
-    absent = [name for name in needed if name not in frame.columns]
-    if absent:
-        hint = close(absent[0], list(frame.columns)) or "."
-        raise DataError(f"there is no column '{absent[0]}'{hint} The columns are {some(frame.columns)}.")
+    for name in needed:
+        match(name, list(frame.columns))
     kept, weights, used = frame[needed].reset_index(drop=True), reading["weights"], np.arange(len(frame))
     if rights is not None and reading["missing"] in ("refuse", "impute"):
         _require_covariates(kept, covariates, columns, needed)
@@ -348,7 +341,3 @@ def _require_covariates(
 def _counted_rows(number: int) -> str:
     """How many rows, in words that go with "leaves out"."""
     return "the 1 row" if number == 1 else f"the {number} rows"
-
-
-def _name(data: Any, default: str) -> str:
-    return data.name if isinstance(data, Table) else str(data) if isinstance(data, str) else default

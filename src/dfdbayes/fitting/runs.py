@@ -11,22 +11,21 @@ import numpy as np
 import pandas as pd
 
 from .._util.checkpoint import ABOUT
-from .._util.declared import unlike
+from .._util.codec import UnlikeError, from_plain
 from .._util.files import write_together
-from .._util.process import threads
+from .._util.resources import threads
 from ..core.model import AbstractModel
 from ..errors import DataError, OutputError, SettingError
 from ..families import named_model
-from ..families.graph.model import RandomGraph
 from ..families.network import evidence
 from ..families.network.groups import factors, group_differences
 from ..families.network.kinds import family
 from ..families.own.from_file import is_code
 from ..present.report import render
-from ..results.fit_result import Fit
-from ..results.loading import load
 from ..results.saving import POSTERIOR, UNFINISHED, versions
 from .fit import fit
+from .fit_result import Fit
+from .loading import load
 
 RUN, CHECKPOINT = "run.json", "checkpoint"
 EDGES, NODES, DIFFERENCES = "edges.csv", "nodes.csv", "differences.csv"  # of networks
@@ -208,9 +207,7 @@ def again(earlier: Fit, settings: Mapping[str, Any]) -> dict[str, Any]:
         counted = isinstance(weights, np.ndarray)  # equal rows; a command's own weights are a column
         done |= {"weighting": "frequency"} if counted else {}
         return {"data": earlier.model.observed.frame, "weights": weights} | done
-    if isinstance(earlier.model, RandomGraph):
-        return {"data": earlier.model.graph_observed} | done
-    whole = earlier.as_read
+    whole = earlier.as_read if earlier.model is None else earlier.model.source_of(earlier.as_read)
     found = {"data": whole, "columns": None, "weights": None} | done
     kept = earlier.settings["options"]
     if "kinds" not in kept:
@@ -230,9 +227,12 @@ def rerun_settings(folder: Path, about: Mapping[str, Any], model: str | None) ->
     Nothing else is read back than what the command line writes: a folder may come from a stranger.
     """
     settings = dict(about["settings"])
-    wrong = unlike(settings, Settings)
-    if wrong is not None:
-        raise DataError(f"'{folder}' is not the folder of a run: the setting '{wrong}' in {RUN} is none of a run's")
+    try:
+        from_plain(settings, Settings)
+    except UnlikeError as problem:
+        raise DataError(
+            f"'{folder}' is not the folder of a run: the setting '{problem.name}' in {RUN} is none of a run's"
+        ) from None
     if is_code(settings["model"]):
         if model is None:
             raise SettingError(

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from ..data.read.columns import NAMES as ID_LIKE
-from ..data.read.profile import LEVELS, Profile
+from ..data.read.profile import MAX_LEVELS, Profile
 from ..data.series import Calendar
 from ..errors import DfdbayesError
-from ..families.map.read import MOST_CATEGORIES, cells_of, neighbours_of
+from ..families.map.read import MAX_CATEGORIES, cells_of, neighbours_of
 
 PLACES = (
     ("row", "col"), ("row", "column"), ("r", "c"), ("x", "y"), ("lon", "lat"), ("long", "lat"),
@@ -32,7 +32,7 @@ def is_raster(array: np.ndarray) -> bool:
     if array.ndim != 2 or array.dtype.names is not None or array.dtype.kind not in "biuf" or min(array.shape) < WIDE:
         return False
     values = np.unique(array[~pd.isna(array)])
-    few = 2 <= len(values) <= MOST_CATEGORIES and bool((values == np.round(values)).all())
+    few = 2 <= len(values) <= MAX_CATEGORIES and bool((values == np.round(values)).all())
     return few and max(array.shape) <= SQUARE * min(array.shape)
 
 
@@ -74,7 +74,7 @@ def frequencies_of(columns: Sequence[Profile], frame: pd.DataFrame) -> Profile |
         named = often.name.lower() in OFTEN
         if len(others) == 1 and _lists_values(others[0], often, frame):
             return often
-        few = all(own.distinct <= LEVELS and own.kind in ("binary", "ordinal", "count", "text") for own in others)
+        few = all(own.distinct <= MAX_LEVELS and own.kind in ("binary", "ordinal", "count", "text") for own in others)
         rows = frame[[own.name for own in others]]
         filled = len(frame) >= FILLED * np.prod([float(own.distinct) for own in others])
         if named and len(others) > 1 and few and filled and not rows.duplicated().any():

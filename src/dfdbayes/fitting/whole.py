@@ -11,8 +11,6 @@ from ..core.model import AbstractModel
 from ..core.objective import Objective
 from ..core.sites import Units
 from ..errors import SettingError, close
-from ..families.graph.model import RandomGraph
-from ..families.graph.observed import ObservedGraph
 from .plan import Plan
 from .progress import Progress
 from .regressions import own_priors
@@ -26,19 +24,13 @@ def read_whole(
     reading: dict[str, Any],
 ) -> tuple[Source, AbstractModel] | None:  # fmt: skip
     """What stands for the data, and the model for it; None where data are rows. ``reading`` is about rows."""
-    nodes = None
     if isinstance(model, str) and model in models.MODELS and models.MODELS.by_name(model).whole:
-        given = dict(options or {})
-        nodes = given.pop("nodes", None)
-        model, options = models.by_name(model, 0, given), None
+        model, given, options = models.by_name(model, 0, options), dict(options or {}), None
+        reading = {name: given[name] for name in model.reads if name in given} | reading
     if not isinstance(model, AbstractModel):
         return None
-    if isinstance(model, RandomGraph):
-        nodes = reading.get("nodes", nodes)
-        reading = {name: value for name, value in reading.items() if name != "nodes"}
-        data = data if nodes is None else ObservedGraph.of(data, nodes=nodes, directed=model.directed)
     observe: Callable[..., Any] = model.observe
-    seen = observe(data, **{name: reading[name] for name in model.reads})
+    seen = observe(data, **{name: reading[name] for name in model.reads if name in reading})
     if seen is None:
         return None
     told = {name: value for name, value in reading.items() if value is not None and name not in model.reads}

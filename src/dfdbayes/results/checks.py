@@ -1,33 +1,21 @@
-"""What was checked of a fit: does the model reproduce the data? A stage of `fit`, kept with its result."""
+"""What was checked of a fit: does the model reproduce the data? Kept with the fit; see `checking`."""
 
 from __future__ import annotations
 
-import io
-import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from scipy import special
 
-from ..core.dataset import Dataset
-from ..core.graphs import Graph
-from ..core.model import AbstractModel
-from ..errors import DegeneracyError, DfdbayesError, DfdbayesWarning, MisfitWarning
-from .goodness_of_fit import SATURATED, Finding, GoodnessOfFit, some
+from ..errors import DfdbayesWarning, MisfitWarning
+from .goodness_of_fit import SATURATED, GoodnessOfFit
 from .graph_goodness import GraphGoodness
 from .hausman import Agreement
-from .misfit_messages import Misfit, misfits
-from .predictive import affordable, replicate
-from .regression import residuals_of
+from .misfit_messages import Misfit
 from .relevance import LEVEL, LIKE, beyond_chance, share_matters
 
-MOST_COLUMNS = 40  # whose statistics are kept one by one
-MOST_MARGINALS = 12
-MOST_RESIDUALS = 2000
 FEW = 10  # rows, fewer than which no test would notice a wrong model
 
 
@@ -182,7 +170,8 @@ class Checks:
             return [MisfitWarning(self.graph.problem)] if self.graph.away else []
         if self.sites is not None and self.equal is not None:
             found = _differing_in(self.equal)
-            return [MisfitWarning(f"{self.sentence} What to do: {self.remedy}.")] if found else []
+            remedy = self.remedy or "look at dfd.plots.sites(fit); a covariate may be missing"  # of an older file
+            return [MisfitWarning(f"{self.sentence} What to do: {remedy}.")] if found else []
         if not self._differs:
             return []
         return [MisfitWarning(f"the model {self._misfit}. What to do: {self.misfits[0].remedy}.")]
@@ -192,61 +181,6 @@ class Checks:
 
     def correlations(self) -> pd.DataFrame | None:
         return self.pairs
-
-    def plain(self) -> dict[str, Any]:
-        """The same in values JSON can hold."""
-        return {
-            "goodness": None if self.goodness is None else self.goodness.plain(),
-            "table": _text(self.table), "marginals": [_text(table) for table in self.marginals],
-            "pairs": _text(self.pairs), "equal": _text(self.equal), "residuals": _text(self.residuals),
-            "means": None if self.means is None else self.means.tolist(), "columns": list(self.columns),
-            "sets": self.sets, "size": self.size, "method": self.method, "mixed": self.mixed, "problem": self.problem,
-            "graph": None if self.graph is None else self.graph.plain(), "sites": _text(self.sites),
-            "agreement": None if self.agreement is None else self.agreement.plain(),
-            "held": self.held, "remedy": self.remedy,
-            "misfits": [[one.sentence, one.remedy, one.finding.kind] for one in self.misfits],
-        }  # fmt: skip
-
-    @classmethod
-    def of_plain(cls, about: dict[str, Any]) -> Checks:
-        tables: dict[str, Any] = {name: _table(about[name]) for name in ("table", "pairs", "equal", "residuals")}
-        goodness = None if about["goodness"] is None else GoodnessOfFit.of_plain(about["goodness"])
-        told, findings = about.get("misfits", ()), () if goodness is None else goodness.findings
-        return cls(
-            goodness=goodness,
-            misfits=tuple(Misfit(words[0], words[1], _of_kind(words[2], findings)) for words in told),
-            marginals=tuple(found for text in about["marginals"] if (found := _table(text)) is not None),
-            means=None if about["means"] is None else np.asarray(about["means"]),
-            columns=tuple(about["columns"]),
-            graph=None if about.get("graph") is None else GraphGoodness.of_plain(about["graph"]),
-            sites=_table(about.get("sites")),
-            held=about.get("held", False),
-            remedy=about.get("remedy", "look at dfd.plots.sites(fit); a covariate may be missing"),
-            agreement=None if about.get("agreement") is None else Agreement.of_plain(about["agreement"]),
-            **tables, **{name: about[name] for name in ("sets", "size", "method", "mixed", "problem")},
-        )  # fmt: skip
-
-
-def check(
-    model: AbstractModel, thetas: Float[np.ndarray, "all p"], data: Dataset, seed: int = 0,
-    at: Float[np.ndarray, " p"] | None = None, by_likelihood: bool = False,
-) -> Checks:  # fmt: skip
-    """Simulate from the posterior on a small budget, and compare with the data; the test of fit is at ``at``."""
-    if at is not None and model.endless(at, data):
-        return Checks(problem="the mass function has no finite sum, so no data can be drawn")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # a column that is constant in a replicate, say
-            if model.whole:
-                return Checks(**model.check(thetas, seed, by_likelihood))
-            drawn = replicate(model, thetas, data, seed=seed, at=at, **affordable(model, data))
-            graph = model.graph if model.graph is not None and model.graph.shape is not None else None
-            told = misfits(model, data, drawn.goodness.findings, at)
-            return replace(_checks(drawn, graph), residuals=_residuals(model, thetas, data), misfits=told)
-    except DegeneracyError:  # which no result can stand beside
-        raise
-    except (DfdbayesError, ArithmeticError, ValueError, MemoryError) as problem:
-        return Checks(problem=str(problem))
 
 
 def _differing_in(table: pd.DataFrame) -> list[str]:
@@ -261,39 +195,3 @@ def _differing_in(table: pd.DataFrame) -> list[str]:
         for name, row in ((name, table.loc[name].to_dict()) for name in told)
         if beyond_chance(row["p_value"], len(table)) and share_matters(row["observed"], row["predicted"])
     ]
-
-
-def _residuals(model: AbstractModel, thetas: np.ndarray, data: Dataset) -> pd.DataFrame | None:
-    """Of some observations, for a picture."""
-    if not model.designs or data.d > 1:
-        return None
-    return residuals_of(model, thetas.mean(axis=0), some(data, MOST_RESIDUALS))
-
-
-def _checks(found: Any, graph: Graph | None) -> Checks:
-    d = found.data.d
-    return Checks(
-        goodness=found.goodness,
-        table=found.checks() if d <= MOST_COLUMNS and graph is None else None,
-        marginals=tuple(found.marginal(j) for j in range(min(d, MOST_MARGINALS))) if graph is None else (),
-        pairs=found.correlations() if d > 1 and found.data.n > 2 else None,
-        equal=None if graph is None else found.agreement(graph),
-        means=found.means,
-        columns=found.columns[:MOST_MARGINALS],
-        sets=found.replicates.shape[0],
-        size=found.replicates.shape[1],
-        method=found.method,
-        mixed=found.mixing is None or bool(found.mixing.good),
-    )
-
-
-def _of_kind(kind: str, findings: Sequence[Finding]) -> Finding:
-    return next(one for one in findings if one.kind == kind)
-
-
-def _text(table: pd.DataFrame | None) -> str | None:
-    return None if table is None else table.to_json(orient="split", double_precision=15)
-
-
-def _table(text: str | None) -> pd.DataFrame | None:
-    return None if text is None else pd.read_json(io.StringIO(text), orient="split", precise_float=True)

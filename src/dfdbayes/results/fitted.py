@@ -12,17 +12,17 @@ import pandas as pd
 
 from .._util.tables import Table
 from .._util.words import counted
-from ..core.boundaries import projected
 from ..core.calibration import Calibration
-from ..core.clusters import ClusterSummary
 from ..core.dataset import Dataset
 from ..core.diagnostics import why_not_converged
+from ..core.influence import ClusterSummary
 from ..core.losses.base import AbstractLoss
 from ..core.minimise import Minimum, Outcome
 from ..core.missing import Imputation
 from ..core.mixing import entries_of
 from ..core.model import AbstractModel
 from ..core.narrative import Narrative
+from ..core.posterior import projected
 from ..errors import SettingError
 from .checks import Checks
 from .predictive import parameters_of

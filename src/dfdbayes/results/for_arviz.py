@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._util.process import require_seed
+from .._util.resources import require_seed
 from .._util.tables import Table
 from ..core.losses.likelihood import Likelihood
 from ..core.mixing import evenly

@@ -5,27 +5,43 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from .._util.process import require_seed
+from .._util.resources import require_seed
 from ..core.mixing import evenly
 from ..core.model import AbstractModel
 from ..core.simulators.paths import Step, expected, step
-from ..data.formulas import frame_of, variables
+from ..data.formulas import variables
+from ..data.read.reading import frame_of
 from ..data.series import Series
-from ..errors import DataError, MisfitWarning, ModelError, SettingError
+from ..errors import DataError, MisfitWarning, ModelError, SettingError, outside
+from .accessor import ACCESSORS, AbstractAccessor
+from .fitted import Fitted
 from .regression import covariates, require_level, require_regression
-
-if TYPE_CHECKING:
-    from .fitted import Fitted
 
 FAR = 100.0  # times the largest value observed, from which a future counts as running away
 LEAST_FAR = 1000.0
 MOST_STEPS = 2000  # ahead: about a minute of the family that takes longest, and years of a series of days
+
+
+@ACCESSORS.register("series")
+class SeriesAccessor(AbstractAccessor):
+    """``fit.series``: one column in the order of time, with what came before among its covariates."""
+
+    fits = "series: fit with time=... (or a lag in the formula)"
+
+    def forecast(
+        self, steps: int | None = None, newdata: Any = None, interval: float = 0.95, draws: int = 1000, seed: int = 0
+    ) -> Forecast:
+        """What comes next; see `Fit.forecast`."""
+        self._warn_of_draws()
+        found = forecast(self.fit, steps, newdata, interval, draws, seed)
+        self._warn_of_misfit()
+        return found
 
 
 @dataclass(frozen=True)
@@ -251,4 +267,4 @@ def _require_bounded(found: list[Step], ends: tuple[float, float], largest: floa
     )
     if away[-1] > ends[0]:
         raise ModelError(f"{what}. {remedy}")
-    warnings.warn(MisfitWarning(f"{what}, and has no mean there. {remedy}"), stacklevel=4)
+    warnings.warn(MisfitWarning(f"{what}, and has no mean there. {remedy}"), stacklevel=outside())

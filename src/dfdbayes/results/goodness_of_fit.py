@@ -104,18 +104,6 @@ class GoodnessOfFit:
         value = f"p < {2 / (1 + REPLICATES):.2g}" if least else f"p = {self.p_value:.3g} (+- {self.error:.2g})"
         return f"test of {self.test}: {value}"
 
-    def plain(self) -> dict[str, Any]:
-        """The same in values JSON can hold."""
-        return vars(self) | {"findings": [vars(finding) for finding in self.findings]}
-
-    @classmethod
-    def of_plain(cls, about: dict[str, Any]) -> GoodnessOfFit:
-        """Back from `plain`."""
-        found = []
-        for one in about.get("findings", ()):
-            found.append(Finding(**one | {name: tuple(one[name]) for name in ("columns", "values")}))
-        return cls(**about | {"findings": tuple(found)})
-
 
 NO_TEST = GoodnessOfFit(NONE, float("nan"), float("nan"), float("nan"))
 

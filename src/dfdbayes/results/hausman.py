@@ -6,26 +6,24 @@ on both (a Hausman test with a joint sandwich).
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from .._util.codec import APART
 from ..core import losses, resampling
 from ..core.dataset import Dataset
 from ..core.losses.base import AbstractLoss
 from ..core.minimise import Minimum, Outcome, minimise, require
 from ..core.model import AbstractModel
 from ..core.objective import Objective
-from ..errors import DfdbayesError, DisagreementWarning, MinimiserError, ModelError, SettingError
+from ..core.parameters import EDGE
+from ..errors import DfdbayesError, MinimiserError, SettingError
 from .goodness_of_fit import total_variation
 from .relevance import LEVEL, PROBABILITY, SHIFT
-
-if TYPE_CHECKING:
-    from .fitted import Fitted
 
 SAME = 1e-6  # of a standard error: two losses that differ by less in every unit are the same
 UNASKED = 0.001  # the same where nobody asked
@@ -51,29 +49,20 @@ class Agreement:
     apart : float
         Where they do not: by how much the two disagree about the probability of an observation at most (total
         variation). NaN where that is not known.
+    edges : tuple of str
+        The parameters that are edges of a network, which one asks about first.
     """
 
     table: pd.DataFrame
     p_value: float
     sentence: str
     apart: float = float("nan")
+    edges: tuple[str, ...] = field(default=(), metadata=APART)
 
     @property
     def agree(self) -> bool:
         """Whether they differ by no more than chance."""
         return not self.p_value < LEVEL
-
-    def plain(self) -> dict[str, Any]:
-        """The same in values JSON can hold."""
-        about = {"table": self.table.to_dict("split"), "p_value": self.p_value, "sentence": self.sentence}
-        return about | {"apart": None if np.isnan(self.apart) else self.apart}
-
-    @classmethod
-    def of_plain(cls, about: dict[str, Any]) -> Agreement:
-        """Back from `plain`."""
-        apart = about.get("apart")
-        table = pd.DataFrame(**about["table"])
-        return cls(table, about["p_value"], about["sentence"], float("nan") if apart is None else apart)
 
     @property
     def matters(self) -> bool:
@@ -86,8 +75,9 @@ class Agreement:
         if not (self.p_value < UNASKED and self.matters):
             return ""
         far = self.table["standardised"].abs()[_matters(self.table, self.apart)]
-        edges = far[far.index.str.startswith("interaction[")]  # what one asks about, where it is nearly as far
-        name = str(edges.idxmax() if len(edges) and edges.max() > 0.7 * far.max() else far.idxmax())
+        edges = far[far.index.isin(self.edges)]
+        nearly = 0.7  # as far as the farthest: then an edge is named, which is what one asks about
+        name = str(edges.idxmax() if len(edges) and edges.max() > nearly * far.max() else far.idxmax())
         first, second = self.table.columns[:2]
         own, other = (self.table[loss][name] for loss in (first, second))
         return (
@@ -107,22 +97,15 @@ def _of_data(apart: float) -> str:
     return "" if np.isnan(apart) else f" (their distributions: {apart:.0%} in total variation)"
 
 
-def second_opinion(fit: Fitted, loss: Any) -> pd.DataFrame:
-    """See `Fit.second_opinion`."""
-    if fit.model is None or fit.loss is None:
-        raise ModelError("this fit was loaded without its model or its loss; fit again")
-    if not fit.model.sampled or fit.imputation is not None:
-        what = "data with imputed entries" if fit.model.sampled else "random graphs"
-        raise SettingError(f"second opinions are not for {what}: there are no independent rows that both losses see")
-    other = losses.by_name(loss)
-    if other.name == fit.loss.name:
+def second_opinion(model: AbstractModel, data: Dataset, loss: AbstractLoss, minimum: Minimum, asked: Any) -> Agreement:
+    """What another loss says of the same model and data; see `Fit.second_opinion`."""
+    if not model.sampled:
+        raise SettingError("second opinions are not for random graphs: there are no rows that both losses see")
+    other = losses.by_name(asked)
+    if other.name == loss.name:
         raise SettingError(f"the fit's own loss is '{other.name}'; ask another one, for example loss='dfd'")
-    second = _objective(fit.model, fit.data, other)
-    found = agreement(fit.model, fit.data, (fit.loss, fit.minimum), (other, require(minimise(second), second)))
-    if found.matters:
-        warnings.warn(DisagreementWarning(found.sentence), stacklevel=3)
-    found.table.attrs.update(p_value=found.p_value, sentence=found.sentence)
-    return found.table
+    second = _objective(model, data, other)
+    return agreement(model, data, (loss, minimum), (other, require(minimise(second), second)))
 
 
 def another(model: AbstractModel, data: Dataset, loss: AbstractLoss, minimum: Minimum) -> Agreement | None:
@@ -168,7 +151,8 @@ def agreement(
     table = pd.DataFrame(columns | {"standardised": standardised, "shift": shift}, index=list(first[1].names))
     p_value = _p_value(standardised[differ], both[:, differ] / error[differ], number)
     apart = total_variation(model, data, here, there) if p_value < LEVEL else float("nan")
-    return Agreement(table, p_value, _sentence(table, p_value, apart), apart)
+    edges = tuple(entry for parameter in space.of_role(EDGE) for entry in parameter.entries)
+    return Agreement(table, p_value, _sentence(table, p_value, apart), apart, edges)
 
 
 def _objective(model: AbstractModel, data: Dataset, loss: AbstractLoss) -> Objective:

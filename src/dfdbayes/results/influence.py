@@ -13,7 +13,7 @@ from ..core.influence import is_quick, refitted, shifts
 from ..core.minimise import Minimum
 from ..core.model import AbstractModel
 from ..core.objective import Objective
-from ..data.read.profile import RARE
+from ..data.read.profile import MIN_OF_LEVEL
 from ..errors import InfluenceWarning, ModelError
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _with_rare_levels(objective: Objective) -> np.ndarray:
     for j in range(domain.d):
         if domain.coordinate(j).levels:
             _, place = np.unique(data.rows[:, j], return_inverse=True)
-            found |= np.bincount(place, data.observations)[place] < RARE
+            found |= np.bincount(place, data.observations)[place] < MIN_OF_LEVEL
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from .._util.process import require_seed
+from .._util.resources import require_seed
 from .._util.tables import Table
 from ..core.dataset import Dataset
 from ..core.graphs import Graph

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ import pandas as pd
 from jaxtyping import Array, Float, Int
 from scipy import special
 
-from .._util.process import require_seed
+from .._util.resources import require_seed
 from ..core.dataset import PLACE, Dataset
 from ..core.mixing import evenly
 from ..core.model import AbstractModel
@@ -22,11 +22,11 @@ from ..core.narrative import main_of, multiplies
 from ..core.parameters import over_rows
 from ..core.simulators.given import CELLS, Tails, distributions, tails, width
 from ..core.terms import coarse_size, filled
-from ..data.formulas import INTERCEPT, Design, frame_of
-from ..errors import DataWarning, ModelError, SettingError
-
-if TYPE_CHECKING:
-    from .fitted import Fitted
+from ..data.formulas import INTERCEPT, Design
+from ..data.read.reading import frame_of
+from ..errors import DataWarning, ModelError, SettingError, outside
+from .accessor import ACCESSORS, AbstractAccessor
+from .fitted import Fitted
 
 DRAWS = 1000  # of the posterior, for expected values
 MIXED, LEAST_MIXED, MOST_MASSES = 200, 50, 2e8  # of these, for the distribution of a new observation; masses in all
@@ -34,6 +34,29 @@ LEAST_DRAWS, MOST_VALUES = 200, 1e7  # of effects, where rows are many: draws, a
 FAR = 0.5  # of the range of a covariate, outside of which new values are told
 LARGEST_LOG = 700.0  # whose exponential is a number: of a unit much larger than the spread of its covariate
 LEAST_CHANCE = 1e-16  # of a tail, so that residuals are finite
+
+
+@ACCESSORS.register("regression")
+class RegressionAccessor(AbstractAccessor):
+    """``fit.regression``: one column whose distribution depends on covariates."""
+
+    fits = "regressions of one column: fit a formula, as in formula='y ~ x'"
+
+    def predict(self, newdata: Any = None, interval: float = 0.95) -> pd.DataFrame:
+        """Expected values and new observations at given covariates; see `Fit.predict`."""
+        self._warn_of_draws()
+        found = predictions(self.fit, newdata, interval)
+        self._warn_of_misfit()
+        return found
+
+    def residuals(self, seed: int = 0) -> pd.DataFrame:
+        """Randomised quantile residuals; see `Fit.residuals`."""
+        return residuals(self.fit, seed)
+
+    def effects(self, interval: float = 0.95) -> pd.DataFrame:
+        """What each term of the main parameter does; see `Fit.effects`."""
+        self._warn_of_draws()
+        return effects(self.fit, interval)
 
 
 def require_regression(fit: Fitted, what: str) -> AbstractModel:
@@ -171,7 +194,7 @@ def _warn_of_far(model: AbstractModel, new: pd.DataFrame) -> None:
                 f"'{name}' is {far.iloc[0]:g} in the new data, and the fit has seen {low:g} to {high:g}: so far out "
                 "predictions rest on the form of the formula alone. What to do: make sure that the number is right.",
                 DataWarning,
-                stacklevel=4,
+                stacklevel=outside(),
             )
 
 

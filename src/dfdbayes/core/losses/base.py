@@ -7,7 +7,10 @@ from typing import Any, ClassVar
 
 from jaxtyping import Array
 
+from ..._util import codec
+from ...errors import SettingError
 from ..model import AbstractModel
+from ..registry import Registry
 from ..sites import Sites
 from ..terms import Prepared, Site, View
 
@@ -68,3 +71,18 @@ class AbstractLoss(ABC):
     def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:
         """The terms of the loss at the data, free of the parameters."""
         return model.terms_at(sites, self.view)
+
+
+LOSSES: Registry[AbstractLoss | type[AbstractLoss]] = Registry("loss")
+"""Losses, and classes of which the one with the default settings is meant."""
+codec.by_name(AbstractLoss, LOSSES, inside="arguments")
+
+
+def by_name(loss: Any) -> AbstractLoss:
+    """The loss that a word names; a loss object is returned as it is."""
+    if isinstance(loss, AbstractLoss):
+        return loss
+    if not isinstance(loss, str):
+        raise SettingError(f"{loss!r} is not a loss; give a word ({', '.join(LOSSES)}) or a dfd.losses object")
+    known = LOSSES.by_name(loss)
+    return known() if isinstance(known, type) else known

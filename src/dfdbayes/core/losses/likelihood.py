@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from jaxtyping import Array
 
 from ..terms import Site, View
-from .base import AbstractLoss
+from .base import LOSSES, AbstractLoss
 
 
+@LOSSES.register("likelihood")
 @dataclass(frozen=True)
 class Likelihood(AbstractLoss):
     """The negative log-likelihood. At beta = 1 (calibration="none") its posterior is the ordinary one.

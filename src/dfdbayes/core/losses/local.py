@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..terms import Function, Site
-from .base import AbstractLoss
+from .base import LOSSES, AbstractLoss
 
 _NEIGHBOURS = (
     "<br><small>x<sup>j−</sup> and x<sup>j+</sup> are x with coordinate j moved to its neighbours; where these are all "
@@ -92,3 +92,6 @@ RATIO = LocalLoss(
     second="pseudo",
 )
 """t(u) = 1 / (1 + u) of the ratios: a relative of DFD whose every term lies in [-1, 1]."""
+
+for _loss in (FISHER, RATIO):
+    LOSSES.register(_loss.name)(_loss)

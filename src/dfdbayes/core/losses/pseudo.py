@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from jaxtyping import Array
 
 from ..terms import Site, View
-from .base import AbstractLoss
+from .base import LOSSES, AbstractLoss
 
 
+@LOSSES.register("pseudo")
 @dataclass(frozen=True)
 class PseudoLikelihood(AbstractLoss):
     """Besag's pseudo-likelihood for any domain that can be listed, and for counts."""

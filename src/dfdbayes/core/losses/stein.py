@@ -5,8 +5,8 @@ With r the ratios r_j^-(x), the operator S h(x) = sum_j h_j(x^{j+}) - r_j(x) h_j
     n KSD^2 = (1/n) [ c(w) - 2 sum_uj w_u r_uj b_uj(w) + sum_j (w r_j)' K (w r_j) ],
 
 where c, b and K need the kernel and the weights only. For exponential families the ratios take few distinct values q,
-and everything collapses to c - 2 b'q + q'Qq with a small matrix Q. See `pairs` for the sums, and for what is done where
-there are too many rows for all pairs.
+and everything collapses to c - 2 b'q + q'Qq with a small matrix Q. The sums are in `stein_pairs`, and what is
+done where there are too many rows for all pairs.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ..linear_terms import Dense
+from ..._util.codec import to_plain
+from ..linear import Dense
 from ..model import AbstractModel
 from ..parameters import Theta
 from ..sites import Sites
 from ..terms import AbstractTerms, Loss, Prepared, Site, View, pad, padded_size, refuse_blocks, terms
-from .base import AbstractLoss
+from .base import LOSSES, AbstractLoss
 from .kernels import HAMMING, Kernel
 from .stein_pairs import Blocks, Sums, Values, row_slopes, shifted
 
@@ -100,6 +101,7 @@ def _one_more(n: float, total: np.ndarray, with_all: np.ndarray, alone: np.ndarr
     return (total + 2.0 * with_all + alone) / (n + 1.0) - total / n
 
 
+@LOSSES.register("ksd")
 @dataclass(frozen=True)
 class KernelStein(AbstractLoss):
     """The kernel Stein discrepancy with a kernel of choice.
@@ -123,6 +125,9 @@ class KernelStein(AbstractLoss):
     formula = "D(θ) = n KSD²(p<sub>θ</sub>, data)"
     references = ("yang", "ksd")
     separable: ClassVar[bool] = False
+
+    def to_state(self) -> dict[str, Any]:
+        return {"kernel": to_plain(self.kernel, Kernel)}
 
     def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:
         refuse_blocks(sites)

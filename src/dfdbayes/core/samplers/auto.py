@@ -9,17 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..mixing import bulk_size, r_hat
+from ..mixing import MAX_R_HAT, MIN_EFFECTIVE, bulk_size, r_hat
 from .base import SAMPLERS, AbstractSampler, Draws, Task, cells
 from .hamiltonian import HOPELESS, Hamiltonian
 from .independence import HEAVY, Independence
 from .nuts import NUTS
-
-LEAST = 400.0  # draws that those of the chains must be worth, of every coordinate
-COSTLY = 2**18  # numbers of terms from which no more draws are made than are enough,
-FEWEST = 250  # but so many in each chain
-MANY = 2500  # parameters from which matrices of them no longer fit the cache, and the least number of draws is enough
-AGREE = 1.02  # R-hat at most
 
 
 @SAMPLERS.register("auto")
@@ -41,15 +35,17 @@ class Auto(AbstractSampler):
 
     def run(self, task: Task) -> Draws:
         silent = replace(task, advance=lambda done: None)
-        least = min(LEAST, 0.1 * self.chains * self.draws)
+        least = min(MIN_EFFECTIVE, 0.1 * self.chains * self.draws)
         quick = Independence(self.draws, chains=self.chains)
         around, share = quick.approximation(silent)
-        if cells(task.inputs.terms) > COSTLY and np.isfinite(self.enough) and share > 0.0:
+        # where an evaluation is dear, no more draws than are enough, but 250 in each chain
+        if cells(task.inputs.terms) > 2**18 and np.isfinite(self.enough) and share > 0.0:
             wanted = int(np.ceil(2.5 * self.enough / (share * self.chains)))  # a chain is worth half of them, or less
-            quick = replace(quick, draws=min(self.draws, max(FEWEST, wanted)))
+            quick = replace(quick, draws=min(self.draws, max(250, wanted)))
         found = quick.drawn(silent, around) if share * self.chains * self.draws > least else None
         if found is None or not _good(found, least):
-            enough = min(self.enough, LEAST) if len(around.mode) > MANY else self.enough
+            # matrices of more parameters no longer fit the cache: the least number of draws is enough
+            enough = min(self.enough, MIN_EFFECTIVE) if len(around.mode) > 2500 else self.enough
             found = Hamiltonian(self.draws, chains=self.chains, enough=enough, patient=False).run(silent)
             if not _good(found, least):
                 return self._adapting.run(task)
@@ -72,4 +68,4 @@ def _good(found: Draws, least: float) -> bool:
         return bool(k[0, 0] < HEAVY and bulk_size(found.z).min() > least)
     if found.stats["acceptance_rate"].mean() < HOPELESS or bulk_size(found.z).min() < least:
         return False
-    return len(found.z) == 1 or bool((r_hat(found.z) < AGREE).all())
+    return len(found.z) == 1 or bool((r_hat(found.z) < MAX_R_HAT).all())

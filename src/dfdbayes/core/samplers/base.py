@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
@@ -14,14 +14,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._util.checkpoint import NOTHING, Checkpoint
+from ...errors import SettingError
 from ..linalg import inverse
 from ..registry import Registry
 
-AT_ONCE = 64  # densities evaluated side by side, at most
-IN_CACHE = 2**16  # numbers of the loss's terms
-NOISE = 1e-13  # of a log density: what a step gains below that is not seen
 CLOSE = 1e-4  # how much higher the log density may be at its mode
-LEAST = 1e-9  # curvature of a direction, as a share of its parameters' own
 
 
 class LogDensity(Protocol):
@@ -123,6 +120,36 @@ class AbstractSampler(ABC):
 SAMPLERS: Registry[type[AbstractSampler]] = Registry("sampler")
 
 
+def by_name(
+    sampler: Any,
+    draws: int | None = None,
+    warmup: int | None = None,
+    chains: int | None = None,
+    *,
+    bounded: bool = False,
+) -> Any:
+    """The sampler that a word names (or the given one) with these lengths, where they are given.
+
+    A loss that is ``bounded`` below has no steep walls, so that some samplers take longer steps.
+    """
+    if isinstance(sampler, str):
+        kind = SAMPLERS.by_name(sampler)
+        sampler = kind(**kind.when_bounded) if bounded else kind()
+    if not hasattr(sampler, "run"):
+        raise SettingError(
+            f"{sampler!r} is not a sampler; give a word ({', '.join(SAMPLERS)}) or a dfd.samplers object"
+        )
+    lengths = {"draws": draws, "warmup": warmup, "chains": chains}
+    for name, value in lengths.items():
+        least = 0 if name == "warmup" else (1 if name == "chains" else 4)
+        if value is not None and value < least:
+            raise SettingError(f"{name} is {value}; it must be at least {least}")
+    given: dict[str, float] = {name: value for name, value in lengths.items() if value is not None}
+    if draws is not None and hasattr(sampler, "enough"):
+        given["enough"] = float("inf")  # so many, and not as many as are enough
+    return replace(sampler, **given)
+
+
 @partial(jax.jit, static_argnums=0)
 def _value(log_density: LogDensity, z: Array, inputs: Any) -> Array:
     return log_density(z, inputs)
@@ -138,7 +165,8 @@ def centre(log_density: LogDensity, inputs: Any, start: np.ndarray, steps: int =
     for _ in range(steps):
         move = -_covariance(hessian) @ gradient
         gain = -0.5 * gradient @ move
-        if gain < NOISE * (1.0 + abs(value)):
+        # what a step gains below the digits of a log density is not seen
+        if gain < 1e-13 * (1.0 + abs(value)):
             if gain < CLOSE:  # no value can judge it; without it half of the mode's digits depend on rounding
                 mode = mode + move
             break
@@ -156,7 +184,8 @@ def centre(log_density: LogDensity, inputs: Any, start: np.ndarray, steps: int =
 
 def _covariance(hessian: np.ndarray) -> np.ndarray:
     """The inverse of a Hessian; flat or upward directions are given a little curvature first."""
-    return inverse(hessian, LEAST) if np.isfinite(hessian).all() else 0.01 * np.eye(len(hessian))
+    # curvature of a direction, as a share of its parameters' own: below that it is flat
+    return inverse(hessian, 1e-9) if np.isfinite(hessian).all() else 0.01 * np.eye(len(hessian))
 
 
 def cells(terms: Any) -> int:
@@ -169,7 +198,8 @@ def at_once(terms: Any) -> int:
 
     Terms that are worked on in blocks may say it themselves.
     """
-    return getattr(terms, "at_once", None) or min(AT_ONCE, max(1, IN_CACHE // max(cells(terms), 1)))
+    # at most 64 side by side, and as many as have their terms in the cache together
+    return getattr(terms, "at_once", None) or min(64, max(1, 2**16 // max(cells(terms), 1)))
 
 
 def scattered(

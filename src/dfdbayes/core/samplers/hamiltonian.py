@@ -22,11 +22,8 @@ from ..mixing import bulk_size
 from .base import SAMPLERS, AbstractSampler, Draws, LogDensity, Task, at_once, cells, scattered
 
 BLOCK = 25  # transitions in one compiled call
-SETTLING = 3  # blocks before draws are kept, in which the number of kicks is found
 KICKS = (2, 4, 8, 16)  # in a quarter of a turn: the first number that is accepted often enough
-WANTED = 0.8  # rate of acceptance that is often enough
 HOPELESS = 0.5  # rate below which chains about the normal approximation are of no use
-SHAKE = 0.2  # how much the angle varies: a quarter for most directions may be a half for one of them
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -43,7 +40,8 @@ def _block(
     def transition(state: Any, key: Array) -> tuple[Any, dict[str, Array]]:
         of_speed, of_angle, of_choice = jax.random.split(key, 3)
         velocity = jax.random.normal(of_speed, state[0].shape)
-        angle = 0.5 * jnp.pi * jax.random.uniform(of_angle, minval=1 - SHAKE, maxval=1 + SHAKE) / kicks
+        # the angle varies: a quarter of a turn for most directions may be a half for one of them
+        angle = 0.5 * jnp.pi * jax.random.uniform(of_angle, minval=0.8, maxval=1.2) / kicks
         cosine, sine = jnp.cos(angle), jnp.sin(angle)
 
         def kick(_: Array, moving: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -86,7 +84,8 @@ class Hamiltonian(AbstractSampler):
     """
 
     draws: int = 1000
-    warmup: int = BLOCK * SETTLING
+    # three blocks before draws are kept, in which the number of kicks is found
+    warmup: int = BLOCK * 3
     chains: int = 4
     enough: float = 1000.0
     patient: bool = True
@@ -115,7 +114,8 @@ class Hamiltonian(AbstractSampler):
             z = found.pop("last")
             task.advance(BLOCK)
             if block < settling:
-                if found["acceptance_rate"].mean() < WANTED:
+                # accepted often enough
+                if found["acceptance_rate"].mean() < 0.8:
                     kicks = KICKS[min(KICKS.index(kicks) + 1, len(KICKS) - 1)]
                 continue
             kept.append(found)

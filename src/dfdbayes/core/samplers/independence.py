@@ -25,15 +25,8 @@ from ..mixing import smoothed
 from .base import SAMPLERS, AbstractSampler, Centre, Draws, LogDensity, Task, at_once
 
 BLOCK = 128  # densities evaluated in one compiled call, by one thread
-PAIRS = 8  # of points whose slopes place an approximation
-PILOT = 1024  # proposals that an approximation is refined from,
-REFINEMENTS = 4  # so many times at most,
-FEW = 200  # where parameters are not so many that nothing is learned of their covariance
 HEAVY = 0.5  # Pareto k from which importance weights have no finite variance, and are not to be trusted
 GOOD = 0.5  # share of pilot draws that importance weights are worth from which an approximation stays as it is
-FIRST = 10  # proposals of which the best one begins a chain
-POSSIBLE = 0.2  # share of proposals that must lie inside the support
-TAILS = 3.0  # and more with the dimension: degrees of freedom of proposals, whose tails must not be the lighter ones
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -57,13 +50,13 @@ class Independence(AbstractSampler):
 
     def approximation(self, task: Task) -> tuple[Centre, float]:
         """The approximation in straightened coordinates, and which share of its draws importance weights are worth."""
-        rng, few = np.random.default_rng([task.seed, 2]), len(task.around.mode) <= FEW
+        # where parameters are more, so few proposals tell nothing of their covariance
+        rng, few = np.random.default_rng([task.seed, 2]), len(task.around.mode) <= 200
         kept = learned = trial = _straight(task.log_density, task.around)
         best = 0.0
-        for step in range(REFINEMENTS + 1 if few else 2):
-            proposed, _, weights = _proposed(
-                task.log_density, task.inputs, trial, (1, PILOT if few else PILOT // 4), rng
-            )
+        # refined from 1024 proposals, four times at most
+        for step in range(5 if few else 2):
+            proposed, _, weights = _proposed(task.log_density, task.inputs, trial, (1, 1024 if few else 256), rng)
             after, share = _refined(proposed[0], weights[0], trial)
             if share > best:
                 kept, best, learned = trial, share, after
@@ -103,7 +96,8 @@ def _balanced(task: Task, rng: np.random.Generator) -> Centre:
     Points in pairs, one on each side of the mode, cancel what is normal, so that few of them are enough.
     """
     around = task.around
-    away = rng.standard_normal((PAIRS, len(around.mode))) @ around.factor.T
+    # eight pairs of points whose slopes place the approximation
+    away = rng.standard_normal((8, len(around.mode))) @ around.factor.T
     slopes = np.asarray(
         _slopes(task.log_density, np.concatenate([around.mode + away, around.mode - away]), task.inputs)
     )
@@ -124,7 +118,8 @@ def _proposed(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Straightened points of a t distribution about the centre, the log density, and the logs of importance weights."""
     p = len(around.mode)
-    freedom = TAILS + p + p**2 / 20.0
+    # degrees of freedom, more with the dimension: proposals must not have the lighter tails
+    freedom = 3.0 + p + p**2 / 20.0
     noise = rng.standard_normal((*shape, p)) * np.sqrt(freedom / rng.chisquare(freedom, (*shape, 1)))
     points = around.mode + noise @ around.factor.T
     flat = log_density.bend(points.reshape(-1, points.shape[-1]))
@@ -169,7 +164,8 @@ def _accepted(weights: Float[np.ndarray, "c s"], heights: Float[np.ndarray, "c s
     """Which proposal each chain holds after every step, and each step's acceptance probability."""
     chains, size = weights.shape
     each = np.arange(chains)
-    at = np.argmax(weights[:, :FIRST], axis=1)
+    # the best of ten proposals begins a chain
+    at = np.argmax(weights[:, :10], axis=1)
     held, rates = np.empty((chains, size - 1), int), np.empty((chains, size - 1))
     with np.errstate(invalid="ignore"):
         for step in range(1, size):
@@ -188,7 +184,8 @@ def _tail(weights: np.ndarray) -> float:
 def _smoothed(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
     """Pareto-smoothed logarithms of importance weights, minus infinity where they are zero, and Pareto k."""
     finite = np.isfinite(weights)
-    if finite.sum() < max(20, POSSIBLE * len(weights)):
+    # one in five must lie inside the support
+    if finite.sum() < max(20, 0.2 * len(weights)):
         return None, float("inf")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

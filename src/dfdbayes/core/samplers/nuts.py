@@ -23,8 +23,6 @@ from jaxtyping import Array
 from .base import SAMPLERS, AbstractSampler, Centre, Draws, LogDensity, Task, cells, scattered
 
 BLOCK = 50  # transitions in one compiled call; warm-up and sampling run the same code
-SHAKE = 0.2  # how much the step size varies from one transition to the next
-MANY_CELLS = 2**13  # numbers in a density's tables beyond which each chain runs in a thread of its own
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -51,7 +49,7 @@ def _block(
     def transition(carry: Any, key: Array) -> tuple[Any, dict[str, Array]]:
         states, tuning = carry
         # Trajectories through a whitened normal posterior all have one period; a fixed step can hit it again and again.
-        shake = jax.random.uniform(jax.random.fold_in(key, z.shape[0]), minval=1 - SHAKE, maxval=1 + SHAKE)
+        shake = jax.random.uniform(jax.random.fold_in(key, z.shape[0]), minval=0.8, maxval=1.2)
         step_size = shake * jnp.where(adapting, jnp.exp(tuning.log_step_size), final(tuning))
         keys = jax.random.split(key, z.shape[0])
         states, info = jax.vmap(lambda k, s: kernel(k, s, whitened, step_size, unit))(keys, states)
@@ -102,7 +100,8 @@ class NUTS(AbstractSampler):
         key = jax.random.key(int(rng.integers(2**31)))
         begin, _, final = _averaging(self.target)
         mode, factor, tuning = around.mode, around.factor, _plain(begin(0.5))
-        size = 1 if cells(inputs) > MANY_CELLS else self.chains
+        # where a density's tables are larger, each chain runs in a thread of its own
+        size = 1 if cells(inputs) > 2**13 else self.chains
         groups = [starts[first : first + size] for first in range(0, self.chains, size)]
         blocks = count()
 

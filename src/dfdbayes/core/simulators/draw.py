@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from ..._util.process import require_unforked
+from ..._util.resources import require_unforked
 from ...errors import ModelError, SettingError
 from .base import Mixing, Sample, Simulable, mixing_of
 from .cluster import by_swendsen_wang

@@ -13,8 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ...errors import ModelError
-from ..dataset import Dataset
-from ..distinct import keys
+from ..dataset import Dataset, keys
 from .base import Simulable
 
 MOST_CELLS = 2**22  # weights of distinct rows that are held at a time

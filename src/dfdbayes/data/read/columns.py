@@ -11,15 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...core.dataset import MISSING, match, tell_outside, wrong_width
-from ...core.distinct import Tally, condense, keys
+from ..._util.resources import NUMBERS_AT_ONCE
+from ...core.dataset import MISSING, Tally, condense, keys, match, tell_outside, wrong_width
 from ...core.domain import Domain
 from ...errors import DataError, Problems, SettingError, affected
-from .reading import CHUNK, Memory, Table, repeated, unmasked
-from .text import NO_WORDS, Columns, MissingCodes, Ragged, both, doubtful
-
-HANDLED = ("refuse", "drop", "impute")
-WEIGHTINGS = ("auto", "frequency", "sampling")
+from .reading import ROWS_AT_ONCE, Memory, Table, unmasked
+from .text import NO_WORDS, ROWS_LOOKED_AT, Columns, MissingCodes, Ragged, both, doubtful, repeated
 
 
 @dataclass(frozen=True)
@@ -72,10 +69,9 @@ class Reading:
         cluster: str | None = None,
         weighting: str = "auto",
     ) -> Reading:
-        if weighting not in WEIGHTINGS:
+        if weighting not in ("auto", "frequency", "sampling"):
             raise SettingError(f"weighting must be 'auto', 'frequency' or 'sampling', not {weighting!r}")
-        if missing not in HANDLED:
-            raise SettingError(f"missing must be 'refuse', 'drop' or 'impute', not {missing!r}")
+        require_missing(missing)
         if weights is not None and table.frequencies is not None:
             raise SettingError("the data are {value: count} and hold their own weights; leave out weights=")
         weights = table.frequencies if weights is None else weights
@@ -94,9 +90,8 @@ class Reading:
         names = tuple(name for name in names if name not in besides)
         if columns is not None:
             names = tuple(match(str(c), table.columns) for c in listed(columns))
-            twice = repeated(names)
-            if twice:
-                raise DataError(f"the column '{twice[0]}' is asked for twice")
+            for twice in repeated(names):
+                raise DataError(f"the column '{twice}' is asked for twice")
         elif set(names) & set(table.nameless):
             left = [name for name in names if name in table.nameless]
             names = tuple(name for name in names if name not in left)
@@ -116,7 +111,7 @@ class Reading:
             raise DataError(wrong_width(names, domain.d))
         undeclared = [n for n in table.without_levels if n in names and not _has_order(domain, names.index(n))]
         notes += tuple(map(_without_levels, undeclared))
-        whole = len(table.parts) == 1 and table.size <= CHUNK
+        whole = len(table.parts) == 1 and table.size <= ROWS_AT_ONCE
         covariates = besides[: len(given)]
         return cls(
             table.name, names, weights, domain, missing, whole, table.named, notes, covariates, cluster,
@@ -170,7 +165,7 @@ class Reading:
     def _holds(self, found: Tally) -> bool:
         """Whether the domain holds all of some rows."""
         assert self.domain is not None
-        size = max(1, 2**22 // self.domain.d)
+        size = max(1, NUMBERS_AT_ONCE // self.domain.d)
         rows = (found.columns[:, i : i + size].T.astype(np.int64) for i in range(0, found.size, size))
         return all((self.domain.contains(part) | (part == MISSING)).all() for part in rows)
 
@@ -212,7 +207,7 @@ class Reading:
         """Covariates and the clusters' numbers, one line each."""
         lines = []
         for name in self.given:
-            numbers = pd.to_numeric(pd.Series(chunk[name][where]), errors="coerce").to_numpy(dtype=float)
+            numbers = as_numbers(chunk[name][where])
             wrong = ~np.isfinite(numbers)
             if wrong.any():
                 problems.add(
@@ -301,7 +296,7 @@ def _without_levels(name: str) -> str:
 
 def first_rows(table: Table, names: Sequence[str]) -> Columns:
     """Some columns of the first rows, by which columns are told from each other before the others are read."""
-    chunks = table.parts[0].chunks(names, LOOKED_AT, NO_WORDS, Ragged())
+    chunks = table.parts[0].chunks(names, ROWS_LOOKED_AT, NO_WORDS, Ragged())
     return next((chunk for chunk, _ in chunks), {name: np.empty(0) for name in names})
 
 
@@ -330,6 +325,12 @@ def weights_for(frame: pd.DataFrame, weights: Any) -> Any:
 def _require_as_many(weights: np.ndarray, rows: int) -> None:
     if len(weights) != rows:
         raise DataError(f"there are {len(weights)} weights for {rows} rows; give one weight per row")
+
+
+def require_missing(rule: str) -> None:
+    """Refuse what says nothing of missing values."""
+    if rule not in ("refuse", "drop", "impute"):
+        raise SettingError(f"missing must be 'refuse', 'drop' or 'impute', not {rule!r}")
 
 
 def require_column(cluster: Any, frame: pd.DataFrame | None = None) -> None:
@@ -405,7 +406,7 @@ def _as_integers(
         return nothing
     try:
         known = [None if isinstance(value, str) else value for value in column] if converted else column
-        numbers = pd.to_numeric(pd.Series(known), errors="coerce").to_numpy(dtype=float)
+        numbers = as_numbers(known)
     except (OverflowError, TypeError, ValueError):
         problems.add(f"column '{name}' holds values that are no whole numbers, or too large for any count", elsewhere)
         return nothing
@@ -428,8 +429,19 @@ def _as_integers(
     return np.ma.array(whole, mask=wrong) if wrong.any() else whole
 
 
+def as_numbers(values: Any) -> np.ndarray:
+    """Values as numbers, NaN where one is none."""
+    return pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=float)
+
+
+def label(value: Any) -> str:
+    """A node, a site or a level as text: the numbers 7.0 and 7 are the same, the texts '007' and '7' are not."""
+    whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
+    return str(int(value)) if whole else str(value)
+
+
 def as_label(value: Any) -> str:
-    """A level as text; a number as it is written without needless decimals: 2500 for 2500.0."""
+    """A level as text; a number, or a text that is one, without needless decimals: 2500 for 2500.0."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -459,9 +471,23 @@ def tell_unclear(texts: np.ndarray, name: str, where: np.ndarray, problems: Prob
     """Add texts of a column that may be two numbers."""
     if len(texts):
         problems.add(
-            f"row {{row}}, column '{name}' is '{texts[0]}', which may be {both(texts[0])}, and nothing in the file "
-            "tells which",
+            f"row {{row}}, column '{name}' is '{texts[0]}', which may be {both(texts[0])}, and nothing tells which",
             "Say decimal='.' (on the command line: --decimal .) for decimal points or decimal=',' for decimal commas.",
+            where,
+        )
+
+
+def tell_mistakes(
+    texts: np.ndarray, name: str, where: np.ndarray, problems: Problems, remedies: Sequence[str] = ()
+) -> None:
+    """Add texts of a column that are no numbers, as most of its values are."""
+    if len(texts):
+        said = str(texts[0])
+        codes = f"say missing_codes=[{said!r}] (--missing-codes) if it stands for a missing value"
+        *others, last = ["Correct it", codes, *remedies]
+        problems.add(
+            f"row {{row}}, column '{name}' is the text '{said}', and most of its values are numbers",
+            f"{'; '.join(others)}{';' if remedies else ','} or {last}.",
             where,
         )
 
@@ -474,7 +500,7 @@ def _is_time(column: np.ndarray) -> bool:
 
 
 def _as_weights(weights: np.ndarray, name: str, start: int, problems: Problems) -> np.ndarray:
-    numbers = pd.to_numeric(pd.Series(np.asarray(weights)), errors="coerce").to_numpy(dtype=float)
+    numbers = as_numbers(np.asarray(weights))
     wrong = ~np.isfinite(numbers) | (numbers < 0)
     if wrong.any():
         problems.add(
@@ -522,9 +548,6 @@ def told_answers(names: Iterable[str]) -> tuple[str, ...]:
 NAMES = re.compile(
     r"(^|[_. ])(id|ids|nr|no|number|index|obs|case|subject|subj|person|patient|key|rownames)$", re.IGNORECASE
 )
-SHORT = 10  # different values up to which a column may be a short scale, whatever its name
-OFTEN = 20  # rows for each value on average, from which a column is a group and no identifier
-LOOKED_AT = 1000  # rows from which it is told what a column is before the others are read
 
 
 def identifier(name: str, rows: np.ndarray) -> str:
@@ -533,11 +556,12 @@ def identifier(name: str, rows: np.ndarray) -> str:
     Numbers that rise from row to row count the rows, whatever they are called.
     """
     distinct = len(np.unique(rows))
-    if distinct <= SHORT:
+    if distinct <= 10:  # it may be a short scale, whatever its name
         return ""
     if distinct == len(rows) and ((np.diff(rows) > 0).all() or NAMES.search(name)):
         return "id"
-    return "group" if NAMES.search(name) and len(rows) < OFTEN * distinct else ""
+    few_rows_each = len(rows) < 20 * distinct  # with more of them a column is one of groups to be modelled
+    return "group" if NAMES.search(name) and few_rows_each else ""
 
 
 def without_identifiers(columns: Mapping[str, np.ndarray], weighted: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -580,29 +604,24 @@ def are_nested(column: pd.Series) -> bool:
     return column.dtype == object and any(isinstance(value, (list, dict, set, np.ndarray)) for value in column)
 
 
-ONES = 0.05  # share of weights of 1 from which rows may well have been counted: rare values of counts occur once
-LARGE = 10.0  # mean weight below which a survey's weights would be unusually small: one person for ten
-SMALL = 50  # rows up to which a table is too small for a survey
-MANY = 500  # rows beyond any published table of frequencies that are all large (the longest known to us has 306)
-LISTED = 0.2  # share of the combinations that a table of large frequencies lists at least
-
-
 def told_of_weights(tally: Tally, name: str) -> tuple[str, ...]:
-    """A note where weights taken for frequencies may be a survey's; `DataError` where they are.
+    """A note where weights taken for frequencies may be a survey's, of more than 50 rows; `DataError` where they are.
 
     ``tally`` has the weights still apart from the rows, and ``name`` is what the user calls them.
     """
     weights, rows = tally.weights, float(tally.repeats.sum())
-    if weights is None or rows <= SMALL or not (weights == np.round(weights)).all():
+    if weights is None or rows <= 50 or not (weights == np.round(weights)).all():
         return ()
     with np.errstate(over="ignore"):
         total = float(tally.repeats @ weights)
     if not np.isfinite(total):  # refused where weights are read
         return ()
-    if tally.repeats[weights == 1].sum() >= ONES * rows or total <= LARGE * rows:
+    counted = tally.repeats[weights == 1].sum() >= 0.05 * rows  # rare values of counts occur once
+    if counted or total <= 10.0 * rows:  # a survey's weights are rarely so small: one person for ten
         return ()
     distinct, combinations = _distinct(tally)
-    if distinct == rows and rows >= LISTED * combinations:
+    listed = rows >= 0.2 * combinations  # as a table of large frequencies lists most of what can occur
+    if distinct == rows and listed:
         return ()
     how = f"only {distinct} of them differ" if distinct < rows else "few combinations of values occur"
     said = (
@@ -610,7 +629,7 @@ def told_of_weights(tally: Tally, name: str) -> tuple[str, ...]:
         f"{rows:,.0f} rows, of which {how}"
     )
     sampling = "weighting='sampling' (--weighting sampling)"
-    if distinct < rows <= MANY and rows >= LISTED * combinations:
+    if distinct < rows <= 500 and listed:  # the longest published table of large frequencies known to us has 306
         return (
             f"{said}. They were taken for frequencies. What to do: nothing if each says how many observations its row "
             f"stands for; {sampling} if they are a survey's weights.",

@@ -8,16 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dataset import MISSING, Dataset, filled
-from ...core.distinct import Tallies, Tally
+from ..._util.resources import NUMBERS_AT_ONCE
+from ...core.dataset import MISSING, Dataset, Tallies, Tally, filled
 from ...core.domain import Domain
 from ...errors import DataError, SettingError
 from .columns import Reading, listed, told_of_weights
-from .reading import CHUNK, Table, table_of
+from .reading import ROWS_AT_ONCE, Table, table_of
 from .text import Ragged, by_meaning, note, suspects
-
-MOST_WEIGHT = 1e100  # whose square, times any number of rows, is a number
-MANY_CELLS = 2**24  # beyond so many values distinct rows are kept in the smallest integers that hold them
 
 
 def read(
@@ -106,7 +103,7 @@ def _from_table(table: Table, reading: Reading, advance: Callable[[int, int], No
     found, done = Tallies(), 0
     for part in table.parts:
         ragged = Ragged(begins=found.total)
-        for chunk, read in part.chunks(reading.needed, CHUNK, reading.words, ragged):
+        for chunk, read in part.chunks(reading.needed, ROWS_AT_ONCE, reading.words, ragged):
             found.add(reading.tally(chunk, found.total, ragged))
             done += read
             advance(done, table.size)
@@ -136,7 +133,7 @@ def of_tally(tally: Tally | None, source: str, reading: Reading) -> Dataset:
         raise DataError(f"all weights in '{named}' are zero: there are no observations")
     weights, dropped = tally.weights, tally.dropped
     largest = 1.0 if weights is None else float(np.max(weights))
-    if not 1.0 / MOST_WEIGHT < largest < MOST_WEIGHT:
+    if not 1e-100 < largest < 1e100:  # within these a square, times any number of rows, is a number
         raise DataError(
             f"the largest weight is {largest:.3g}, and sums of such weights, or of their squares, are no numbers. What "
             "to do: divide the weights by their mean (sampling weights may have any unit)."
@@ -150,7 +147,7 @@ def of_tally(tally: Tally | None, source: str, reading: Reading) -> Dataset:
     rows, observed = filled(np.ascontiguousarray(tally.columns.T))
     if observed is not None:
         _require_seen(observed, reading.columns)
-    if rows.size <= MANY_CELLS:
+    if rows.size <= 4 * NUMBERS_AT_ONCE:  # larger ones stay in the smallest integers that hold them
         rows = rows.astype(np.int64)
     counts = tally.repeats if weights is None else tally.repeats * weights
     repeats = None if weights is None else tally.repeats

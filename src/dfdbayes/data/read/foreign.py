@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._util.resources import SHARE, memory
+from ..._util.resources import fits_memory, memory
 from ...errors import DataError
-from .text import AMONG_NUMBERS, LOOKED_AT, WORDS, Marks, MissingCodes, names_of, shown_name
+from .text import AMONG_NUMBERS, CELLS_LOOKED_AT, WORDS, Marks, MissingCodes, names_of, readable, shown_name, unique
 
 EXCEL = (".xlsx",)
 LABELLED = (".sav", ".zsav", ".dta")
@@ -41,11 +41,10 @@ ELSEWHERE = {
 }
 
 
-CELL = 8  # bytes of a number
-MOST_CELLS = 10_000_000  # of a sheet: a minute to read, and a gigabyte
-MOST_ROWS = 2**20  # that Excel has
-MOST_BYTES = 2**29  # of unpacked sheets, at some 50 bytes for each cell
-MOST_BESIDE = 2**26  # of all else in a workbook, such as texts and styles, which is read as a whole
+MAX_SHEET_CELLS = 10_000_000  # a minute to read, and a gigabyte
+MAX_SHEET_ROWS = 2**20  # that Excel has
+MAX_UNPACKED_SHEETS = 2**29  # bytes, at some 50 for each cell
+MAX_UNPACKED_REST = 2**26  # bytes of all else in a workbook, such as texts and styles, which is read as a whole
 
 
 class Foreign(NamedTuple):
@@ -72,18 +71,13 @@ def _library(name: str, extra: str, path: Path, kind: str) -> Any:
 
 def labelled(path: Path, codes: MissingCodes) -> Foreign:
     """An SPSS or Stata file: codes as numbers, and what they mean; what the file declares missing is missing."""
-    name = shown_name(path)
     library = _library("pyreadstat", "spss", path, "an SPSS or Stata file")
     read = library.read_dta if path.suffix.lower() == ".dta" else library.read_sav
-    try:
+    with readable(path, Exception):  # the library has errors of its own, and passes on those of C
         _, about = read(str(path), metadataonly=True)
-        wide = sum(map(int, about.variable_storage_width.values())) + CELL * len(about.column_names)
-        require_held((about.number_rows or 0) * wide, name)
+        wide = sum(map(int, about.variable_storage_width.values())) + 8 * len(about.column_names)
+        require_held((about.number_rows or 0) * wide, shown_name(path))
         frame, about = read(str(path))
-    except DataError:
-        raise
-    except Exception as problem:  # the library has errors of its own, and passes on those of C
-        raise DataError(f"{name} cannot be read: {str(problem).strip() or type(problem).__name__}") from problem
     arrays = {}
     texts = {str(c): [v for v in frame[c] if isinstance(v, str)] for c in frame.columns}
     marks = Marks.of(texts, None, False)
@@ -103,7 +97,7 @@ def labelled(path: Path, codes: MissingCodes) -> Foreign:
 
 def require_held(needed: float, name: str) -> None:
     """Refuse a table that says that it is larger than the machine's memory, before it is read there."""
-    if needed > SHARE * memory():
+    if not fits_memory(needed):
         raise DataError(
             f"{name} holds {needed / 2**30:,.0f} GiB of values, and the machine has {memory() / 2**30:,.0f} GiB of "
             "memory. What to do: save the columns that are needed in a file of their own."
@@ -122,15 +116,11 @@ def excel(path: Path, decimal: str | None, codes: MissingCodes) -> Foreign:
     """The one sheet of a workbook that holds data."""
     name = shown_name(path)
     library = _library("openpyxl", "excel", path, "an Excel workbook")
-    try:
+    with readable(path, Exception):  # of zip, XML and the library alike
         _require_unpackable(path)
         book = library.load_workbook(path, read_only=True, data_only=True)
         sheets = {sheet.title: _rows(sheet) for sheet in book.worksheets}
         book.close()
-    except DataError:
-        raise
-    except Exception as problem:  # of zip, XML and the library alike
-        raise DataError(f"{name} cannot be read: {str(problem).strip() or type(problem).__name__}") from problem
     sheets = {title: rows for title, rows in sheets.items() if rows}
     if not sheets:
         raise DataError(f"{name} is empty: it needs a line of column names and at least two rows")
@@ -148,19 +138,15 @@ def excel(path: Path, decimal: str | None, codes: MissingCodes) -> Foreign:
             f"the first row of {name} holds {top[0]!r} alone, and the table below is {width} columns wide. What to do: "
             "remove the lines above the column names."
         )
-    shown = [["" if cell is None else str(cell) for cell in row] for row in rows[: 1 + LOOKED_AT]]
+    shown = [["" if cell is None else str(cell) for cell in row] for row in rows[: 1 + CELLS_LOOKED_AT]]
     names, headed = names_of(shown, name)
     body = rows[1:] if headed else rows
-    names = tuple(own or f"Unnamed: {j}" for j, own in enumerate(names))
-    raw = {own: [row[j] for row in body] for j, own in enumerate(names)}
+    raw = {own: [row[j] for row in body] for j, own in enumerate(unique(names))}
     marks = Marks.of(
         {own: dict.fromkeys(c.strip() for c in cells if isinstance(c, str)) for own, cells in raw.items()},
         decimal,
         False,
     )
-    if len(raw) < len(names):
-        twice = next(own for own in names if names.count(own) > 1)
-        raise DataError(f"two columns are called '{twice}': rename one")
     written = {own: _objects([c.strip() if isinstance(c, str) else c for c in cells]) for own, cells in raw.items()}
     return Foreign({own: _column(cells, own, marks, codes) for own, cells in raw.items()}, {}, written, headed)
 
@@ -175,7 +161,7 @@ def _require_unpackable(path: Path) -> None:
                 sheets += added
             else:
                 beside += added
-    if sheets > MOST_BYTES or beside > MOST_BESIDE:
+    if sheets > MAX_UNPACKED_SHEETS or beside > MAX_UNPACKED_REST:
         raise DataError(
             f"{shown_name(path)} holds {(sheets + beside) / 2**20:,.0f} MiB when it is unpacked, more than is read of "
             "a workbook. What to do: save the table as CSV."
@@ -201,16 +187,16 @@ def _measured(sheet: Any, values_only: bool = True) -> Iterator[tuple[Any, ...]]
     cells = 0
     for number, row in enumerate(sheet.iter_rows(values_only=values_only)):
         cells += len(row)
-        _require_fewer(cells if number < MOST_ROWS else MOST_CELLS + 1, sheet.title)
+        _require_fewer(cells if number < MAX_SHEET_ROWS else MAX_SHEET_CELLS + 1, sheet.title)
         yield row
 
 
 def _require_fewer(cells: int, title: str) -> None:
-    if cells > MOST_CELLS:
+    if cells > MAX_SHEET_CELLS:
         raise DataError(
-            f"the sheet '{title}' has more than {MOST_CELLS:,} cells, or more than {MOST_ROWS:,} rows; a cell far from "
-            "the others makes all between them part of the table. What to do: remove such cells, or save the table as "
-            "CSV."
+            f"the sheet '{title}' has more than {MAX_SHEET_CELLS:,} cells, or more than {MAX_SHEET_ROWS:,} rows; a "
+            "cell far from the others makes all between them part of the table. What to do: remove such cells, or save "
+            "the table as CSV."
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,18 +13,27 @@ import pandas as pd
 
 from ...core.dataset import Dataset
 from ...core.domain import Domain, Integers, Ordinal
-from ...errors import DataError, Problems, SettingError
+from ...errors import DataError, Problems, SettingError, require_known
 from .columns import NAMES as ID_LIKE
-from .columns import Reading, are_durations, are_nested, as_label, first_rows, identifier, listed, two_answers
+from .columns import (
+    Reading,
+    are_durations,
+    are_nested,
+    as_label,
+    first_rows,
+    identifier,
+    listed,
+    tell_mistakes,
+    tell_unclear,
+    two_answers,
+)
 from .dataset import read
 from .reading import Table, require_names, table_of
-from .text import AMONG_NUMBERS, both, by_meaning, doubtful, means_missing, readings, suspects
+from .text import AMONG_NUMBERS, CELLS_LOOKED_AT, by_meaning, doubtful, means_missing, readings, suspects
 
-SCALE = 10  # between the lowest and the highest value of a scale; what goes further is a count
-LEVELS = 30  # a text with more is no factor
-RARE = 5  # observations below which a level is rare
-SHOWN = 5  # levels that are listed
-MOSTLY = 0.5  # share of numbers from which a column is one of numbers, and its texts are mistakes
+MAX_SCALE_SPAN = 10  # from the lowest to the highest value of a scale, as from 0 to 10; what goes further is a count
+MAX_LEVELS = 30  # of a factor: a text with more says whose row it is
+MIN_OF_LEVEL = 5  # observations, below which a level is rare
 _TIME = r"\d{1,2}:\d{2}(:\d{2}.*)?"
 _DATE = re.compile(rf"(\d{{4}}-\d{{1,2}}-\d{{1,2}}|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}})([ T]{_TIME})?|{_TIME}")
 
@@ -86,9 +94,8 @@ class Profile:
         if self.kind == "empty":
             return "nothing"
         if self.kind in ("binary", "ordinal", "constant", "text", "mixed") and self.levels:
-            shown = [f"{self._called(value)} ({count:g})" for value, count in self.levels[: SHOWN + 1]]
-            more = len(self.levels) > SHOWN + 1
-            return ", ".join([*shown[:SHOWN], "..."] if more else shown)
+            shown = [f"{self._called(value)} ({count:g})" for value, count in self.levels[:6]]
+            return ", ".join(shown if len(self.levels) <= 6 else [*shown[:5], "..."])
         if np.isnan(self.low):
             return f"{self.distinct} different"
         said = f"{self.low:.6g} to {self.high:.6g}"
@@ -178,30 +185,18 @@ def _numbers(column: pd.Series, name: str, where: np.ndarray, problems: Problems
     unclear = column.map({text: isinstance(text, str) and doubtful(text) for text in distinct}).to_numpy(dtype=bool)
     plainly_texts = numeric.all() and not unclear.any() and all(isinstance(text, str) for text in distinct)
     lacking = column.isin(AMONG_NUMBERS).to_numpy()
-    if numeric[~lacking].sum() < MOSTLY * max(1, (~lacking).sum()) or plainly_texts:
+    if 2 * numeric[~lacking].sum() < max(1, (~lacking).sum()) or plainly_texts:
         return None
     texts = column.to_numpy()
-    if unclear.any():
-        problems.add(
-            f"row {{row}}, column '{name}' is '{texts[unclear][0]}', which may be {both(texts[unclear][0])}, and "
-            "nothing tells which",
-            "Say decimal='.' (on the command line: --decimal .) for decimal points or decimal=',' for decimal commas.",
-            where[unclear],
-        )
+    tell_unclear(texts[unclear], name, where[unclear], problems)
     wrong = ~numeric & ~lacking
-    if wrong.any():
-        said = str(texts[wrong][0])
-        problems.add(
-            f"row {{row}}, column '{name}' is the text '{said}', and most of its values are numbers",
-            f"Correct it, or say missing_codes=[{said!r}] (--missing-codes) if it stands for a missing value.",
-            where[wrong],
-        )
+    tell_mistakes(texts[wrong], name, where[wrong], problems)
     value = column.map(lambda text: float(next(iter(distinct[text].values()), np.nan)))
     return value.where(~unclear)
 
 
 def _are_dates(column: pd.Series) -> bool:
-    some = column.iloc[:200]
+    some = column.iloc[:CELLS_LOOKED_AT]
     texts = [value for value in some if isinstance(value, str)]
     if not texts:
         return any(type(value).__module__ == "datetime" for value in some)
@@ -214,9 +209,9 @@ def _of_texts(name: str, column: pd.Series, each: np.ndarray, missing: float) ->
     levels = tuple((str(level), float(count)) for level, count in often.items())
     if distinct == 1:
         return Profile(name, "constant", n, missing, 1, levels, notes=("never varies",))
-    if distinct == len(column) == n and distinct > RARE:
+    if distinct == len(column) == n and distinct > MIN_OF_LEVEL:
         return Profile(name, "id", n, missing, distinct, notes=("different in every row",))
-    if distinct > LEVELS or (ID_LIKE.search(name) and len(column) < distinct * 20 and distinct > SCALE):
+    if distinct > MAX_LEVELS or (ID_LIKE.search(name) and len(column) < distinct * 20 and distinct > MAX_SCALE_SPAN):
         return Profile(name, "group", n, missing, distinct, notes=(f"{distinct} different texts",))
     return Profile(name, "text", n, missing, distinct, levels, notes=_rare(levels))
 
@@ -236,7 +231,7 @@ def _of_numbers(
     variance = float(np.average((own - mean) ** 2, weights=counts))
     notes = [f"{', '.join(f'{code:g}' for code in codes)} may stand for missing values"] if codes else []
     kind = _kind(name, own, counts, values if n == len(values) else None)
-    levels = tuple((float(v), float(c)) for v, c in zip(own, counts, strict=True))[: 2 * LEVELS]
+    levels = tuple((float(v), float(c)) for v, c in zip(own, counts, strict=True))[: 2 * MAX_LEVELS]
     if kind == "constant":
         notes.append("never varies")
     elif kind == "id":
@@ -260,25 +255,25 @@ def _kind(name: str, values: np.ndarray, counts: np.ndarray, rows: np.ndarray | 
         return "constant"
     if not (values == np.round(values)).all():
         return "continuous"
-    if len(values) == 2 and values[1] - values[0] <= SCALE:
+    if len(values) == 2 and values[1] - values[0] <= MAX_SCALE_SPAN:
         return "binary"
     if rows is not None and (found := identifier(name, rows)):
         return found
     low, span = values[0], values[-1] - values[0]
     if low < 0:
-        return "ordinal" if span <= SCALE and len(values) > 2 else "whole"
-    if span > SCALE:
+        return "ordinal" if span <= MAX_SCALE_SPAN and len(values) > 2 else "whole"
+    if span > MAX_SCALE_SPAN:
         return "count" if low <= 2 else "whole"
     thin = counts[-1] < 0.05 * counts.sum() and counts[-1] < 0.5 * counts.max()
     return "count" if low == 0 and span > 3 and thin and counts[:2].sum() > counts[-2:].sum() else "ordinal"
 
 
 def _rare(levels: Sequence[tuple[Any, float]]) -> tuple[str, ...]:
-    rare = [(level, count) for level, count in levels if count < RARE]
-    if not rare or sum(count for _, count in levels) < 10 * RARE:
+    rare = [(level, count) for level, count in levels if count < MIN_OF_LEVEL]
+    if not rare or sum(count for _, count in levels) < 10 * MIN_OF_LEVEL:
         return ()
     shown = ", ".join(f"{level:g}" if isinstance(level, float) else str(level)[:20] for level, _ in rare[:3])
-    return (f"rare: {shown}{', ...' if len(rare) > 3 else ''} (fewer than {RARE} observations)",)
+    return (f"rare: {shown}{', ...' if len(rare) > 3 else ''} (fewer than {MIN_OF_LEVEL} observations)",)
 
 
 def _spread(mean: float, variance: float, n: float) -> str:
@@ -294,7 +289,7 @@ def _beside(found: list[Profile], frame: pd.DataFrame) -> list[Profile]:
     done = []
     for profile in found:
         if profile.kind not in ("empty", "constant", "id", "date", "duration", "nested"):
-            column, few = frame[profile.name], profile.distinct <= LEVELS
+            column, few = frame[profile.name], profile.distinct <= MAX_LEVELS
             key = (pd.factorize(column)[0] if few else pd.util.hash_array(column.to_numpy())).tobytes()
             first = seen.setdefault(key, profile.name)
             same = column.equals(frame[first])
@@ -346,12 +341,7 @@ def _by_column(levels: Any, names: Sequence[str]) -> dict[str, tuple[Any, ...]]:
     if not isinstance(levels, Mapping):
         levels = dict.fromkeys(names, levels)
     for name, own in levels.items():
-        if name not in names:
-            close = difflib.get_close_matches(str(name), names, n=1)
-            hint = f"; did you mean '{close[0]}'?" if close else "."
-            raise SettingError(
-                f"levels names '{name}', which is not a column{hint} The columns are {', '.join(names)}."
-            )
+        require_known(name, names, f"levels names '{name}', which is not a column", error=SettingError)
         if isinstance(own, str) or not isinstance(own, Sequence):
             raise SettingError(f"the levels of '{name}' are {own!r}; give a list from the lowest to the highest")
     return {str(name): tuple(own) for name, own in levels.items()}
@@ -368,7 +358,7 @@ def _wide(source: Any, free: Sequence[str], kinds: Any, names: Sequence[str]) ->
     data = read(source, columns=asked, missing="impute")
     seen = data.seen
     values = {name: np.unique(data.rows[seen[:, j], j]) for j, name in enumerate(asked)}
-    return {name: tuple(own.tolist()) for name, own in values.items() if own[-1] - own[0] > SCALE}
+    return {name: tuple(own.tolist()) for name, own in values.items() if own[-1] - own[0] > MAX_SCALE_SPAN}
 
 
 def _scale(name: str, levels: tuple[Any, ...]) -> Domain:

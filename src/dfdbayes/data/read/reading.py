@@ -7,8 +7,7 @@ read by different machines.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,8 +19,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..._util.files import misspelt
+from ..._util.resources import NUMBERS_AT_ONCE
 from ...errors import DataError, SettingError
-from .foreign import CELL, ELSEWHERE, EXCEL, LABELLED, excel, labelled, require_held
+from .foreign import ELSEWHERE, EXCEL, LABELLED, excel, labelled, require_held
 from .text import (
     DECIMALS,
     NO_WORDS,
@@ -30,13 +30,15 @@ from .text import (
     Ragged,
     TextFile,
     Words,
+    nameless,
     readable,
     shown_name,
     sniff,
+    unique,
     whole_column,
 )
 
-CHUNK = 2**20  # rows read at a time
+ROWS_AT_ONCE = NUMBERS_AT_ONCE // 4  # of a table of a few columns
 TEXT = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
 Scales = Mapping[str, tuple[Any, ...]]
@@ -96,9 +98,9 @@ class Table:
         pieces: dict[str, list[tuple[Part, Any]]] = {name: [] for name in self.columns}
         left, total = np.inf if most is None else most, 0
         rows = sum(part.size for part in self.parts if isinstance(part, ParquetGroups))  # which may be packed by far
-        require_held(min(rows, left) * len(self.columns) * CELL, self.name)
+        require_held(min(rows, left) * len(self.columns) * 8, self.name)
         for part in self.parts:
-            rows, own = int(min(CHUNK, left)), Ragged(begins=total)
+            rows, own = int(min(ROWS_AT_ONCE, left)), Ragged(begins=total)
             chunks = part.texts(rows, own) if isinstance(part, TextFile) else part.chunks(self.columns, rows)
             found = []
             for chunk, _ in chunks if rows else ():
@@ -124,12 +126,12 @@ class Table:
         cells: dict[str, list[Any]] = {name: [] for name in self.columns}
         for part in self.parts:
             if isinstance(part, TextFile):
-                for texts, _ in part.texts(CHUNK):
+                for texts, _ in part.texts(ROWS_AT_ONCE):
                     for name in self.columns:
                         cells[name] += pc.utf8_trim_whitespace(texts[name]).to_pylist()
                 continue
             own = Memory(part.written) if isinstance(part, Memory) and part.written is not None else part
-            for chunk, _ in own.chunks(self.columns, CHUNK):
+            for chunk, _ in own.chunks(self.columns, ROWS_AT_ONCE):
                 for name in self.columns:
                     cells[name] += list(chunk[name])
         return pd.DataFrame({name: pd.Series(own, dtype=object) for name, own in cells.items()})
@@ -188,6 +190,53 @@ def table_of(source: Any, decimal: str | None = None, codes: Any = None) -> Tabl
     return replace(table, codes=codes)
 
 
+def frame_of(source: Any) -> pd.DataFrame:
+    """All rows of what a user has, as a frame whose columns have texts as names and types of numpy's."""
+    frame = _frame_of(source)
+    names = list(unique(tuple(map(str, frame.columns))))
+    found = frame if names == list(frame.columns) else frame.set_axis(names, axis=1)
+    changed = {str(name): other for name, column in found.items() if (other := usual(column)) is not column}
+    found = found.assign(**changed) if changed else found
+    found.attrs = frame.attrs
+    return found
+
+
+def usual(column: pd.Series) -> pd.Series:
+    """A column in a type that formulaic knows: texts as objects, pandas' nullable numbers as numpy's."""
+    kind = column.dtype
+    if isinstance(kind, pd.StringDtype) and str(kind) != "str":  # pandas' own type of texts, which formulaic knows
+        return column.astype(object).where(column.notna(), None)
+    plain = getattr(kind, "numpy_dtype", None)  # of nullable types, also Arrow's
+    if plain is None or not isinstance(kind, pd.api.extensions.ExtensionDtype):
+        return column
+    if plain.kind in "iuf" and column.hasnans:
+        return pd.Series(column.to_numpy(dtype=float, na_value=np.nan), column.index, name=column.name)
+    if plain.kind == "O" and isinstance(kind, pd.ArrowDtype):
+        return column.astype(object).where(column.notna(), None)
+    return column if column.hasnans else column.astype(plain)
+
+
+def _frame_of(source: Any) -> pd.DataFrame:
+    if isinstance(source, pd.DataFrame):
+        found = source
+    elif isinstance(source, Mapping) and source and all(map(pd.api.types.is_scalar, source.values())):
+        found = pd.DataFrame([dict(source)])
+    elif isinstance(source, (str, Path)) or not hasattr(source, "to_pandas"):
+        table = table_of(source)
+        if not table.named:
+            raise DataError("a formula needs columns with names: give a frame, a mapping of names to values, or a file")
+        return table.frame()
+    else:
+        found = source.to_pandas()
+    require_names(found.columns)
+    return found
+
+
+def name_of(source: Any, default: str) -> str:
+    """What a source is called in messages and reports."""
+    return source.name if isinstance(source, Table) else str(source) if isinstance(source, str) else default
+
+
 def require_names(names: Iterable[Any], what: str = "column") -> None:
     """Refuse names of columns or levels that no file can hold: results could not be saved."""
     odd = next((name for name in map(str, names) if "\0" in name), None)
@@ -201,11 +250,10 @@ def _of_object(source: Any) -> Table:
     if isinstance(source, (pd.DataFrame, pd.Series)) and (crossed := _crossed(source)) is not None:
         return crossed
     if isinstance(source, pd.DataFrame):
-        names = _unique(tuple(map(str, source.columns)))
+        names = unique(tuple(map(str, source.columns)))
         table = _in_memory("data frame", {name: source.iloc[:, j].to_numpy() for j, name in enumerate(names)})
-        nameless = tuple(name for name in names if name.startswith("Unnamed: "))
         ordered = _ordered({name: source.iloc[:, j] for j, name in enumerate(names)})
-        return replace(table, nameless=nameless, scales=ordered, index=source.index)
+        return replace(table, nameless=nameless(names), scales=ordered, index=source.index)
     if isinstance(source, pd.Series):
         name = str(source.name or "x")
         table = _in_memory("series", {name: source.to_numpy()}, named=source.name is not None)
@@ -246,14 +294,12 @@ def _of_array(source: Any) -> Table:
 def _of_mapping(source: Mapping[Any, Any]) -> Table:
     values = list(source.values())
     if values and all(np.ndim(value) == 1 and not isinstance(value, str) for value in values):
-        _unique(tuple(map(str, source)))
+        unique(tuple(map(str, source)))
         series = [value for value in values if isinstance(value, pd.Series)]
         if any(not value.index.equals(series[0].index) for value in series):
             raise DataError("the columns are series with different indexes; put them into one frame first")
         arrays = {str(name): unmasked(np.asanyarray(value)) for name, value in source.items()}
-        lengths = {name: len(array) for name, array in arrays.items()}
-        if len(set(lengths.values())) > 1:
-            raise DataError(f"the columns have different lengths: {', '.join(f'{k}: {v}' for k, v in lengths.items())}")
+        require_one_length(arrays)
         return replace(_in_memory("mapping", arrays), scales=_ordered({str(n): v for n, v in source.items()}))
     if any(np.ndim(value) != 0 for value in values):
         raise DataError("a mapping must be {name: values}, all of them vectors, or {value: count}")
@@ -261,6 +307,13 @@ def _of_mapping(source: Mapping[Any, Any]) -> Table:
     if keys.ndim > 1:
         raise DataError("a mapping {value: count} is of one column; give several as rows, with weights=")
     return Table("frequency table", ("value",), (Memory({"value": keys}),), counts, named=False)
+
+
+def require_one_length(columns: Mapping[str, Sized]) -> None:
+    """Refuse columns of different lengths."""
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise DataError(f"the columns have different lengths: {', '.join(f'{k}: {v}' for k, v in lengths.items())}")
 
 
 def _crossed(source: pd.DataFrame | pd.Series) -> Table | None:
@@ -281,7 +334,7 @@ def _crossed(source: pd.DataFrame | pd.Series) -> Table | None:
         return None
     names = tuple(str(name) for name in source.index.names if name is not None) or ("value",)
     values = [source.index.get_level_values(j).to_numpy() for j in range(source.index.nlevels)]
-    columns = dict(zip(_unique(names), values, strict=True))
+    columns = dict(zip(unique(names), values, strict=True))
     told = (
         f"the series was read as frequencies of {names[0]}, as value_counts() has them. What to do: nothing; or give "
         "its to_numpy(), if it is of observations.",
@@ -319,18 +372,6 @@ def unmasked(array: np.ndarray) -> np.ndarray:
 
 def _in_memory(name: str, arrays: Columns, named: bool = True) -> Table:
     return Table(name, tuple(arrays), (Memory(arrays),), named=named)
-
-
-def _unique(names: tuple[str, ...]) -> tuple[str, ...]:
-    twice = repeated(names)
-    if twice:
-        raise DataError(f"two columns are called '{twice[0]}': rename one")
-    return names
-
-
-def repeated(names: Sequence[str]) -> list[str]:
-    """The names that occur more than once, sorted."""
-    return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
 def _of_path(path: Path, decimal: str | None, codes: MissingCodes) -> Table:
@@ -375,7 +416,7 @@ def _of_file(path: Path, decimal: str | None, codes: MissingCodes) -> Table:
             dialect = sniff(path, name, decimal)
         part = TextFile(path, dialect, codes)
         return Table(
-            name, _unique(dialect.names), (part,), None, dialect.nameless, dialect.headed, dialect.notes,
+            name, unique(dialect.names), (part,), None, dialect.nameless, dialect.headed, dialect.notes,
             written=dialect.words, converted=True,
         )  # fmt: skip
     if suffix in EXCEL + LABELLED:
@@ -383,10 +424,9 @@ def _of_file(path: Path, decimal: str | None, codes: MissingCodes) -> Table:
         if not found.arrays:
             raise DataError(f"{name} holds no columns")
         names = tuple(found.arrays)
-        nameless = tuple(own for own in names if own.startswith("Unnamed: "))
         return Table(
-            name, names, (Memory(found.arrays, found.written),), None, nameless, found.named, labels=found.labels,
-            converted=True,
+            name, names, (Memory(found.arrays, found.written),), None, nameless(names), found.named,
+            labels=found.labels, converted=True,
         )  # fmt: skip
     if suffix not in PARQUET:
         remedy = ELSEWHERE.get(suffix, "rename it if it is one of these")
@@ -405,14 +445,14 @@ def _of_file(path: Path, decimal: str | None, codes: MissingCodes) -> Table:
     names = tuple(name for name in names if name not in [k for k in kept if isinstance(k, str)])
     groups: list[list[int]] = []
     for g, size in enumerate(sizes):  # parts of about four chunks
-        if groups and sum(sizes[i] for i in groups[-1]) + size <= 4 * CHUNK:
+        if groups and sum(sizes[i] for i in groups[-1]) + size <= 4 * ROWS_AT_ONCE:
             groups[-1].append(g)
         else:
             groups.append([g])
     parts = tuple(
         ParquetGroups(path, tuple(part), sum(sizes[g] for g in part), sum(sizes[: part[0]])) for part in groups
     )
-    return Table(shown_name(path), _unique(names), parts, scales=scales, without_levels=lost)
+    return Table(shown_name(path), unique(names), parts, scales=scales, without_levels=lost)
 
 
 def _as_numpy(column: pa.Array) -> np.ndarray:

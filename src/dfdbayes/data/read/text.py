@@ -35,7 +35,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from ...errors import DataError, Problem, Problems, SettingError
+from ...errors import DataError, Problem, Problems, SettingError, require_known
 
 WORDS = frozenset(
     ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
@@ -57,7 +57,6 @@ _MEANS_MISSING = re.compile(
     r"not ascertained|unknown|keine angabe|weiss nicht|wei\u00df nicht|sans r.ponse|no sabe|no contesta|^n\.?/?a\.?$",
     re.IGNORECASE,
 )
-SHOWN = 4  # columns named in a note
 
 
 @dataclass(frozen=True)
@@ -85,10 +84,7 @@ class MissingCodes:
     def require(self, columns: Sequence[str]) -> None:
         """Refuse codes of columns that there are not."""
         for name in self.columns:
-            if name not in columns:
-                raise SettingError(
-                    f"missing_codes names '{name}', which is not a column; the columns are {', '.join(columns)}"
-                )
+            require_known(name, columns, f"missing_codes names '{name}', which is not a column", error=SettingError)
 
     def of_column(self, name: str) -> tuple[Any, ...]:
         return (*self.everywhere, *self.columns.get(name, ()))
@@ -209,8 +205,8 @@ def note(found: Mapping[str, tuple[float, ...]]) -> tuple[str, ...]:
     found = {name: codes for name, codes in found.items() if codes}
     if not found:
         return ()
-    shown = [f"'{name}' holds {_written(codes)}" for name, codes in list(found.items())[:SHOWN]]
-    more = f", and {len(found) - SHOWN} more columns hold such values" if len(found) > SHOWN else ""
+    shown = [f"'{name}' holds {_written(codes)}" for name, codes in list(found.items())[:4]]
+    more = f", and {len(found) - 4} more columns hold such values" if len(found) > 4 else ""
     codes = sorted({code for own in found.values() for code in own})
     return (
         f"{', '.join(shown)}{more}: far from all other values, or called missing in the file. These may stand for "
@@ -224,19 +220,23 @@ def _written(codes: Sequence[float]) -> str:
     return ", ".join(f"{code:g}" for code in codes)
 
 
+def are_numbers(column: pd.Series) -> bool:
+    """Whether a column is of numbers; truth values are none."""
+    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+
+
 def suspected(frame: pd.DataFrame) -> dict[str, tuple[float, ...]]:
     """Suspected codes of a frame's columns of numbers."""
     found = {}
     for name in frame.columns:
-        if pd.api.types.is_numeric_dtype(frame[name]) and not pd.api.types.is_bool_dtype(frame[name]):
+        if are_numbers(frame[name]):
             values, counts = np.unique(frame[name].dropna().to_numpy(dtype=float), return_counts=True)
             found[str(name)] = suspects(values, counts)
     return found
 
 
-SAMPLE = 2**18  # bytes from which encoding, separator and decimal mark are told, if they hold enough lines
-ENOUGH_LINES = 5  # the names, and rows of which one may be cut, and more than one is left to compare
-MOST = 2**26  # bytes that are looked at for these
+MIN_LINES = 5  # the names, and rows of which one may be cut, and more than one is left to compare
+MAX_BEGINNING = 2**26  # bytes that are looked at for so many lines
 
 _OTHERS = (
     (b"PK\x03\x04", "an Excel or other zipped file", "give it its own ending (.xlsx), or save it as CSV"),
@@ -271,8 +271,8 @@ def shown(encoding: str) -> str:
 def beginning(path: Path, name: str) -> tuple[str, str, bool]:
     """The first part of a file as text with newlines alike, its encoding, and whether that part is all of it."""
     with path.open("rb") as handle:
-        sample = handle.read(SAMPLE)
-        while lines_in(sample) < ENOUGH_LINES and len(sample) < MOST and (more := handle.read(len(sample))):
+        sample = handle.read(2**18)  # bytes, from which all is told if they hold enough lines
+        while lines_in(sample) < MIN_LINES and len(sample) < MAX_BEGINNING and (more := handle.read(len(sample))):
             sample += more
         whole = not handle.read(1)
     for magic, what, remedy in _OTHERS:
@@ -281,10 +281,10 @@ def beginning(path: Path, name: str) -> tuple[str, str, bool]:
     for mark, what in _MARKUP:
         if sample.lstrip().lower().startswith(mark):
             raise DataError(f"{name} is {what}, not a table. What to do: save the table as CSV.")
-    if not whole and lines_in(sample) < ENOUGH_LINES:
+    if not whole and lines_in(sample) < MIN_LINES:
         raise DataError(
-            f"the first lines of {name} are longer than {MOST / 2**20:g} MB, and nobody can tell how it is written. "
-            "What to do: save the table with a line for each row; close quotation marks."
+            f"the first lines of {name} are longer than {MAX_BEGINNING / 2**20:g} MB, and nobody can tell how it is "
+            "written. What to do: save the table with a line for each row; close quotation marks."
         )
     encoding = _encoding(sample, whole, name)
     text = codecs.getincrementaldecoder(encoding)("strict").decode(sample, whole)
@@ -404,7 +404,7 @@ def evidence(texts: Iterable[str]) -> dict[str, str]:
         seen, strange = seen + 1, strange + (not of)
         if len(of) == 1 and not _INFINITE.fullmatch(text):
             found.setdefault(next(iter(of)), text)
-        if seen == 200:  # texts of a column are evidence enough
+        if seen == CELLS_LOOKED_AT:  # texts of a column are evidence enough
             break
     return {} if strange > 0.1 * seen else found
 
@@ -478,8 +478,7 @@ def _unmarked(text: str) -> bool:
     return len(set(readings(text).values())) == 1 and len(readings(text)) == 2
 
 
-BLOCK = 2**22  # bytes that are taken apart at a time
-ROWS_A_BLOCK = 2  # that a block must hold, of the longest kind: one may be cut
+BLOCK_BYTES = 2**22  # that are taken apart at a time: larger blocks are no faster
 _MISSING = pa.array(sorted(WORDS))
 _TRUTH = {"true": True, "false": False}
 
@@ -584,7 +583,8 @@ class TextFile:
             handle,
             pyarrow.csv.ReadOptions(
                 use_threads=False,  # for rows are numbered only then
-                block_size=max(BLOCK, ROWS_A_BLOCK * 4 * dialect.longest),  # a letter has up to four bytes
+                # Two rows of letters of up to four bytes, one of which may be cut.
+                block_size=max(BLOCK_BYTES, 2 * 4 * dialect.longest),
                 skip_rows=dialect.skipped,
                 column_names=list(self.names),
                 encoding=dialect.encoding,
@@ -701,8 +701,8 @@ def _of_rows(reader: Iterator[pa.RecordBatch], path: Path) -> Iterator[pa.Record
         if "straddling" not in str(problem):
             raise
         raise DataError(
-            f"{shown_name(path)} has a row of more than {BLOCK / 2**20:g} MB. What to do: leave out the column of long "
-            "texts; a quotation mark that nothing closes makes one of many rows."
+            f"{shown_name(path)} has a row of more than {BLOCK_BYTES / 2**20:g} MB. What to do: leave out the column "
+            "of long texts; a quotation mark that nothing closes makes one of many rows."
         ) from problem
 
 
@@ -800,8 +800,8 @@ def whole_column(pieces: Sequence[tuple[Any, Any]], name: str) -> np.ndarray:
 
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
-LINES = 1000  # of a file from which its separator and its names are told
-LOOKED_AT = 200  # of these whose cells are read as numbers
+ROWS_LOOKED_AT = 1000  # from which separator, names and kinds of columns are told
+CELLS_LOOKED_AT = 200  # of a column, of these, which are read as numbers or dates to tell its kind
 Cells = list[list[str]]
 
 
@@ -867,8 +867,8 @@ def sniff(path: Path, name: str, decimal: str | None = None) -> Dialect:
     if not body.strip():
         raise empty
     quote = _quote(body)
-    few = "\n".join(lines[skipped : skipped + LINES])
-    if lines_in(few.encode()) < ENOUGH_LINES:  # a cell has more lines than that
+    few = "\n".join(lines[skipped : skipped + ROWS_LOOKED_AT])
+    if lines_in(few.encode()) < MIN_LINES:  # a cell has more lines than that
         few = body
     tables = {s: _cells(few, s, quote, whole and len(few) == len(body)) for s in SEPARATORS}
     separator = declared if declared in SEPARATORS else _separator(tables, path.suffix.lower(), name)
@@ -879,10 +879,9 @@ def sniff(path: Path, name: str, decimal: str | None = None) -> Dialect:
     heading = body.lstrip("\n").split("\n", 1)
     quoted = quote in heading[0] and quote not in "".join(heading[1:])[:2000].split("\n")[0]
     names, headed = names_of(cells, name, quoted)
-    names = tuple(own or f"Unnamed: {j}" for j, own in enumerate(names))
-    nameless = tuple(own for own in names if headed and own.startswith("Unnamed: "))
     marks = _marks(cells[headed:], names, decimal, separator)
-    if marks.file is None and len(lines) > skipped + LINES and ("." in body or "," in body.replace(separator, "")):
+    longer, marked = len(lines) > skipped + ROWS_LOOKED_AT, "." in body or "," in body.replace(separator, "")
+    if marks.file is None and longer and marked:
         marks = _marks(_cells(body, separator, quote, whole)[headed:], names, decimal, separator)
     notes: tuple[str, ...] = (_zero(name),) if not headed and len(names) == 1 and cells[0] == ["0"] else ()
     if encoding == "cp1252":
@@ -900,7 +899,7 @@ def sniff(path: Path, name: str, decimal: str | None = None) -> Dialect:
         skipped,
         padded or separator == " ",
         marks,
-        nameless,
+        nameless(names),
         notes,
         max(sum(map(len, row)) + len(row) for row in cells),
     )
@@ -1012,7 +1011,7 @@ def _row_names(cells: Cells) -> bool:
 
 def _share(cells: Cells) -> float:
     """The share of numbers and missing values among the cells below the first line."""
-    below = [cell for row in cells[1 : 1 + LOOKED_AT] or cells for cell in row]
+    below = [cell for row in cells[1 : 1 + CELLS_LOOKED_AT] or cells for cell in row]
     return sum(map(_numeric, below)) / max(1, len(below))
 
 
@@ -1027,11 +1026,33 @@ def _numeric(cell: str) -> bool:
     return cell in WORDS or cell in AMONG_NUMBERS or is_number(cell)
 
 
+def repeated(names: Sequence[str]) -> list[str]:
+    """The names that occur more than once, sorted."""
+    return sorted(name for name, count in Counter(names).items() if count > 1)
+
+
+def unique(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of columns, no two of which may be the same."""
+    for twice in repeated(names):
+        raise DataError(f"two columns are called '{twice}': rename one")
+    return names
+
+
+def nameless(names: Sequence[str]) -> tuple[str, ...]:
+    """Those that stand for a column without a name, here and in pandas."""
+    return tuple(name for name in names if name.startswith("Unnamed: "))
+
+
 def names_of(cells: Cells, name: str, quoted: bool = False) -> tuple[tuple[str, ...], bool]:
     """Names of the columns, and whether the file has them: a first line of numbers is data.
 
     Numbers that are counted up (0, 1, 2 or 2019, 2020) may be names as well, and nobody can tell.
     """
+    names, headed = _first_line(cells, name, quoted)
+    return tuple(own or f"Unnamed: {j}" for j, own in enumerate(names)), headed
+
+
+def _first_line(cells: Cells, name: str, quoted: bool) -> tuple[tuple[str, ...], bool]:
     first, width = cells[0], _width(cells) or len(cells[0])
     below = [row for row in cells[1:] if len(row) == width]
     if len(first) == width - 1:
@@ -1051,7 +1072,7 @@ def names_of(cells: Cells, name: str, quoted: bool = False) -> tuple[tuple[str, 
         return unnamed, False
     if again == words:
         return unnamed, False  # a row like those below
-    like = all(_numeric(row[j]) for row in below[:LOOKED_AT] for j, cell in enumerate(first) if is_number(cell))
+    like = all(_numeric(row[j]) for row in below[:CELLS_LOOKED_AT] for j, cell in enumerate(first) if is_number(cell))
     if again or (numbers and like and not _counted_up(numbers) and below):
         raise DataError(_names_or_row(name, first))
     return tuple(first), True
@@ -1075,19 +1096,15 @@ def _counted_up(cells: Sequence[str]) -> bool:
     return run and len(values) > 1
 
 
-class readable:
-    """What goes wrong while a file is read, as an error that names the file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> None:
-        if not isinstance(problem, (ValueError, OSError, pa.ArrowException)) or isinstance(problem, DataError):
-            return
-        said = (str(problem).splitlines() or [""])[0]
+@contextmanager
+def readable(path: Path, *errors: type[Exception]) -> Iterator[None]:
+    """What goes wrong while a file is read, as an error that names the file; ``errors`` are a library's own."""
+    try:
+        yield
+    except DataError:
+        raise
+    except (ValueError, OSError, pa.ArrowException, *errors) as problem:
+        said = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
         if isinstance(problem, UnicodeDecodeError) or "UTF8" in said:
             said = f"a later part is not in the encoding of its beginning ({said}). What to do: save it as UTF-8"
-        raise DataError(f"{shown_name(self._path)} cannot be read: {said}") from problem
+        raise DataError(f"{shown_name(path)} cannot be read: {said}") from problem

@@ -16,7 +16,7 @@ from ...core.domain import Counts
 from ...core.model import Model, Row
 from ...core.parameters import Parameter
 from ...errors import ModelError
-from ..named import named
+from ..named import Option, named
 from .narrative import MixtureNarrative
 
 
@@ -37,7 +37,7 @@ def _nothing(theta: dict[str, Array]) -> Array:
     return jnp.zeros(())  # the mass function is normalised as it stands
 
 
-@named("poisson-mixture", takes=("rates",))
+@named("poisson-mixture", takes=(Option("rates", "--rates 5,15"),))
 def PoissonMixture(rates: Sequence[float]) -> Model:
     """Proportion Poisson(rates[0]) + (1 - proportion) Poisson(rates[1]) for one column of counts; uniform prior.
 

@@ -10,6 +10,7 @@ import pandas as pd
 from jaxtyping import Float
 from scipy import sparse
 
+from ...data.read.columns import label
 from ...errors import DataError, some
 
 ENDS = (("from", "to"), ("source", "target"), ("tail", "head"), ("i", "j"))  # names of the two columns of edges
@@ -18,13 +19,6 @@ NO_MODES = (
     "where two are tied if they share a tie (networkx.bipartite.projected_graph), or model the table with a row for "
     "each node of one kind and a column of 0 and 1 for each of the other by 'network'."
 )
-
-
-def label(value: Any) -> str:
-    """A node or a level as text: the numbers 7.0 and 7 are the same, the texts '007' and '7' are not."""
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return str(int(value))
-    return str(value)
 
 
 def ends_of(columns: Iterable[Any]) -> list[Any]:

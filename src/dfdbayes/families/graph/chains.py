@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt64
 
 from ..._util.checkpoint import Checkpoint
-from ..._util.process import require_seed, require_unforked
+from ..._util.resources import require_seed, require_unforked
 from ...core.dataset import Dataset
 from ...core.model import AbstractModel
 from ...errors import DegeneracyError, ModelError, SettingError

@@ -14,16 +14,15 @@ from jaxtyping import Array, Float
 from ..._util.checkpoint import NOTHING, Checkpoint
 from ...core.dataset import Dataset
 from ...core.domain import Binary
-from ...core.linear_terms import Features
+from ...core.linear import Features
 from ...core.losses.base import AbstractLoss
-from ...core.minimise import Minima, Minimum
+from ...core.minimise import Minima, Minimum, logistic
 from ...core.mixing import evenly
 from ...core.model import AbstractModel, Row
 from ...core.objective import Objective
 from ...core.parameters import Parameter, Space
 from ...core.resampling import Fits
 from ...core.sites import Sites
-from ...core.starts import logistic
 from ...core.terms import Prepared, View, doubled_size
 from ...errors import DataError, ModelError, SettingError
 from ...results.graph_goodness import GraphGoodness
@@ -78,7 +77,9 @@ class RandomGraph(AbstractModel):
         "the data are one graph, whose ties are no rows. fit.effects() has odds ratios, fit.replicate() graphs from "
         "the posterior, and dfd.graph_goodness(fit) compares them with the observed one."
     )
-    whole = True
+    single_observation = True
+    reads = ("nodes",)
+    accessors = ("graph",)
     title = "an exponential random graph model"
     formula = "p(y) ∝ exp( Σ<sub>k</sub> θ<sub>k</sub> s<sub>k</sub>(y) ), &nbsp; s<sub>k</sub> statistics of the graph"
     derived = None
@@ -95,9 +96,10 @@ class RandomGraph(AbstractModel):
 
     # -- data ------------------------------------------------------------------------------------
 
-    def observe(self, source: Any) -> tuple[Dataset, RandomGraph]:
-        """The distinct dyads of a graph as data, and the model of that graph's nodes."""
-        graph = ObservedGraph.of(source, directed=None if isinstance(source, ObservedGraph) else self.directed)
+    def observe(self, source: Any, nodes: Any = None) -> tuple[Dataset, RandomGraph]:
+        """The distinct dyads of a graph as data, and the model of that graph's nodes; ``nodes`` is a table of these."""
+        declared = nodes is None and isinstance(source, ObservedGraph)  # by the graph itself
+        graph = ObservedGraph.of(source, nodes=nodes, directed=None if declared else self.directed)
         model = self.bound(graph)
         ties, dyads = graph.ties, len(graph.dyads[0])
         if ties in (0, dyads):
@@ -127,6 +129,9 @@ class RandomGraph(AbstractModel):
         if self.observed is None:
             raise ModelError("this model has seen no graph yet; give it one: model.bound(dfd.ObservedGraph.of(...))")
         return self.observed
+
+    def source_of(self, data: Dataset) -> ObservedGraph:
+        return self.graph_observed
 
     @cached_property
     def statistics(self) -> GraphStatistics:
@@ -269,13 +274,6 @@ class RandomGraph(AbstractModel):
             raise SettingError("the data are one graph, and so is a replicate: leave out size=, and ask for more draws")
         chosen = evenly(thetas, draws)
         return self.simulate(chosen, len(chosen), method=method, seed=seed)
-
-    def predict(self, draws: np.ndarray, interval: float, marginal: Any = None, seed: int = 0) -> Any:
-        raise SettingError(
-            "there are no predictions of one graph: its ties are no rows. fit.effects() has odds ratios, "
-            "fit.replicate() graphs from the posterior, and dfd.graph_goodness(fit) compares these with the observed "
-            "one."
-        )
 
     def check(self, thetas: Float[np.ndarray, "all p"], seed: int, by_likelihood: bool) -> dict[str, Any]:
         found = graph_goodness(self, thetas.mean(axis=0), seed=seed, by_likelihood=by_likelihood)

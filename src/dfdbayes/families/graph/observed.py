@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int
 
-from ...errors import DataError, some
-from .adjacency import in_order, is_unnamed, label, labels, numbers_of
-from .read import Parts, kind, parts_of, require_known, values_of
+from ...data.read.columns import label
+from ...errors import DataError, require_known, some
+from .adjacency import in_order, is_unnamed, labels, numbers_of
+from .read import Parts, kind, parts_of, values_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,18 +193,15 @@ class ObservedGraph:
             matrices={name: self.matrices[name] for name in matrices},
         )
 
-    def plain(self) -> dict[str, Any]:
-        """The graph in values JSON can hold."""
+    def to_state(self) -> dict[str, Any]:
         return {
-            "names": list(self.names), "directed": self.directed, "source": self.source,
-            "ties": np.argwhere(self.adjacency if self.directed else np.triu(self.adjacency)).tolist(),
-            "attributes": {name: values.tolist() for name, values in self.attributes.items()},
-            "matrices": {name: values.tolist() for name, values in self.matrices.items()},
+            "names": self.names, "directed": self.directed, "source": self.source,
+            "ties": np.argwhere(self.adjacency if self.directed else np.triu(self.adjacency)),
+            "attributes": self.attributes, "matrices": self.matrices,
         }  # fmt: skip
 
     @classmethod
-    def of_plain(cls, about: Mapping[str, Any]) -> ObservedGraph:
-        """Back from `plain`."""
+    def from_state(cls, about: Mapping[str, Any]) -> ObservedGraph:
         pairs = np.array(about["ties"], int).reshape(-1, 2)
         attributes = {name: values_of(values) for name, values in about["attributes"].items()}
         made = cls._of_parts(Parts(tuple(about["names"]), pairs, about["directed"], attributes, about["source"]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,22 +13,22 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from ...data.read.reading import Table, require_names, table_of, unmasked
-from ...errors import DataError, some
+from ...data.read.columns import label
+from ...data.read.reading import Table, require_names, require_one_length, table_of, unmasked
+from ...data.read.text import are_numbers, nameless
+from ...errors import DataError, require_known, some
 from .adjacency import (
     NO_MODES,
     Matrix,
     are_columns,
     ends_of,
     is_unnamed,
-    label,
     matrix_of,
     named_by_first_column,
     neighbours_of,
     require_known_ties,
 )
 
-MOST_NODES = 5000
 WEIGHTS = ("weight", "weights", "value", "strength", "sign", "tie")  # what edges may have that says how much they are
 MODES = ("bipartite", "type", "mode")  # what networkx, igraph and people call the attribute that tells two modes apart
 IDS = ("id", "node", "name", "vertex", "vertex.names", "label")
@@ -78,21 +77,11 @@ def kind(directed: bool) -> str:
     return "directed" if directed else "undirected"
 
 
-def require_known(name: str, known: Iterable[str], text: str, these: str) -> None:
-    """Refuse a name that is not among those there are; say which are."""
-    known = list(known)
-    if name in known:
-        return
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean '{close[0]}'?" if close else "."
-    raise DataError(f"{text}{hint} {these}: {some(known) or 'none'}.")
-
-
 def values_of(values: Any) -> np.ndarray:
     """An attribute as numbers where it is, and otherwise as text with None where it is missing."""
     listed = list(unmasked(values))
     series = pd.Series([None if value is pd.NA else value for value in listed])  # infers numbers, and what is missing
-    if pd.api.types.is_numeric_dtype(series) and not pd.api.types.is_bool_dtype(series):
+    if are_numbers(series):
         return series.to_numpy(dtype=float)
     return np.array([None if missing else str(v) for v, missing in zip(series, series.isna(), strict=True)], object)
 
@@ -178,9 +167,7 @@ def _of_columns(source: Mapping[Any, Any]) -> pd.DataFrame:
     if odd is not None:
         raise DataError(f"a mapping is of columns, such as {{'name': ['a', 'b']}}; '{odd}' is {columns[odd]!r}")
     listed = {name: list(own.values() if isinstance(own, Mapping) else unmasked(own)) for name, own in columns.items()}
-    if len({len(own) for own in listed.values()}) > 1:
-        lengths = ", ".join(f"{name}: {len(own)}" for name, own in listed.items())
-        raise DataError(f"the columns have different lengths: {lengths}")
+    require_one_length(listed)
     return pd.DataFrame({name: pd.Series(own, dtype=None if own else object) for name, own in listed.items()})
 
 
@@ -202,7 +189,7 @@ class _Nodes:
         """The column that holds the names of the nodes."""
         names = list(self.table.values.columns)
         if self.id is not None:
-            require_known(self.id, names, f"{self.source}: there is no column '{self.id}'", "The columns are")
+            require_known(self.id, names, f"{self.source}: there is no column '{self.id}'")
             return self.id
         first = [name for word in IDS for name in names if name.lower() == word]
         for name in [*first, *names]:
@@ -256,7 +243,7 @@ def _ends(table: _Given) -> tuple[pd.DataFrame, str]:
     """The two ends of every edge in a table, as columns of a frame."""
     columns, name = list(table.values.columns), table.source
     lower = {str(column).lower(): column for column in columns}
-    named = [column for column in columns if not str(column).startswith("Unnamed: ")]
+    named = [column for column in columns if not nameless([str(column)])]
     if len(named) < 2:
         raise DataError(f"{name} has {len(named)} columns; edges need two, such as 'from' and 'to'")
     ends = ends_of(columns) or named[:2]
@@ -342,8 +329,8 @@ def _of_pairs(
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise DataError(f"two nodes of {source} have the same name as text: {some(twice, 4)}")
-    if len(names) > MOST_NODES:
-        raise DataError(f"{source} has {len(names)} nodes; all pairs of at most {MOST_NODES} can be handled")
+    if len(names) > 5000:  # whose pairs are 25 million
+        raise DataError(f"{source} has {len(names)} nodes; all pairs of at most 5000 can be handled")
     loops = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
     if len(loops):
         raise DataError(

@@ -28,7 +28,7 @@ from scipy import sparse
 from scipy.special import comb
 
 from ...core.dataset import Dataset
-from ...core.distinct_terms import fold
+from ...core.linear import fold
 from ...core.registry import Registry
 from ...errors import DataError, ModelError
 from .observed import ObservedGraph

@@ -10,18 +10,18 @@ import numpyro.distributions as dist
 from jaxtyping import Array
 from scipy.special import logsumexp, softmax
 
-from ...core import newton
 from ...core.dataset import Dataset
 from ...core.domain import Binary, Domain, Finite, Spins
 from ...core.exponential import ExponentialFamily
 from ...core.graphs import Graph, of
+from ...core.linalg import newton
+from ...core.minimise import logistic
 from ...core.model import Row
 from ...core.parameters import Parameter
 from ...core.simulators.base import Interactions
-from ...core.starts import logistic
 from ...errors import ModelError
 from ...results.test_statistics import BALANCE
-from ..named import named
+from ..named import GRAPH, named
 from .narrative import LatticeNarrative
 
 COMMONER = "one value may be commoner than the other: try"
@@ -67,7 +67,7 @@ def _inverse_and_intercept(theta: dict[str, Array]) -> Array:
     return jnp.stack([1.0 / theta["temperature"], theta["intercept"]])
 
 
-@named("ising", takes=("graph", "states", "intercept"))
+@named("ising", takes=(GRAPH, "states", "intercept"))
 def Ising(graph: Any, states: str = "spins", intercept: bool = False) -> ExponentialFamily:
     """p(x) proportional to exp(sum over edges of x_i x_j / temperature), each edge once; chi-squared(3) prior.
 
@@ -148,7 +148,7 @@ def Ising(graph: Any, states: str = "spins", intercept: bool = False) -> Exponen
     )
 
 
-@named("potts", takes=("graph", "states"))
+@named("potts", takes=(GRAPH, "states"))
 def Potts(graph: Any, states: int = 3) -> ExponentialFamily:
     """p(x) proportional to exp(number of edges with equal ends / temperature), values 0 to k-1; chi-squared(3) prior.
 
@@ -194,7 +194,7 @@ def Potts(graph: Any, states: int = 3) -> ExponentialFamily:
                 np.ones(1),
             )
 
-        found = newton.one(evaluate, np.zeros(1), np.full(1, -20.0), np.full(1, 20.0), 1e-10 * weight.sum()).y[0]
+        found = newton(evaluate, np.zeros(1), np.full(1, -20.0), np.full(1, 20.0), 1e-10 * weight.sum()).y[0]
         return {"temperature": 1.0 / np.clip(found, 0.02, 20.0)}
 
     def interactions(theta: dict[str, np.ndarray]) -> Interactions:

@@ -24,13 +24,13 @@ import numpyro.distributions as dist
 import pandas as pd
 from jaxtyping import Array, Bool, Float, Int
 
-from ..._util.process import require_seed, require_unforked
+from ..._util.resources import require_seed, require_unforked
 from ...core.dataset import Dataset
 from ...core.domain import Binary, Categories, Domain
 from ...core.graphs import Graph, of, parse
-from ...core.linear_terms import Features
+from ...core.linear import Features
 from ...core.losses.base import AbstractLoss
-from ...core.minimise import Minima, Minimum, minimise, mode
+from ...core.minimise import Minima, Minimum, logistic, minimise, mode
 from ...core.mixing import evenly
 from ...core.model import AbstractModel, Row
 from ...core.objective import Objective
@@ -39,7 +39,6 @@ from ...core.resampling import Fits
 from ...core.simulators.base import Mixing, mixing_of
 from ...core.simulators.gibbs import Conditionals, swept
 from ...core.sites import Sites, Units, blocks_of_rows
-from ...core.starts import logistic
 from ...core.terms import Prepared, View, static, terms
 from ...errors import DataError, ModelError, SettingError
 from ...results.relevance import LIKE, tail_probability
@@ -93,8 +92,9 @@ class Autologistic(AbstractModel):
     name = "autologistic"
     usual_replicates = 2000  # widths rest on them alone: then these are known to 2 % (see `parametric.noise`)
     narrative = MapNarrative()
-    whole = True
+    single_observation = True
     reads = ("formula", "missing")
+    accessors = ("map",)
     title = "an autologistic model"
     formula = (
         "p(x) ∝ exp( Σ<sub>i</sub> z<sub>i</sub>·β(x<sub>i</sub>) + interaction × number of pairs of neighbours that "

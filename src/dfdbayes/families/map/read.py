@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from ...data.formulas import frame_of
-from ...data.read.reading import Table
+from ...data.read.columns import label
+from ...data.read.reading import frame_of, name_of
+from ...data.series import MAX_WHOLE
 from ...errors import DataError, SettingError
 
 PLACES = ("row", "column")  # of rasters
@@ -18,12 +19,7 @@ NEIGHBOURHOODS = {
     4: ((0, 1), (1, 0)),
     8: ((0, 1), (1, 0), (1, 1), (1, -1)),
 }  # half of the steps from a cell to its neighbours: the others are the same pairs
-MOST_CATEGORIES = 12
-UNEVEN = 0.05  # of a step, that a coordinate may be away from a regular grid
-ROUNDING = 1e-13  # of the size of coordinates, by which equal ones may differ: a few hundred times double precision
-NOISE = 1e-6  # of the map's width, by which they may differ after a projection, where no grid is seen without that
-FINE = 1e-3  # of the usual distance between coordinates, below which the least of them is no step of a grid
-MOST_CELLS = 2**62  # of a grid that encloses all sites, whose cells are numbered by 64-bit integers
+MAX_CATEGORIES = 12  # of a map, each with coefficients of its own
 
 
 class Sites(NamedTuple):
@@ -38,9 +34,7 @@ def sites_of(source: Any, at: tuple[str, ...]) -> Sites:
     """The sites of a frame, a file, an image (one array), or of rasters by name (arrays of one shape)."""
     rasters = _rasters(source)
     if rasters is None:
-        frame = frame_of(source)
-        name = source.name if isinstance(source, Table) else str(source) if isinstance(source, str) else "data frame"
-        return Sites(frame.set_axis(list(map(str, frame.columns)), axis=1).reset_index(drop=True), at, name)
+        return Sites(frame_of(source).reset_index(drop=True), at, name_of(source, "data frame"))
     if at:
         raise SettingError("at= names columns of a frame; the cells of arrays have their places already. Leave it out.")
     shapes = {np.shape(array) for array in rasters.values()}
@@ -71,7 +65,7 @@ def _rasters(source: Any) -> dict[str, Any] | None:
 def cells_of(frame: pd.DataFrame, at: tuple[str, ...]) -> Int[np.ndarray, "n 2"]:
     """Row and column of every site on a regular grid, from its two coordinates."""
     found = np.stack([_steps(frame[name].to_numpy(), name) for name in at], axis=1)
-    if np.prod(found.max(axis=0, initial=0) + 3.0) > MOST_CELLS:
+    if np.prod(found.max(axis=0, initial=0) + 3.0) > MAX_WHOLE:  # cells are numbered
         raise DataError(
             f"'{at[0]}' and '{at[1]}' span too many steps to number the cells of their grid ({found[:, 0].max():,} and "
             f"{found[:, 1].max():,}). What to do: leave out sites that are far from all others."
@@ -107,14 +101,16 @@ def _steps(values: np.ndarray, name: str) -> Int[np.ndarray, " n"]:
     distinct = np.unique(numbers)
     gaps = np.diff(distinct)
     size = np.ptp(distinct) + float(np.abs(np.asarray(values, float)).max()) * (np.asarray(values).dtype.kind == "f")
-    if not (gaps > ROUNDING * size).any():
+    rounding = 1e-13 * size  # by which equal coordinates may differ: a few hundred times double precision
+    projection = 1e-6 * np.ptp(distinct)  # the same after a projection, where no grid is seen without that
+    if not (gaps > rounding).any():
         return np.zeros(len(numbers), np.int64)
-    for least in (ROUNDING * size, NOISE * np.ptp(distinct)):
+    for least in (rounding, projection):
         apart = gaps[gaps > least] if (gaps > least).any() else gaps
         step = float(apart.min())
         along = numbers / step
         off = np.abs(along - np.round(along))
-        if off.max() <= UNEVEN and step >= FINE * np.median(apart):
+        if off.max() <= 0.05 and step >= 1e-3 * np.median(apart):  # a step of a grid is hardly smaller than most gaps
             return np.round(along).astype(np.int64)
     raise DataError(
         f"'{name}' is not on a regular grid: {values[int(np.argmax(off))]:g} is no whole number of steps of "
@@ -165,7 +161,7 @@ def named_edges(
     if len(at) != 1:
         raise SettingError("with a graph, at= is the one column that names the sites: at='site'")
     names = names or tuple(map(str, range(size)))
-    have = frame[at[0]].map(_label).tolist()
+    have = frame[at[0]].map(label).tolist()
     place = {name: i for i, name in enumerate(have)}
     if len(place) < len(have):
         twice = next(name for i, name in enumerate(have) if place[name] != i)
@@ -181,11 +177,6 @@ def named_edges(
     return order[edges] if len(edges) else edges
 
 
-def _label(value: Any) -> str:
-    """A site's name as text; whole numbers without a decimal point."""
-    return str(int(value)) if isinstance(value, (float, np.floating)) and float(value).is_integer() else str(value)
-
-
 def coded(column: pd.Series) -> tuple[Int[np.ndarray, " n"], tuple[str, ...]]:
     """Values as 0, 1, ... and what these are called; -1 where nothing was observed.
 
@@ -198,13 +189,13 @@ def coded(column: pd.Series) -> tuple[Int[np.ndarray, " n"], tuple[str, ...]]:
         known = column[column.notna()]
         levels = sorted(known.unique().tolist(), key=lambda value: (isinstance(value, str), value))
         codes = pd.Categorical(column, categories=levels).codes.astype(np.int64)
-    names = tuple(map(_label, levels))
+    names = tuple(map(label, levels))
     if len(names) < 2:
         said = f"the same at all sites ({names[0]})" if names else "missing at all sites"
         raise DataError(f"'{column.name}' is {said}: there is nothing to learn from this map")
-    if len(names) > MOST_CATEGORIES:
+    if len(names) > MAX_CATEGORIES:
         raise DataError(
-            f"'{column.name}' has {len(names)} different values; a map of categories may have {MOST_CATEGORIES}. What "
+            f"'{column.name}' has {len(names)} different values; a map of categories may have {MAX_CATEGORIES}. What "
             "to do: make it present or absent, or a few classes (pandas.cut)."
         )
     return codes, names

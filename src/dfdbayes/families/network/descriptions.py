@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...core.dataset import Dataset
-from ...data.read.profile import RARE
+from ...data.read.profile import MIN_OF_LEVEL
 from .kinds import Kind
 
 KIND, LEVELS, DECLARED = "kind", "levels", "declared"
@@ -62,10 +62,10 @@ def about_levels(kinds: Sequence[Kind], data: Dataset, origin: Sequence[str]) ->
         called = dict(zip(kind.levels, kind.coordinate.names, strict=True))
         if kind.coordinate.ordered and origin and origin[j] != DECLARED:
             absent += [f"{name} = {v}" for v in range(kind.levels[0], kind.levels[-1]) if v not in kind.levels]
-        if kind.thresholds:
+        if kind.by_level:
             held += [f"{name} = {called[level]}" for level, n in rows.items() if not n]
-        if kind.thresholds or kind.name == "binary":
-            few = [level for level, n in rows.items() if 0 < round(n) < RARE]
+        if kind.by_level or kind.family == "binary":
+            few = [level for level, n in rows.items() if 0 < round(n) < MIN_OF_LEVEL]
             rare += [f"{name} = {called[level]} ({rows[level]:.0f})" for level in few]
     found = []
     if absent:
@@ -83,7 +83,7 @@ def about_levels(kinds: Sequence[Kind], data: Dataset, origin: Sequence[str]) ->
         )
     if rare:
         found.append(
-            f"levels with fewer than {RARE} rows (in brackets): {_listed(rare)}. The data say little about "
+            f"levels with fewer than {MIN_OF_LEVEL} rows (in brackets): {_listed(rare)}. The data say little about "
             "what belongs to these alone. What to do: nothing, as the intervals are wide there; or merge such a level "
             "with its neighbour."
         )

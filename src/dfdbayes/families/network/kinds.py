@@ -7,64 +7,150 @@ kind             node(x)                                      s(x)       values
 ================ ============================================ ========== ==================================
 binary           intercept x                                  x          0 and 1, or -1 and +1
 ordinal          threshold_x, zero for the lowest level       x - min    levels with an order
-blume-capel      intercept x + quadratic (x - reference)^2    x - min    levels with an order, two parameters
 count            intercept x - nu log x!                      sqrt(x)    0, 1, 2, ...
 poisson          intercept x - log x!                         sqrt(x)    0, 1, 2, ...
+blume-capel      intercept x + quadratic (x - reference)^2    x - min    levels with an order, two parameters
 ================ ============================================ ========== ==================================
 
 Levels are counted from the lowest one in all that is linear. Square roots let counts rise together (Inouye, Ravikumar
 and Dhillon, 2016); those of the paper's graphical models are seen as they are, and can only lower each other. Ordinal
 thresholds are those of Marsman et al. (2025), two parameters for all of them are Blume and Capel's.
+
+A kind is one class, registered by its word; `docs/how-to/add-a-column-kind.md` adds one.
 """
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import gammaln
+import numpyro.distributions as dist
+from jax.scipy.special import gammaln
+from scipy import special
 
-from ...core.domain import Binary, Coordinate, Counts, Domain, Finite, Ordinal
+from ...core.domain import Coordinate, Counts, Domain, Finite, Ordinal
+from ...core.parameters import NODE, SHAPE
+from ...core.registry import Registry
 from ...errors import ModelError
 
-FACTORIAL, QUADRATIC = "nu", "quadratic"
 Levels = int | Sequence[int] | Sequence[str] | Coordinate
-NAMES = ("binary", "ordinal", "blume-capel", "count", "poisson")
 
 
 @dataclass(frozen=True)
-class Kind:
-    """The kind of a column; see the module's table.
+class Coefficient:
+    """A parameter of networks, with an entry (or several) for every column whose kind has it.
 
     Attributes
     ----------
     name : str
-    coordinate : Coordinate
-        Its values.
-    linear : bool
-        Whether an intercept multiplies its value.
-    curve : {"", "nu", "quadratic"}
-        What bends its own part: minus log x!, or the square of the distance from a reference.
-    free : bool
-        Whether the factor of that is a parameter; it is 1 otherwise.
-    thresholds : bool
-        Whether every level but the lowest has a parameter.
-    root : bool
-        Whether neighbours see the square root.
+    prior : numpyro Distribution
+        Of one entry; where columns of several kinds have the parameter, the widest of their priors serves for all.
+    meaning : str
+        What it is, a clause that ends without a full stop.
+    role, spread, lower, closed
+        As for `Parameter`.
+    many : bool
+        Whether a column has one for each of its levels; such parameters come last.
     """
 
     name: str
+    prior: Any = field(compare=False)
+    meaning: str = field(compare=False)
+    role: str = NODE
+    spread: tuple[float, float] = (3.0, 2.0)
+    lower: float = -math.inf
+    closed: bool = False
+    many: bool = False
+
+
+_LOWEST = "where its neighbours are at their lowest values"
+INTERCEPT = Coefficient("intercept", dist.Normal(0.0, 5.0), f"how common high values of a column are {_LOWEST}")
+NU = Coefficient(
+    "nu", dist.HalfNormal(3.0), "the shape of a count: below 1 it varies more than a Poisson count, at 1 alike, above "
+    "1 less", role=SHAPE, lower=0.0, closed=True,
+)  # fmt: skip
+QUADRATIC = Coefficient(
+    "quadratic", dist.Normal(0.0, 5.0), "how much the ends of a scale are chosen rather than its middle",
+    spread=(5.0, 2.5),
+)  # fmt: skip
+# Thresholds are many, and say how common levels are, which nobody asks of a network. They are many steps away from zero
+# where levels are many, and from the margin where edges are strong.
+THRESHOLD = Coefficient(
+    "threshold", dist.Normal(0.0, 10.0), f"log odds of a level against the lowest level of a column, {_LOWEST}",
+    spread=(10.0, 5.0), many=True,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Kind(ABC):
+    """The kind of a column; see the module's table.
+
+    Attributes
+    ----------
+    coordinate : Coordinate
+        Its values.
+    name : str
+        The word for it.
+    family : {"binary", "ordinal", "count"}
+        The values that it is for.
+    by_level : bool
+        Whether every level but the lowest has a coefficient of its own.
+    by_rate : bool
+        Whether a column given the others is Bernoulli or Conway-Maxwell-Poisson, so that it needs no list of values.
+    score_told : str
+        What a step is, where neighbours do not see values as they are.
+    """
+
     coordinate: Coordinate
-    linear: bool = True
-    curve: str = ""
-    free: bool = False
-    thresholds: bool = False
-    root: bool = False
+    name: ClassVar[str]
+    family: ClassVar[str]
+    by_level: ClassVar[bool] = False
+    by_rate: ClassVar[bool] = False
+    score_told: ClassVar[str] = ""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, levels: Levels) -> Self:
+        """A column of this kind with these levels; counts have none."""
+
+    @property
+    @abstractmethod
+    def coefficients(self) -> tuple[Coefficient | None, ...]:
+        """What multiplies each part of `own`; None where that is 1."""
+
+    @abstractmethod
+    def own(self, x: Any) -> tuple[Any, ...]:
+        """The parts of its own log mass at values, of NumPy or of JAX."""
+
+    @abstractmethod
+    def start(self, x: np.ndarray, weights: np.ndarray) -> Sequence[float]:
+        """A first guess of its coefficients, from the column alone."""
+
+    def scores(self, x: Any) -> Any:
+        """What neighbours see of values, of NumPy or of JAX."""
+        return x - self.origin
+
+    @property
+    def linear(self) -> bool:
+        """Whether neighbours see what the first coefficient multiplies."""
+        return False
+
+    def labels(self, column: str) -> tuple[str, ...]:
+        """The names of its coefficients' entries."""
+        return (column,) * sum(coefficient is not None for coefficient in self.coefficients)
 
     @property
     def levels(self) -> tuple[int, ...]:
         return self.coordinate.levels
+
+    @property
+    def distance(self) -> float:
+        """How far apart neighbours see its two values; NaN where there are other than two."""
+        return float(np.ptp(self.scores(np.array(self.levels, float)))) if len(self.levels) == 2 else np.nan
 
     @property
     def counts(self) -> bool:
@@ -75,21 +161,171 @@ class Kind:
         """The value that is zero in all that is linear: the lowest one of ordered levels."""
         return self.levels[0] if self.coordinate.ordered else 0
 
+
+KINDS: Registry[type[Kind]] = Registry("kind of column", ModelError)
+
+
+def log_factorial(x: Any) -> Any:
+    """The log of x! of values of NumPy or of JAX."""
+    return special.gammaln(x + 1.0) if isinstance(x, np.ndarray) else gammaln(x + 1.0)
+
+
+@KINDS.register("binary")
+@dataclass(frozen=True)
+class BinaryKind(Kind):
+    """Two values, 0 and 1 unless others are given."""
+
+    name = "binary"
+    family = "binary"
+    by_rate = True
+
+    @classmethod
+    def of(cls, levels: Levels = ()) -> Self:
+        if isinstance(levels, Coordinate):
+            return cls(levels)
+        return cls(Finite(1, list(map(int, levels or (0, 1)))).coordinate(0))  # type: ignore[arg-type]
+
     @property
-    def middle(self) -> int:
-        """The level that the quadratic part of a Blume-Capel column is counted from."""
-        return self.levels[len(self.levels) // 2]
+    def coefficients(self) -> tuple[Coefficient, ...]:
+        return (replace(INTERCEPT, prior=dist.Normal(0.0, 3.0)),)
 
-    def scores(self, x: np.ndarray) -> np.ndarray:
-        """What neighbours see of values."""
-        away = np.asarray(x, float) - self.origin
-        return np.sqrt(away) if self.root else away
+    def own(self, x: Any) -> tuple[Any, ...]:
+        return (x - self.origin,)
 
-    def bends(self, x: np.ndarray) -> np.ndarray:
-        """What the curve's factor multiplies."""
-        if self.curve == FACTORIAL:
-            return -gammaln(np.asarray(x, float) + 1.0)
-        return (np.asarray(x, float) - self.middle) ** 2
+    @property
+    def linear(self) -> bool:
+        return True
+
+    def start(self, x: np.ndarray, weights: np.ndarray) -> Sequence[float]:
+        low, high = self.levels
+        share = (np.average(x, weights=weights) - low) / (high - low)
+        share = np.clip(share, 0.5 / weights.sum(), 1.0 - 0.5 / weights.sum())
+        return (float(np.log(share / (1.0 - share)) / (high - low)),)
+
+
+class Scale(Kind):
+    """Levels with an order."""
+
+    family = "ordinal"
+
+    @classmethod
+    def of(cls, levels: Levels) -> Self:
+        if not isinstance(levels, (int, Coordinate)) and len(levels) < 2:
+            raise ModelError(f"a column of kind '{cls.name}' needs at least two levels; the data have {list(levels)}")
+        return cls(levels if isinstance(levels, Coordinate) else Ordinal(1, levels).coordinate(0))
+
+
+@KINDS.register("ordinal")
+@dataclass(frozen=True)
+class OrdinalKind(Scale):
+    """Levels with an order, with a threshold for each but the lowest."""
+
+    name = "ordinal"
+    by_level = True
+
+    @property
+    def coefficients(self) -> tuple[Coefficient, ...]:
+        return (THRESHOLD,) * (len(self.levels) - 1)
+
+    def own(self, x: Any) -> tuple[Any, ...]:
+        return tuple(x == level for level in self.levels[1:])
+
+    def labels(self, column: str) -> tuple[str, ...]:
+        return tuple(f"{column},{level}" for level in self.coordinate.names[1:])
+
+    def start(self, x: np.ndarray, weights: np.ndarray) -> Sequence[float]:
+        often = np.array([weights[x == level].sum() for level in self.levels]) + 0.5
+        return tuple(np.log(often[1:] / often[0]))
+
+
+@dataclass(frozen=True)
+class AbstractCount(Kind):
+    """Counts, whose neighbours see their square roots; or, as the paper's graphical models have it, counts as they are.
+
+    Attributes
+    ----------
+    root : bool
+        Whether neighbours see the square root.
+    """
+
+    root: bool = True
+    family = "count"
+    score_told = "of a count, per step of its square root"
+
+    @classmethod
+    def of(cls, levels: Levels = ()) -> Self:
+        return cls(Counts(1).coordinate(0))
+
+    def seen_as_they_are(self) -> Self:
+        """The same column with neighbours that see its counts, and not their roots."""
+        return replace(self, root=False)
+
+    def scores(self, x: Any) -> Any:
+        return x**0.5 if self.root else x
+
+    @property
+    def linear(self) -> bool:
+        return not self.root
+
+    def start(self, x: np.ndarray, weights: np.ndarray) -> Sequence[float]:
+        return (float(np.log(max(np.average(x, weights=weights), 0.05))),)
+
+
+@KINDS.register("count")
+@dataclass(frozen=True)
+class CountKind(AbstractCount):
+    """Counts with a shape nu that is a parameter."""
+
+    name = "count"
+    by_rate = True
+
+    @property
+    def coefficients(self) -> tuple[Coefficient | None, ...]:
+        return INTERCEPT, NU
+
+    def own(self, x: Any) -> tuple[Any, ...]:
+        return x, -log_factorial(x)
+
+    def start(self, x: np.ndarray, weights: np.ndarray) -> Sequence[float]:
+        return *super().start(x, weights), 1.0
+
+
+@KINDS.register("poisson")
+@dataclass(frozen=True)
+class PoissonKind(AbstractCount):
+    """Counts that are Poisson given their neighbours."""
+
+    name = "poisson"
+    by_rate = True
+
+    @property
+    def coefficients(self) -> tuple[Coefficient | None, ...]:
+        return INTERCEPT, None
+
+    def own(self, x: Any) -> tuple[Any, ...]:
+        return x, -log_factorial(x)
+
+
+@KINDS.register("blume-capel")
+@dataclass(frozen=True)
+class BlumeCapelKind(Scale):
+    """Levels with an order, with two parameters for all of them."""
+
+    name = "blume-capel"
+
+    @property
+    def coefficients(self) -> tuple[Coefficient, ...]:
+        return INTERCEPT, QUADRATIC
+
+    def own(self, x: Any) -> tuple[Any, ...]:
+        return x - self.origin, (x - self.levels[len(self.levels) // 2]) ** 2
+
+    @property
+    def linear(self) -> bool:
+        return True
+
+    def start(self, x: np.ndarray, weights: np.ndarray) -> Sequence[float]:
+        return 0.0, 0.0
 
 
 MOST_POWERS = 32  # levels up to which a sum over them is written out as a polynomial
@@ -102,53 +338,14 @@ def evenly_seen(kinds: tuple[Kind, ...]) -> bool:
     return all(np.ptp(np.diff(kind.scores(np.asarray(kind.levels)))) == 0.0 for kind in kinds)
 
 
-def binary(coordinate: Coordinate | None = None) -> Kind:
-    """Two values, 0 and 1 unless others are given."""
-    return Kind("binary", Binary(1).coordinate(0) if coordinate is None else coordinate)
-
-
-def scale(levels: Levels) -> Coordinate:
-    """Levels with an order."""
-    return levels if isinstance(levels, Coordinate) else Ordinal(1, levels).coordinate(0)
-
-
-def ordinal(levels: Levels) -> Kind:
-    """Levels with an order, with a threshold for each but the lowest."""
-    return Kind("ordinal", scale(levels), linear=False, thresholds=True)
-
-
-def blume_capel(levels: Levels) -> Kind:
-    """Levels with an order, with two parameters for all of them."""
-    return Kind("blume-capel", scale(levels), curve=QUADRATIC, free=True)
-
-
-def count(free: bool = True) -> Kind:
-    """Counts whose neighbours see their square roots, with a ``nu`` that is a parameter or 1."""
-    return Kind("count" if free else "poisson", Counts(1).coordinate(0), curve=FACTORIAL, free=free, root=True)
-
-
-def of_the_paper(free: bool) -> Kind:
-    """Counts that their neighbours see as they are."""
-    return replace(count(free), root=False)
-
-
-def by_name(name: str, levels: Sequence[int] | Sequence[str] | Coordinate = ()) -> Kind:
+def by_name(name: str, levels: Levels = ()) -> Kind:
     """A kind from its word; ordered ones need their levels, and binary ones have 0 and 1 without any."""
-    if name not in NAMES:
-        raise ModelError(f"there is no kind of column '{name}'; known: {', '.join(NAMES)}")
-    if name in ("ordinal", "blume-capel"):
-        if not isinstance(levels, Coordinate) and len(levels) < 2:
-            raise ModelError(f"a column of kind '{name}' needs at least two levels; the data have {list(levels)}")
-        return (ordinal if name == "ordinal" else blume_capel)(levels)
-    if name == "binary":
-        own = levels if isinstance(levels, Coordinate) else Finite(1, list(map(int, levels or (0, 1)))).coordinate(0)
-        return binary(own)
-    return count(free=name == "count")
+    return KINDS.by_name(name).of(levels)
 
 
 def family(name: str) -> str:
     """The values that a kind is for: "binary", "ordinal" or "count"."""
-    return {"blume-capel": "ordinal", "poisson": "count"}.get(name, name)
+    return KINDS.by_name(name).family
 
 
 def domain_of(kinds: tuple[Kind, ...]) -> Domain:

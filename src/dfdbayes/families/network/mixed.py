@@ -13,12 +13,12 @@ import numpyro.distributions as dist
 from ...core.dataset import Dataset
 from ...core.domain import Coordinate, Domain
 from ...core.graphs import Graph
-from ...core.parameters import EDGE, NODE, SHAPE, Parameter, Space
+from ...core.parameters import EDGE, Parameter, Space
 from ...errors import ModelError
-from ..named import MODELS, Options, graph_of, named
+from ..named import GRAPH, MODELS, Options, named
 from . import kinds as _kinds
 from .descriptions import DECLARED, KIND, LEVELS
-from .kinds import FACTORIAL, NAMES, QUADRATIC, Kind
+from .kinds import INTERCEPT, KINDS, BinaryKind, Coefficient, CountKind, Kind, OrdinalKind
 from .model import OF_EDGES, Pairwise, graph_of_nodes
 
 SPAN = 10  # between the lowest and the highest value of a scale; what goes further is a count
@@ -74,8 +74,8 @@ def for_data(data: Dataset, graph: Any = None, kinds: Any = None, scales: Domain
     words = guess(seen, data.columns, dict.fromkeys(known, "ordinal") | given)
     if isinstance(kinds, str):
         alike = [j for j, word in enumerate(words) if _kinds.family(word) == _kinds.family(kinds)]
-        if kinds not in NAMES or not alike:
-            raise ModelError(f"no column can be of kind '{kinds}'; kinds are {', '.join(NAMES)}")
+        if kinds not in KINDS or not alike:
+            raise ModelError(f"no column can be of kind '{kinds}'; kinds are {', '.join(KINDS)}")
         given = dict.fromkeys(alike, kinds)
         words = [given.get(j, word) for j, word in enumerate(words)]
     parts = [
@@ -96,10 +96,10 @@ def _is_known(options: Options) -> bool:
 def _of_data(data: Dataset, options: Options, scales: Domain) -> Pairwise:
     """A network of the data's columns; their kinds are guessed where neither options nor scales give them."""
     MODELS.by_name("network").require(options)
-    return for_data(data, None if options.get("graph") is None else graph_of(options), options.get("kinds"), scales)
+    return for_data(data, GRAPH.among(options), options.get("kinds"), scales)
 
 
-@named("network", takes=("graph", "kinds", "levels"), model=Network, of_data=_of_data, is_known=_is_known)
+@named("network", takes=(GRAPH, "kinds", "levels"), model=Network, of_data=_of_data, is_known=_is_known)
 def _of_levels(columns: int, options: Options) -> Pairwise:
     """A network from what a saved fit knows of its columns."""
     levels, kinds = options.get("levels"), options.get("kinds")
@@ -109,7 +109,7 @@ def _of_levels(columns: int, options: Options) -> Pairwise:
             "the model itself, such as dfd.models.Network(dfd.Ordinal(5, 7) * dfd.Binary(2))."
         )
     found = [_kinds.by_name(kind, tuple(own or ())) for kind, own in zip(kinds, levels, strict=True)]
-    graph = None if options.get("graph") is None else graph_of(options)
+    graph = GRAPH.among(options)
     return Network(_kinds.domain_of(tuple(found)), graph, list(kinds))
 
 
@@ -181,8 +181,8 @@ def _words(kinds: Any, columns: Sequence[str]) -> dict[int, str]:
     for name, word in kinds.items():
         if name not in columns:
             raise ModelError(f"kinds names '{name}', which is not a column; the columns are {', '.join(columns)}")
-        if word not in NAMES:
-            raise ModelError(f"the kind of '{name}' is '{word}'; known: {', '.join(NAMES)}")
+        if word not in KINDS:
+            raise ModelError(f"the kind of '{name}' is '{word}'; known: {', '.join(KINDS)}")
         found[list(columns).index(name)] = word
     return found
 
@@ -206,43 +206,22 @@ def _of_domain(domain: Domain, kinds: Any) -> tuple[Kind, ...]:
 
 def _default(coordinate: Coordinate, j: int) -> Kind:
     if coordinate.kind == "above" and coordinate.end == 0:
-        return _kinds.count()
+        return CountKind.of()
     if coordinate.kind == "finite" and coordinate.ordered:
-        return _kinds.ordinal(coordinate)
+        return OrdinalKind(coordinate)
     if coordinate.kind == "finite" and len(coordinate.levels) == 2:
-        return _kinds.binary(coordinate)
+        return BinaryKind(coordinate)
     raise ModelError(
         f"column {j} of the domain is {coordinate.label}; a network has columns of Binary, Ordinal and Counts"
     )
 
 
 def _made(graph: Graph, found: tuple[Kind, ...], options: Mapping[str, Any]) -> Pairwise:
-    def of(name: str, prior: Any, shape: int, **more: Any) -> tuple[Parameter, ...]:
-        return (Parameter(name, prior, shape=(shape,), **more),) if shape else ()
-
-    linear = [kind for kind in found if kind.linear]
-    widths = np.array([3.0 if kind.name == "binary" else 5.0 for kind in linear])
-    bent = [kind for kind in found if kind.free]
-    space = Space(
-        (
-            *of("intercept", dist.Normal(0.0, float(widths.max(initial=3.0))), len(linear), role=NODE),
-            *of("interaction", dist.Normal(0.0, 1.0), len(graph.pairs), role=EDGE, spread=OF_EDGES),
-            *of(
-                FACTORIAL, dist.HalfNormal(3.0), sum(kind.curve == FACTORIAL for kind in bent), lower=0.0, closed=True,
-                role=SHAPE,
-            ),
-            *of(
-                QUADRATIC, dist.Normal(0.0, 5.0), sum(kind.curve == QUADRATIC for kind in bent), role=NODE,
-                spread=(5.0, 2.5),
-            ),
-            # Thresholds come last: they are many, and say how common levels are, which nobody asks of a network.
-            # They are many steps away from zero where levels are many, and from the margin where edges are strong.
-            *of(
-                "threshold", dist.Normal(0.0, 10.0), sum(len(k.levels) - 1 for k in found if k.thresholds), role=NODE,
-                spread=(10.0, 5.0),
-            ),
-        )
-    )  # fmt: skip
+    own = _parameters(found)
+    first = [p for p in own if p.name == INTERCEPT.name]
+    pairs = len(graph.pairs)
+    edges = [Parameter("interaction", dist.Normal(0.0, 1.0), shape=(pairs,), role=EDGE, spread=OF_EDGES)] * bool(pairs)
+    space = Space((*first, *edges, *(p for p in own if p not in first)))
 
     def start(data: Dataset) -> dict[str, Any]:
         return _margins(data, found, space)
@@ -255,6 +234,24 @@ def _made(graph: Graph, found: tuple[Kind, ...], options: Mapping[str, Any]) -> 
     )  # fmt: skip
 
 
+def _parameters(found: Sequence[Kind]) -> list[Parameter]:
+    """The parameters of the columns' kinds, in the order in which kinds are known; those with many entries last."""
+    order, known = KINDS.names(), dict[str, list[Coefficient]]()
+    for kind in sorted(found, key=lambda kind: order.index(kind.name)):
+        for coefficient in filter(None, kind.coefficients):
+            known.setdefault(coefficient.name, []).append(coefficient)
+    made = []
+    for own in sorted(known.values(), key=lambda own: own[0].many):
+        one = max(own, key=lambda coefficient: float(coefficient.prior.variance))
+        made.append(
+            Parameter(
+                one.name, one.prior, shape=(len(own),), lower=one.lower, closed=one.closed, role=one.role,
+                spread=one.spread,
+            )
+        )  # fmt: skip
+    return made
+
+
 def described(found: Sequence[Kind]) -> str:
     """How many columns there are of each kind, in words."""
     tally = [f"{number} {name}" for name, number in Counter(kind.name for kind in found).items()]
@@ -264,24 +261,8 @@ def described(found: Sequence[Kind]) -> str:
 
 def _margins(data: Dataset, found: Sequence[Kind], space: Space) -> dict[str, Any]:
     """Each column alone, without interactions."""
-    begin: dict[str, list[float]] = {p.name: [] for p in space.parameters}
+    begin: dict[str, list[float]] = {p.name: [0.0] * p.size if p.role == EDGE else [] for p in space.parameters}
     for kind, column in zip(found, data.rows.T, strict=True):
-        mean = float(np.average(column - kind.origin, weights=data.counts))
-        if kind.thresholds:
-            often = np.array([data.counts[column == level].sum() for level in kind.levels]) + 0.5
-            begin["threshold"] += list(np.log(often[1:] / often[0]))
-            continue
-        if kind.name == "binary":
-            low, high = kind.levels
-            share = (mean + kind.origin - low) / (high - low)
-            share = np.clip(share, 0.5 / data.n, 1.0 - 0.5 / data.n)
-            begin["intercept"].append(float(np.log(share / (1.0 - share)) / (high - low)))
-        elif kind.counts:
-            begin["intercept"].append(float(np.log(max(mean, 0.05))))
-        else:
-            begin["intercept"].append(0.0)
-        if kind.free:
-            begin[kind.curve].append(1.0 if kind.counts else 0.0)
-    if "interaction" in begin:
-        begin["interaction"] = [0.0] * next(p.size for p in space.parameters if p.name == "interaction")
+        for coefficient, value in zip(filter(None, kind.coefficients), kind.start(column, data.counts), strict=True):
+            begin[coefficient.name].append(value)
     return {name: np.array(values) for name, values in begin.items()}

@@ -8,6 +8,7 @@ whose interactions w >= 0 weaken each other, and +1 otherwise.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,27 +17,26 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
-from jax.scipy.special import gammaln
 from jaxtyping import Array, Float, Int
 
 from ...core.dataset import Dataset
 from ...core.domain import Domain
 from ...core.graphs import Graph, complete, edge_labels, of
+from ...core.minimise import logistic
 from ...core.model import AbstractModel, Row, against
 from ...core.narrative import Narrative
 from ...core.parameters import EDGE, NODE, SHAPE, Parameter, Space
 from ...core.simulators.base import Interactions
 from ...core.sites import Sites
-from ...core.starts import logistic
 from ...core.terms import Prepared, View
 from ...errors import ModelError
 from ...results.test_statistics import SKEWNESS, VARIANCE, ZEROS
 from ..counts.models import _regression_of_log_ratios
 from ..counts.normaliser import log_normaliser
 from ..lattice.model import _two_states
-from ..named import named
+from ..named import GRAPH, named
 from . import descriptions as remarks
-from .kinds import FACTORIAL, QUADRATIC, Kind, binary, domain_of, evenly_seen, of_the_paper
+from .kinds import BinaryKind, CountKind, Kind, PoissonKind, domain_of, evenly_seen
 from .narrative import NetworkNarrative
 from .simulate import by_levels, by_levels_given
 from .terms import (
@@ -57,9 +57,8 @@ Place = Callable[[str, int], int]
 class Pairwise(AbstractModel):
     """A pairwise model; see the module's formula. Made by `Network`, `IsingNetwork` and the graphical count models.
 
-    Its parameters are ``intercept`` (of nodes whose kind has one), ``threshold`` (one for each level but the lowest of
-    ordinal nodes), ``quadratic`` (of Blume-Capel nodes), ``interaction`` (one for each edge, where there are any), and
-    ``nu`` (the powers of x!, where these are free).
+    Its parameters are ``interaction``, one for each edge where there are any, and those of its columns' kinds, such as
+    ``intercept`` and ``nu``.
     """
 
     on: Graph
@@ -93,25 +92,33 @@ class Pairwise(AbstractModel):
         straight = all(design.of.link == "identity" for design in self.space.designs)
         if view is View.LIKELIHOOD or not straight:  # with other links predictors are not parameters themselves
             return super().terms_at(sites, view)
-        base, binary = self.plain if self.varying else self, all(kind.name == "binary" for kind in self.kinds)
+        base = self.plain if self.varying else self
+        binary = all(kind.by_rate and not kind.counts for kind in self.kinds)
         if view is View.NEIGHBOURS:
             return (BinaryRatios if binary else NodeRatios).of(self, base, sites)
         if binary:
             return BinaryConditionals.of(self, base, sites)
         if self.varying:
             return LevelConditionals.of(self, base, sites)
-        if all(kind.counts and not kind.root for kind in self.kinds):
+        if self.counts and self.rates and self.folds:
             return CountConditionals.of(self, sites)
         return (OrdinalConditionals if evenly_seen(self.kinds) else LevelConditionals).of(self, self, sites)
 
     @property
     def log_normaliser(self) -> Callable[[dict[str, Array]], Array] | None:  # type: ignore[override]
         """Known for counts that do not interact: each is Conway-Maxwell-Poisson alone."""
-        return self._independent if self.counts and not self.graph.pairs else None
+        return self._independent if self.counts and self.rates and not self.graph.pairs else None
 
     def _independent(self, theta: dict[str, Array]) -> Array:
-        node, _, curve = self.parts(theta)
-        return jnp.sum(log_normaliser(node, jnp.ones_like(node) if curve is None else curve))
+        intercept, nu = self.coefficients(self._flat(theta))  # of every column; nu is 1 where it is no parameter
+        return jnp.sum(log_normaliser(intercept, nu))
+
+    def _flat(self, theta: dict[str, Array]) -> Array:
+        return jnp.concatenate([jnp.ravel(theta[p.name]) for p in self.row_space.parameters])
+
+    @property
+    def accessors(self) -> tuple[str, ...]:
+        return ("network",) if self.graph.pairs else ()
 
     @property
     def counts(self) -> bool:
@@ -119,10 +126,9 @@ class Pairwise(AbstractModel):
         return all(kind.counts for kind in self.kinds)
 
     @property
-    def two_values(self) -> tuple[float, float]:
-        """Of binary values, the lower one, and how far the other is from it."""
-        low, high = self.kinds[0].levels
-        return float(low), float(high - low)
+    def distances(self) -> Float[np.ndarray, " d"]:
+        """How far apart neighbours see the two values of each column; NaN of columns with other than two."""
+        return np.array([kind.distance for kind in self.kinds])
 
     @property
     def sign(self) -> float:
@@ -141,37 +147,31 @@ class Pairwise(AbstractModel):
     # -- what nodes have of their own ----------------------------------------------------------
 
     @cached_property
-    def longest(self) -> int:
-        """The most thresholds that a node has."""
-        return max((len(kind.levels) - 1 for kind in self.kinds if kind.thresholds), default=0)
-
-    @cached_property
-    def bent(self) -> bool:
-        """Whether any node has a curve."""
-        return any(kind.curve for kind in self.kinds)
+    def features(self) -> int:
+        """The most parts that a node's own log mass has."""
+        return max(len(kind.coefficients) for kind in self.kinds)
 
     @cached_property
     def folds(self) -> bool:
         """Whether neighbours see what intercepts multiply, so that an intercept is as good as one neighbour more."""
-        return all(kind.linear and not kind.root for kind in self.kinds)
+        return all(kind.linear for kind in self.kinds)
+
+    @cached_property
+    def rates(self) -> bool:
+        """Whether every column given the others is Bernoulli or Conway-Maxwell-Poisson."""
+        return all(kind.by_rate for kind in self.kinds)
 
     def own(self, values: Int[np.ndarray, "... d"]) -> Float[np.ndarray, "f d ..."]:
-        """What the coefficients of nodes multiply at their values: the value, the curve, and whether it is a level."""
-        found = np.zeros((1 + self.bent + self.longest, len(self.kinds), *values.shape[:-1]))
+        """What the coefficients of nodes multiply at their values: the parts of each column's own log mass."""
+        found = np.zeros((self.features, len(self.kinds), *values.shape[:-1]))
         for j, kind in enumerate(self.kinds):
-            x = values[..., j]
-            if kind.linear:
-                found[0, j] = x - kind.origin
-            if kind.curve:
-                found[1, j] = kind.bends(x)
-            if kind.thresholds:
-                for h, level in enumerate(kind.levels[1:]):
-                    found[1 + self.bent + h, j] = x == level
+            for row, part in enumerate(kind.own(np.asarray(values[..., j], float))):
+                found[row, j] = part
         return found
 
     def scores(self, values: Int[np.ndarray, "... d"]) -> Float[np.ndarray, "d ..."]:
         """What neighbours see of values."""
-        return np.stack([kind.scores(values[..., j]) for j, kind in enumerate(self.kinds)])
+        return np.stack([kind.scores(np.asarray(values[..., j], float)) for j, kind in enumerate(self.kinds)])
 
     @cached_property
     def plain(self) -> Pairwise:
@@ -179,20 +179,12 @@ class Pairwise(AbstractModel):
 
     def own_places(self, place: Place, none: int, one: int) -> Int[np.ndarray, "f d"]:
         """Where the coefficients of `own` are: ``place(name, i)`` of the i-th entry of a parameter."""
-        found = np.full((1 + self.bent + self.longest, len(self.kinds)), none)
-        seen = dict.fromkeys(("intercept", "threshold", FACTORIAL, QUADRATIC), 0)
-
-        def next_of(name: str) -> int:
-            seen[name] += 1
-            return place(name, seen[name] - 1)
-
+        found = np.full((self.features, len(self.kinds)), none)
+        seen: Counter[str] = Counter()
         for j, kind in enumerate(self.kinds):
-            if kind.linear:
-                found[0, j] = next_of("intercept")
-            if kind.curve:
-                found[1, j] = next_of(kind.curve) if kind.free else one
-            for h in range(len(kind.levels) - 1 if kind.thresholds else 0):
-                found[1 + self.bent + h, j] = next_of("threshold")
+            for row, coefficient in enumerate(kind.coefficients):
+                found[row, j] = one if coefficient is None else place(coefficient.name, seen[coefficient.name])
+                seen.update([] if coefficient is None else [coefficient.name])
         return found
 
     @cached_property
@@ -206,24 +198,18 @@ class Pairwise(AbstractModel):
 
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
         i, j = self.graph.edges.T
-        eta = self.coefficients(jnp.concatenate([jnp.ravel(theta[p.name]) for p in self.row_space.parameters]))
+        eta = self.coefficients(self._flat(theta))
         own, score = self._own_at(x)
         return jnp.sum(eta * own) + self.sign * jnp.dot(self.interaction_of(theta), score[i] * score[j])
 
     def _own_at(self, x: Row) -> tuple[Array, Array]:
         """`own` and `scores` of one row, in compiled code."""
-        own, score = jnp.zeros((1 + self.bent + self.longest, len(self.kinds))), jnp.zeros(len(self.kinds))
+        own, score = jnp.zeros((self.features, len(self.kinds))), jnp.zeros(len(self.kinds))
         for kind in dict.fromkeys(self.kinds):
             nodes = np.array([j for j, other in enumerate(self.kinds) if other == kind])
-            away = x[nodes] - kind.origin
-            score = score.at[nodes].set(jnp.sqrt(away) if kind.root else away)
-            if kind.linear:
-                own = own.at[0, nodes].set(away)
-            if kind.curve:
-                bends = -gammaln(x[nodes] + 1.0) if kind.curve == FACTORIAL else (x[nodes] - kind.middle) ** 2
-                own = own.at[1, nodes].set(bends)
-            for h, level in enumerate(kind.levels[1:] if kind.thresholds else ()):
-                own = own.at[1 + self.bent + h, nodes].set(jnp.where(x[nodes] == level, 1.0, 0.0))
+            score = score.at[nodes].set(kind.scores(x[nodes]))
+            for row, part in enumerate(kind.own(x[nodes])):
+                own = own.at[row, nodes].set(part)
         return own, score
 
     # -- edges ---------------------------------------------------------------------------------
@@ -254,7 +240,7 @@ class Pairwise(AbstractModel):
         return np.hstack([own, among]), factor
 
     def interactions(self, theta: dict[str, np.ndarray]) -> Interactions | None:
-        if self.varying or self.longest or any(kind.root or kind.curve == QUADRATIC for kind in self.kinds):
+        if self.varying or not (self.rates and self.folds) or len(set(self.kinds)) > 1:
             return None
         node, edge, curve = self.parts(theta)
         if self.counts and curve is None:
@@ -271,7 +257,7 @@ class Pairwise(AbstractModel):
     @property
     def remedies(self) -> Mapping[str, str]:  # type: ignore[override]
         """Of counts whose spread is no parameter: the model where it is."""
-        if self.designs or not self.lowers or any(kind.free for kind in self.kinds):
+        if self.designs or not self.lowers or self.space.of_role(SHAPE):
             return {}
         shaped = "try model='cmp-graphical', where each column's spread is a parameter"
         return dict.fromkeys((VARIANCE, ZEROS, SKEWNESS), shaped)
@@ -303,14 +289,10 @@ class Pairwise(AbstractModel):
         return [*remarks.about_counts(self.kinds, data, self.origin), *levels]
 
     def labelled(self, columns: Sequence[str]) -> Pairwise:
-        named = list(zip(columns, self.kinds, strict=True))
-        labels = {
-            "intercept": tuple(name for name, kind in named if kind.linear),
-            "threshold": tuple(f"{n},{k}" for n, kind in named if kind.thresholds for k in kind.coordinate.names[1:]),
-            QUADRATIC: tuple(name for name, kind in named if kind.curve == QUADRATIC),
-            FACTORIAL: tuple(name for name, kind in named if kind.curve == FACTORIAL and kind.free),
-            "interaction": edge_labels(self.graph, columns),
-        }
+        labels: dict[str, tuple[str, ...]] = {"interaction": edge_labels(self.graph, columns)}
+        for column, kind in zip(columns, self.kinds, strict=True):
+            for coefficient, label in zip(filter(None, kind.coefficients), kind.labels(column), strict=True):
+                labels[coefficient.name] = (*labels.get(coefficient.name, ()), label)
         return self.with_space(self.space.labelled(labels))
 
     def with_space(self, space: Space) -> Pairwise:
@@ -323,19 +305,22 @@ def _meanings(model: Pairwise) -> dict[str, str]:
         edge = "how much one more of a column lowers the log rate of the other"
     elif not model.domain.is_binary:
         edge = "a log odds ratio per step of each of the two"
-        if any(kind.root for kind in model.kinds):
-            edge += " (of a count, per step of its square root)"
+        told = dict.fromkeys(kind.score_told for kind in model.kinds if kind.score_told and not kind.linear)
+        edge += "".join(f" ({text})" for text in told)
     else:
-        edge = "a log odds ratio" if model.two_values[1] == 1.0 else "a quarter of a log odds ratio"
-    lowest = "where its neighbours are at their lowest values"
-    known = {
-        "intercept": f"how common high values of a column are {lowest}",
-        "threshold": f"log odds of a level against the lowest level of a column, {lowest}",
-        QUADRATIC: "how much the ends of a scale are chosen rather than its middle",
-        FACTORIAL: "the shape of a count: below 1 it varies more than a Poisson count, at 1 alike, above 1 less",
-        "interaction": f"what two columns have to do with each other, all others held fixed: {edge}",
-    }
+        edge = _in_log_odds(model.distances)
+    known = {one.name: one.meaning for kind in model.kinds for one in kind.coefficients if one is not None}
+    known["interaction"] = f"what two columns have to do with each other, all others held fixed: {edge}"
     return {p.name: known[p.name] for p in model.space.parameters}
+
+
+def _in_log_odds(distances: Float[np.ndarray, " d"]) -> str:
+    """What an interaction of columns with two values is: their log odds ratio over the product of both distances."""
+    if np.ptp(distances) > 0.0:
+        return "a log odds ratio divided by the distances between the two values of each"
+    number = distances[0] ** 2
+    known = {1.0: "a log odds ratio", 4.0: "a quarter of a log odds ratio"}
+    return known.get(number, f"a log odds ratio divided by {number:g}")
 
 
 def graph_of_nodes(graph: Any, what: str) -> Graph:
@@ -346,7 +331,7 @@ def graph_of_nodes(graph: Any, what: str) -> Graph:
     return found
 
 
-@named("ising-network", takes=("graph", "states"), columns="graph")
+@named("ising-network", takes=(GRAPH, "states"), columns="graph")
 def IsingNetwork(graph: Any, states: str = "binary") -> Pairwise:
     """p(x) proportional to exp(intercept . x + sum over edges of interaction_ij x_i x_j): a Boltzmann machine.
 
@@ -361,7 +346,7 @@ def IsingNetwork(graph: Any, states: str = "binary") -> Pairwise:
     ``interaction`` (one an edge; 1 means odds that are 2.7 times as large).
     """
     graph = graph_of_nodes(graph, "a network")
-    kind = binary(_two_states(states, 1).coordinate(0))
+    kind = BinaryKind(_two_states(states, 1).coordinate(0))
     step = 2.0 if states == "spins" else 1.0
 
     def pseudo_likelihood(data: Dataset) -> dict[str, Any]:
@@ -399,7 +384,7 @@ def _means(data: Dataset) -> np.ndarray:
     return np.log(np.maximum(np.average(data.rows, axis=0, weights=data.counts), 0.05))
 
 
-@named("poisson-graphical", takes=("graph", "prior"), columns="graph", paper={"prior": "squared"})
+@named("poisson-graphical", takes=(GRAPH, "prior"), columns="graph", paper={"prior": "squared"})
 def PoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
     """Counts with p(x) proportional to exp(intercept . x - sum interaction_ij x_i x_j - sum log x_j!).
 
@@ -420,7 +405,7 @@ def PoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
     return _count_graph(graph, prior, "poisson-graphical", independent, ())
 
 
-@named("cmp-graphical", takes=("graph", "prior"), columns="graph", paper={"prior": "squared"})
+@named("cmp-graphical", takes=(GRAPH, "prior"), columns="graph", paper={"prior": "squared"})
 def ConwayMaxwellPoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
     """Counts as in `PoissonGraphical`, each log x_j! multiplied by a ``nu`` >= 0 of its own.
 
@@ -469,8 +454,9 @@ def _count_graph(
     space = Space((intercept, *((interaction,) if edges else ()), *more))
     options = {"graph": graph, "prior": prior}
     power = "ν<sub>j</sub> " if more else ""
+    kind = (CountKind if more else PoissonKind).of().seen_as_they_are()
     model = Pairwise(
-        graph, (of_the_paper(bool(more)),) * graph.size, space, name, True, start, options,
+        graph, (kind,) * graph.size, space, name, True, start, options,
         title=f"a {'Conway-Maxwell-' if more else ''}Poisson graphical model",
         formula="p(x) ∝ exp( Σ<sub>j</sub> intercept<sub>j</sub> x<sub>j</sub> − Σ<sub>i–j</sub> "
         f"interaction<sub>ij</sub> x<sub>i</sub> x<sub>j</sub> − Σ<sub>j</sub> {power}log x<sub>j</sub>! )",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +41,9 @@ def network(fit: Fitted) -> list[str]:
     strongest = table[table["evidence"] == evidence.PRESENT].head(CLEAREST)
     told = [_verdicts(table, "At the average of the covariates, of" if evidence.varies(fit) else "Of")]
     if len(strongest):
-        words = listed([_edge(row, evidence.network_of(fit)) for _, row in strongest.iterrows()], CLEAREST)
+        model = evidence.network_of(fit)
+        distances = dict(zip(fit.data.columns, model.distances, strict=True))
+        words = listed([_edge(row, model, distances) for _, row in strongest.iterrows()], CLEAREST)
         told.append(f"The strongest {'edges are' if len(strongest) > 1 else 'edge is'} {words}.")
     return told + _groups(fit)
 
@@ -83,12 +86,12 @@ def _are(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def _edge(row: pd.Series, model: Any) -> str:
+def _edge(row: pd.Series, model: Any, distances: Mapping[str, float]) -> str:
     """An edge, and what it means where that is short to say."""
     ends, found = f"{named(row['from'])} – {named(row['to'])}", Estimate(row["mean"], row["low"], row["high"])
     if model.lowers:
         return f"{ends} ({found.inside}: much of one goes with little of the other)"
     if not model.domain.is_binary:
         return f"{ends} ({found.inside})"
-    odds = np.exp(model.two_values[1] ** 2 * np.clip(found, -100.0, 100.0))
+    odds = np.exp(distances[row["from"]] * distances[row["to"]] * np.clip(found, -100.0, 100.0))
     return f"{ends} (odds ratio {Estimate(*map(float, odds)).inside})"

@@ -82,5 +82,5 @@ def reaches(fit: Fitted, model: Pairwise) -> Float[np.ndarray, " d"]:
     scores = model.scores(fit.data.rows)
     mean = np.average(scores, axis=1, weights=fit.data.counts)
     spread = np.sqrt(np.average((scores - mean[:, None]) ** 2, axis=1, weights=fit.data.counts))
-    ranges = [np.ptp(kind.levels) if kind.name == "binary" else np.nan for kind in model.kinds]
+    ranges = [np.ptp(kind.levels) if kind.family == "binary" else np.nan for kind in model.kinds]
     return np.where(np.isnan(ranges), np.maximum(2.0 * spread, 1e-6), ranges)

@@ -12,47 +12,19 @@ normal, which for binary columns is the prior of an interaction itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import linalg, special
 
-from ..._util.tables import Table
-from ...core.curvature import Curvature
+from ...core.calibration import Curvature
 from ...errors import ModelError, SettingError
+from ...results.fitted import Fitted
+from ...results.selections import Selection
 from .rope import ODDS, network_of, regions
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from ...results.fitted import Fitted
 
 CHAINS, SWEEPS, SETTLING = 64, 400, 100
 MOST_STEPS, LEAST_SWEEPS = 60_000, 60  # of edges, and over all of them: fewer sweeps over many edges
-USUAL = (1.0, 0)  # prior odds of an edge and seed, where nobody says otherwise
 MOST_EDGES = 1000  # beyond which edges are judged one at a time
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Graphs drawn from their posterior.
-
-    Attributes
-    ----------
-    inclusion : (e,) floats
-        The probability that each edge is there.
-    bayes_factor : (e,) floats
-        The inclusion Bayes factor: how much the data raise the odds that it is there, over all graphs.
-    present : (s, e) booleans
-        Which edges each drawn graph has; none of them where edges were judged one at a time, and of a saved fit.
-    """
-
-    inclusion: Float[np.ndarray, " e"]
-    bayes_factor: Float[np.ndarray, " e"]
-    present: Bool[np.ndarray, "s e"]
 
 
 def chooses(fit: Fitted) -> bool:
@@ -151,31 +123,6 @@ def _selected(b: np.ndarray, precision: np.ndarray, scale: np.ndarray, odds: flo
         factor = bayes_factors(b, precision, scale)
         return Selection(special.expit(np.log(odds * factor)), factor, np.zeros((0, len(b)), bool))
     return drawn(b, precision, scale, odds, np.random.default_rng([seed, 11]))
-
-
-def kept_of(selections: Mapping[Any, Selection]) -> Table | None:
-    """What a file keeps of graphs that were drawn as `fit` does it: all but the graphs themselves."""
-    usual = {terms: found for (odds, seed, terms), found in selections.items() if (odds, seed) == USUAL}
-    if not usual:
-        return None
-    size = max(1 if terms is None else len(terms) for terms in usual)
-    return Table.of(
-        {
-            "terms": (("question", "term"), np.array([np.full(size, np.nan) if t is None else t for t in usual])),
-            "inclusion": (("question", "edge"), np.array([found.inclusion for found in usual.values()])),
-            "bayes_factor": (("question", "edge"), np.array([found.bayes_factor for found in usual.values()])),
-        }
-    )
-
-
-def selections_of(kept: xr.Dataset) -> dict[Any, Selection]:
-    """Back from `kept_of`."""
-    found = {}
-    parts = (kept[name].values for name in ("terms", "inclusion", "bayes_factor"))
-    for terms, inclusion, factor in zip(*parts, strict=True):
-        asked = None if np.isnan(terms).any() else tuple(terms)
-        found[(*USUAL, asked)] = Selection(inclusion, factor, np.zeros((0, len(factor)), bool))
-    return found
 
 
 def drawn(b: np.ndarray, precision: np.ndarray, scale: np.ndarray, odds: float, rng: np.random.Generator) -> Selection:

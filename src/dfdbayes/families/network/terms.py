@@ -27,7 +27,7 @@ from jax.scipy.special import gammaln
 from jaxtyping import Array, Bool, Float, Int
 
 from ...core.graphs import Graph
-from ...core.linear_terms import AbstractLinear, Bends, Slopes, softplus, sum_softplus, summed
+from ...core.linear import AbstractLinear, Bends, Slopes, softplus, sum_softplus, summed
 from ...core.parameters import Space, Theta
 from ...core.sites import Sites
 from ...core.terms import (
@@ -60,15 +60,11 @@ class Network(Protocol):
     @property
     def graph(self) -> Graph: ...
     @property
-    def bent(self) -> bool: ...
-    @property
-    def longest(self) -> int: ...
+    def features(self) -> int: ...
     @property
     def folds(self) -> bool: ...
     @property
     def sign(self) -> float: ...
-    @property
-    def two_values(self) -> tuple[float, float]: ...
     @property
     def edge_of(self) -> Int[np.ndarray, "d d"]: ...
     @property
@@ -141,11 +137,6 @@ class Layout:
         feature, columns, places = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return cls(base, none, feature, columns, places, edges)
 
-    @property
-    def features(self) -> int:
-        """How many there are of what nodes own."""
-        return 1 + self.base.bent + self.base.longest
-
     def owned(self, own: Float[Array, "f d w"], given: Float[Array, "q w"] | None) -> Float[Array, "k d w"]:
         """What the coefficients of nodes multiply, from what they own."""
         return own[self.feature] if given is None else given[self.column] * own[self.feature]
@@ -168,7 +159,7 @@ class Layout:
             local = local + (field if given is None else given[column][None, :] * field)
         each = jnp.concatenate([theta, jnp.array([0.0, 1.0])])[self.place][:, :, None]
         each = each if given is None else each * given[self.column]
-        own = jnp.zeros((self.features, *each.shape[1:])).at[self.feature].add(each)
+        own = jnp.zeros((self.base.features, *each.shape[1:])).at[self.feature].add(each)
         return jnp.broadcast_to(local, scores.shape), own
 
     @property
@@ -225,12 +216,19 @@ def blocked(array: np.ndarray, size: int) -> Array:
     return jax.device_put(np.ascontiguousarray(np.moveaxis(parts, -2, 0)))
 
 
-def _context(sites: Sites, model: Any, base: Network, size: int) -> Array | None:
-    """Covariates of every row as columns, and 1 after the last; None without formulas."""
+def _known(sites: Sites, model: Any, base: Network, size: int) -> tuple[Array, Array | None]:
+    """Scores of every row, and its covariates with 1 after the last; None without formulas."""
+    scores = blocked(base.scores(sites.rows), size)
     if model is base:
-        return None
+        return scores, None
     assert sites.given is not None
-    return blocked(np.column_stack([sites.given, np.ones(len(sites.rows))]).T, size)
+    return scores, blocked(np.column_stack([sites.given, np.ones(len(sites.rows))]).T, size)
+
+
+def _both(base: Network) -> Float[Array, " d"]:
+    """The sum of the scores of every node's two values."""
+    levels = np.array([base.domain.coordinate(j).levels for j in range(base.graph.size)])
+    return jnp.asarray(base.scores(levels.T).sum(axis=1), float)
 
 
 # -- log-ratios --------------------------------------------------------------------------------
@@ -333,8 +331,7 @@ class NodeRatios(NodeTerms):
             for there in (down, up)
         )
         scales = (blocked(part.T, size) for part in (sites.minus, sites.plus))
-        known = blocked(base.scores(rows), size), _context(sites, model, base, size)
-        return by_row(sites, NodeRatios(model, base, *known, below, above, *scales), size)
+        return by_row(sites, NodeRatios(model, base, *_known(sites, model, base, size), below, above, *scales), size)
 
     @property
     def parts(self) -> Any:
@@ -360,15 +357,22 @@ def _by_row(blocks: Float[Array, "b d w"]) -> Float[Array, "u d"]:
 
 
 class BinaryNodes(NodeTerms):
-    """Nodes with two values: each is the decrement and the increment of the other, and the scores say which it is."""
+    """Nodes with two values: each is the decrement and the increment of the other, and the scores say which it is.
+
+    Attributes
+    ----------
+    both : (d,) floats
+        The sum of the two scores of each node.
+    """
+
+    both: Float[Array, " d"]
 
     @property
     def parts(self) -> Any:
         return self.scores, self.context
 
     def moves(self, part: Any) -> tuple[Move, ...]:
-        low, step = self.base.two_values
-        there = 2.0 * low + step - 2.0 * part[0]
+        there = self.both[:, None] - 2.0 * part[0]
         return (Move(there, there[None]),)
 
 
@@ -380,14 +384,14 @@ class BinaryRatios(BinaryNodes):
     base: Network = static()
     scores: Float[Array, "b d w"]
     context: Float[Array, "b q w"] | None
+    both: Float[Array, " d"]
     site: Site
 
     @staticmethod
     def of(model: Any, base: Network, sites: Sites) -> Prepared:
         size = padded_size(len(sites.rows))
         site = Site(*(blocked(part.T, size) for part in (sites.minus, sites.plus)))
-        parts = (blocked(base.scores(sites.rows), size), _context(sites, model, base, size), site)
-        return by_row(sites, BinaryRatios(model, base, *parts), size)
+        return by_row(sites, BinaryRatios(model, base, *_known(sites, model, base, size), _both(base), site), size)
 
     @property
     def parts(self) -> Any:
@@ -408,12 +412,12 @@ class BinaryConditionals(BinaryNodes):
     base: Network = static()
     scores: Float[Array, "b d w"]
     context: Float[Array, "b q w"] | None
+    both: Float[Array, " d"]
 
     @staticmethod
     def of(model: Any, base: Network, sites: Sites) -> Prepared:
         size = padded_size(len(sites.rows))
-        parts = (blocked(base.scores(sites.rows), size), _context(sites, model, base, size))
-        return by_row(sites, BinaryConditionals(model, base, *parts), size)
+        return by_row(sites, BinaryConditionals(model, base, *_known(sites, model, base, size), _both(base)), size)
 
     def losses(self, loss: Loss, group: int, part: Any) -> Callable[..., Array]:
         return lambda u: loss.term(-softplus(u), None)
@@ -448,8 +452,8 @@ class LevelConditionals(AbstractTerms):
         size = padded_size(len(sites.rows))
         values, allowed = candidates(base.domain, sites.rows)
         listed = jax.device_put((base.scores(values.T), base.own(values.T), allowed))
-        parts = (blocked(base.scores(sites.rows), size), _context(sites, model, base, size))
-        return by_row(sites, cls(model, base, *parts, blocked(base.own(sites.rows), size), *listed), size)
+        known = _known(sites, model, base, size)
+        return by_row(sites, cls(model, base, *known, blocked(base.own(sites.rows), size), *listed), size)
 
     @property
     def layout(self) -> Layout:

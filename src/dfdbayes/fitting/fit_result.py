@@ -5,27 +5,23 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 import pandas as pd
 
 from .._util.files import write_atomically
-from ..errors import ConvergenceWarning, MisfitWarning, ModelError, SettingError
-from ..families.graph.model import RandomGraph
-from ..families.network.evidence import edges
-from ..families.network.nodes import node_table
-from ..families.network.temporal import effects_over_time
-from ..present.text_report import told
-from .fitted import Fitted
-from .for_arviz import more_groups
-from .forecasts import Forecast, forecast
-from .hausman import second_opinion
-from .influence import influences
-from .predictive import replicate
-from .regression import effects, interval_of, predictions, require_level, residuals
-from .saving import plain, written
-from .tree import tree_of
+from ..errors import DisagreementWarning, ModelError, SettingError, outside
+from ..families.network.accessor import NetworkAccessor
+from ..results.accessor import ACCESSORS
+from ..results.fitted import Fitted
+from ..results.for_arviz import more_groups
+from ..results.forecasts import Forecast, SeriesAccessor
+from ..results.hausman import second_opinion
+from ..results.influence import influences
+from ..results.predictive import replicate
+from ..results.regression import RegressionAccessor
+from ..results.saving import plain, written
+from ..results.tree import tree_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -34,7 +30,52 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Fit(Fitted):
-    """A calibrated posterior and how it came about: what `fit` returns. Its state is that of `Fitted`."""
+    """A calibrated posterior and how it came about: what `fit` returns. Its state is that of `Fitted`.
+
+    What only some fits offer stands in accessors, which only these have: ``fit.regression``, ``fit.series``,
+    ``fit.network``, ``fit.graph`` and ``fit.map``.
+
+    Examples
+    --------
+    >>> import dfdbayes as dfd
+    >>> cake = {"visits": [0, 1, 2, 1, 3, 4, 3, 6] * 5, "age": [20, 25, 30, 35, 40, 45, 50, 55] * 5}
+    >>> fit = dfd.fit("poisson", cake, formula="visits ~ age", sampler="laplace", check=False, progress=False)
+    >>> hasattr(fit, "regression"), hasattr(fit, "network")
+    (True, False)
+    >>> list(fit.regression.effects().index)
+    ['age']
+    """
+
+    @property
+    def accessors(self) -> tuple[str, ...]:
+        """The accessors that this fit has, by name."""
+        return () if self.model is None else self.model.accessors
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ACCESSORS:
+            raise AttributeError(f"'Fit' object has no attribute '{name}'", name=name, obj=self)
+        kind, own = ACCESSORS.by_name(name), self.accessors
+        if name not in own:
+            has = f"it has {', '.join(f'fit.{one}' for one in own) or 'none of these'}"
+            if self.model is None:
+                has = "it was loaded without its model; give it: dfd.load(path, model=...)"
+            text = f"fit.{name} is for {kind.fits}; this is a fit of '{self.settings['model']}', and {has}"
+            raise AttributeError(text, name=name, obj=self)
+        return kind(self)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.accessors})
+
+    def _ask(self, what: str) -> Any:
+        """The method of that name of an accessor; where none has it that of regressions, which says what there is."""
+        kinds = map(ACCESSORS.by_name, self.accessors)
+        return getattr(next((kind for kind in kinds if hasattr(kind, what)), RegressionAccessor)(self), what)
+
+    def prepared(self) -> Self:
+        """The same fit, with all computed that printing it needs."""
+        for name in self.accessors:
+            ACCESSORS.by_name(name)(self).prepare()
+        return self
 
     def to_arviz(self, replicates: int = 100, seed: int = 0) -> xr.DataTree:
         """Everything that ArviZ's plots and statistics look for, as its data tree.
@@ -79,7 +120,7 @@ class Fit(Fitted):
         model = self.model
         if model is not None and model.current() != model:
             raise ModelError("the model's functions have changed since this fit (or a global that they use); fit again")
-        if model is not None and model.whole:
+        if model is not None and model.single_observation:
             return model.replicate(self.joint_draws, draws, size, method, seed)
         return replicate(model, self.joint_draws, self.data, draws, size, method, seed, self.estimate)
 
@@ -91,7 +132,7 @@ class Fit(Fitted):
         the Bayes factor is above 10, absent below 1/10, and inconclusive between. In ``attrs``,
         ``expected_false_edges`` is how many of the edges called present are expected not to be there.
         """
-        return edges(self, odds, seed)
+        return NetworkAccessor(self).edges(odds, seed)
 
     def temporal(self) -> pd.DataFrame:
         """What earlier values do to later ones, for a network whose intercepts depend on them; see `dfdbayes.lagged`.
@@ -100,7 +141,7 @@ class Fit(Fitted):
         ``bayes_factor``, ``inclusion`` and ``evidence``, which are those of `evidence`: the same rule for effects over
         time and for edges at one time. The contemporaneous network is ``dfd.evidence.edges(fit)``.
         """
-        return effects_over_time(self)
+        return NetworkAccessor(self).over_time()
 
     def nodes(self) -> pd.DataFrame:
         """What each node of a network amounts to: strength, expected influence and predictability.
@@ -124,8 +165,7 @@ class Fit(Fitted):
         >>> sorted(fit.nodes().index[:2]), bool(fit.nodes().loc["sun", "predictability"] < 0.1)
         (['cake', 'tea'], True)
         """
-        self._warn_of_draws()
-        return node_table(self)
+        return NetworkAccessor(self).nodes()
 
     def predict(self, newdata: Any = None, interval: float = 0.95) -> pd.DataFrame:
         """Expected values and new observations of a regression of one column, at given covariates; or a map's sites.
@@ -156,27 +196,7 @@ class Fit(Fitted):
         >>> list(fit.predict({"age": [30, 50]}).columns)
         ['mean', 'mean_low', 'mean_high', 'new_low', 'new_high']
         """
-        self._warn_of_draws()
-        if self.model is not None and self.model.whole:
-            if newdata is not None:
-                raise SettingError("a map predicts its own sites; give those without a value a row, missing='impute'")
-            marginal = None if self.checks is None else self.checks.sites
-            return self.model.predict(self.joint_draws, interval, marginal)
-        found = predictions(self, newdata, interval)
-        self._warn_of_misfit()
-        return found
-
-    def _warn_of_draws(self) -> None:
-        """Where numbers are asked for that rest on draws: say that these are none of the posterior."""
-        if not self.converged:
-            text = f"the chains did not converge ({self.not_converged}), and these numbers rest on them"
-            warnings.warn(ConvergenceWarning(f"{text}. {self.remedy}"), stacklevel=3)
-
-    def _warn_of_misfit(self) -> None:
-        """Repeat what the checks found, where intervals of new observations are asked for."""
-        for problem in [] if self.checks is None else self.checks.warnings:
-            text = f"intervals of new observations rest on the model, and {str(problem)[:1].lower()}{str(problem)[1:]}"
-            warnings.warn(MisfitWarning(text), stacklevel=3)
+        return self._ask("predict")(newdata, interval)
 
     def forecast(
         self, steps: int | None = None, newdata: Any = None, interval: float = 0.95, draws: int = 1000, seed: int = 0
@@ -211,10 +231,7 @@ class Fit(Fitted):
         >>> list(fit.forecast(2).table.columns)
         ['mean', 'median', 'low', 'high']
         """
-        self._warn_of_draws()
-        found = forecast(self, steps, newdata, interval, draws, seed)
-        self._warn_of_misfit()
-        return found
+        return SeriesAccessor(self).forecast(steps, newdata, interval, draws, seed)
 
     def residuals(self, seed: int = 0) -> pd.DataFrame:
         """Randomised quantile residuals of a regression of one column (Dunn and Smyth, 1996).
@@ -242,7 +259,7 @@ class Fit(Fitted):
         >>> bool(fit.residuals()["residual"].abs().max() < 4)
         True
         """
-        return residuals(self, seed)
+        return self._ask("residuals")(seed)
 
     def effects(self, interval: float = 0.95) -> pd.DataFrame:
         """What each term of the main parameter does, on the scale of ratios and of the expected value.
@@ -273,10 +290,7 @@ class Fit(Fitted):
         >>> bool(1.03 < fit.effects()["ratio"]["age"] < 1.07)
         True
         """
-        self._warn_of_draws()
-        if isinstance(self.model, RandomGraph):
-            return odds_ratios(self, interval)
-        return effects(self, interval)
+        return self._ask("effects")(interval)
 
     def second_opinion(self, loss: Any = "ratio") -> pd.DataFrame:
         """What another loss says of the same model and data, and whether the two differ by more than chance.
@@ -305,7 +319,15 @@ class Fit(Fitted):
         >>> list(fit.second_opinion("ratio").columns)
         ['likelihood', 'ratio', 'difference', 'standard_error', 'standardised', 'shift']
         """
-        return second_opinion(self, loss)
+        if self.model is None or self.loss is None:
+            raise ModelError("this fit was loaded without its model or its loss; fit again")
+        if self.imputation is not None:
+            raise SettingError("second opinions are not for imputed entries: there are no rows that both losses see")
+        found = second_opinion(self.model, self.data, self.loss, self.minimum, loss)
+        if found.matters:
+            warnings.warn(DisagreementWarning(found.sentence), stacklevel=outside())
+        found.table.attrs.update(p_value=found.p_value, sentence=found.sentence)
+        return found.table
 
     def influence(self, most: int | None = 20) -> pd.DataFrame:
         """Which rows matter most: how far each moves the estimates.
@@ -338,7 +360,7 @@ class Fit(Fitted):
 
     def report(self, path: str | Path, forecast: Forecast | None = None) -> Path:
         """Write one self-contained HTML page about this fit; of a series, with a forecast where one is given."""
-        from ..present.report import write_report  # a doorway down the road: reports know fits, not the reverse
+        from ..present.report import write_report  # here and below: what shows a fit is imported when it is shown
 
         return write_report(self, path, forecast)
 
@@ -360,7 +382,7 @@ class Fit(Fitted):
 
         A notebook shows it; elsewhere keep it by ``fit.plot().savefig("fit.png")``: pyplot does not know of it.
         """
-        from ..present.figures import answer as picture  # a doorway down the road, as for reports
+        from ..present.figures import answer as picture
 
         return picture(self)
 
@@ -374,15 +396,6 @@ class Fit(Fitted):
 
     def __str__(self) -> str:
         """The answer, the table, and how it was found."""
+        from ..present.text_report import told
+
         return told(self, 0.95)
-
-
-def odds_ratios(fit: Fitted, interval: float) -> pd.DataFrame:
-    """What each term of a random graph does to the odds of a tie, given all others; see `Fit.effects`."""
-    ends, lines = require_level(interval), []
-    for name, draws in fit.entries.items():
-        low, middle, high = np.exp(np.quantile(draws, [ends[0], 0.5, ends[1]]))
-        line: dict[str, Any] = {"term": name} | interval_of("coefficient", draws, ends)
-        line |= {"odds_ratio": middle, "odds_ratio_low": low, "odds_ratio_high": high}
-        lines.append(line | {"above_zero": float(np.mean(draws > 0.0))})
-    return pd.DataFrame(lines).set_index("term")
