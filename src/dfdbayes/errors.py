@@ -25,14 +25,6 @@ def close(word: Any, known: Iterable[str]) -> str:
     return f"; did you mean '{found[0]}'?" if found else ""
 
 
-def outside() -> int:
-    """How far up the stack the first line is that is not of this package: the ``stacklevel`` of a warning."""
-    package, level = f"{__name__.partition('.')[0]}.", 1
-    while f"{sys._getframe(level).f_globals.get('__name__')}.".startswith(package):
-        level += 1
-    return level
-
-
 def require_known(
     name: Any, known: Iterable[Any], what: str, these: str = "The columns are", error: type[Exception] | None = None
 ) -> None:
@@ -40,6 +32,14 @@ def require_known(
     names = list(map(str, known))
     if str(name) not in names:
         raise (error or DataError)(f"{what}{close(name, names) or '.'} {these} {some(names) or 'none'}.")
+
+
+def outside() -> int:
+    """How far up the stack the first line is that is not of this package: the ``stacklevel`` of a warning."""
+    package, level = f"{__name__.partition('.')[0]}.", 1
+    while f"{sys._getframe(level).f_globals.get('__name__')}.".startswith(package):
+        level += 1
+    return level
 
 
 class DfdbayesError(Exception):

@@ -8,7 +8,7 @@ import pytest
 import dfdbayes as dfd
 import small_fits
 from dfdbayes.core.dataset import column_summary, frequencies, pooled_summary
-from dfdbayes.families.network import evidence
+from dfdbayes.families.network import evidence, verdict
 from dfdbayes.fitting.runs import write_run
 from dfdbayes.present.report import render, wording
 from dfdbayes.results.tree import assemble
@@ -73,7 +73,7 @@ def test_the_truth_of_a_simulated_network_is_found():
     assert found[a, b]["evidence"] == "present" and found[a, b]["sign"] == 1
     assert found[b, c]["evidence"] == "present" and found[b, c]["sign"] == -1
     assert "Bayes factor is above 10" in evidence.rule(small_fits.network())
-    assert "excludes zero" in evidence.rule(by_region(small_fits.network()))
+    assert "excludes zero, and less than 95% of" in evidence.rule(by_region(small_fits.network()))
 
 
 def test_verdicts_bayes_factors_and_inclusion_say_the_same():
@@ -82,8 +82,8 @@ def test_verdicts_bayes_factors_and_inclusion_say_the_same():
     table = evidence.edges(fit)
     factor, inclusion = table["bayes_factor"], table["inclusion"]
     np.testing.assert_allclose(factor[factor < 1e6], (inclusion / (1 - inclusion))[factor < 1e6], rtol=1e-6)
-    assert list(table["evidence"]) == list(evidence.judged(factor.to_numpy()))
-    assert evidence.judged(np.array([11.0, 9.0, 0.11, 0.09])).tolist() == [
+    assert list(table["evidence"]) == list(verdict.by_bayes_factor(factor.to_numpy()))
+    assert verdict.by_bayes_factor(np.array([11.0, 9.0, 0.11, 0.09])).tolist() == [
         "present", "inconclusive", "inconclusive", "absent",
     ]  # fmt: skip
     weak = with_edges(fit, around([0.2] * 6, 0.05))
@@ -182,3 +182,29 @@ def test_a_paper_has_no_fingerprints_of_arrays():
     prior = {"interaction": "Normal(loc=[0, -0.1368094592, 0, ..., 0, #d16cd936], scale=[1, 1, 1, ..., 1, #565cc823])"}
     fit = replace(small_fits.network(), settings=small_fits.network().settings | {"priors": prior})
     assert wording.priors(fit) == "interaction ~ Normal(loc=[0, -0.137, 0, ..., 0], scale=[1, 1, 1, ..., 1])"
+
+
+REGION = np.full(4, 0.18)
+CASES = {  # centre and spread of the posterior, the width of the prior, and the verdict
+    "large": (1.0, 0.1, 1.0, "present"),
+    "small, and less likely so beforehand": (0.1, 0.02, 1.0, "absent"),
+    "small, and as likely so beforehand": (0.1, 0.02, 0.01, "inconclusive"),
+    "nothing known": (0.1, 0.5, 1.0, "inconclusive"),
+}
+
+
+@pytest.mark.parametrize("words", [("present", "absent"), ("different", "alike")])
+def test_one_rule_judges_by_the_region(words):
+    """An interval without zero inside the region says nothing where the prior was inside as well."""
+    centres, spreads, widths, wanted = zip(*CASES.values(), strict=True)
+    draws, prior = around(centres, np.array(spreads)), around([0.0] * 4, np.array(widths))
+    found = verdict.judge(draws, REGION, prior, None, words=words)
+    np.testing.assert_allclose(found.low, np.quantile(draws, 0.025, axis=0))
+    assert (found.low[:3] > 0).all() and found.inside[2] > 0.95 and found.prior_inside[2] > 0.95
+    told = dict(zip(("present", "absent"), words, strict=True))
+    assert found.verdict.tolist() == [told.get(word, word) for word in wanted]
+    unknown = verdict.judge(draws, REGION, None, None).verdict
+    assert unknown.tolist() == ["present", "inconclusive", "inconclusive", "inconclusive"]
+    assert set(verdict.judge(draws, REGION, prior, None, converged=False).verdict) == {"not converged"}
+    by_factor = verdict.judge(draws, REGION, prior, np.array([11.0, 0.05, 1.0, 1.0])).verdict
+    assert by_factor.tolist() == ["present", "absent", "inconclusive", "inconclusive"]

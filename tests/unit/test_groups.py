@@ -16,7 +16,7 @@ from dfdbayes.core.sites import Sites, rows_of
 from dfdbayes.core.terms import Conditionals, Neighbours, View
 from dfdbayes.data.formulas import Design
 from dfdbayes.errors import ModelError, SettingError
-from dfdbayes.families.network import evidence, groups
+from dfdbayes.families.network import evidence, groups, verdict
 from dfdbayes.families.network import terms as network_tables
 from dfdbayes.families.network.terms import LevelConditionals, NodeTerms
 from dfdbayes.fitting.regressions import read_regression
@@ -66,7 +66,7 @@ NETWORKS = [
         *NETWORKS,
     ],
 )
-@pytest.mark.daily("ising-network-binary-settings0", "network-mixed-settings7")
+@pytest.mark.daily("network-mixed-settings7")
 def test_the_table_of_a_network_is_the_general_one(model, kind, settings):
     """Value, gradient, Hessian and the gradient of every row, against differentiation of the log mass itself."""
     made, data = regression(model, rows(kind), **settings)
@@ -99,6 +99,7 @@ def test_the_table_of_a_network_is_the_general_one(model, kind, settings):
 
 
 @pytest.mark.parametrize(("model", "kind", "settings"), NETWORKS)
+@pytest.mark.daily("network-levels-settings1", "network-mixed-settings2")
 def test_the_conditionals_of_levels_are_the_general_ones(model, kind, settings, monkeypatch):
     """The pseudo-likelihood with its derivatives, in several blocks of rows, against the log mass itself."""
     monkeypatch.setattr(network_tables, "WIDTH", 8)
@@ -282,7 +283,7 @@ def test_differences_by_their_definition(fit):
         given = rows.set_index(["from", "to"]).loc[[("a", "b"), ("a", "c"), ("b", "c")], "probability"]
         np.testing.assert_allclose(given, exact, atol=0.01)
     factor = found.table["bayes_factor"]
-    assert list(found.table["verdict"]) == list(evidence.judged(factor.to_numpy(), "different", "alike"))
+    assert list(found.table["verdict"]) == list(verdict.by_bayes_factor(factor.to_numpy(), ("different", "alike")))
     assert "expected to be wrong" in str(found) and 0 < found.expected_false < 1
     verdicts = found.table.set_index(["from", "to", "group", "reference"])["verdict"]
     assert verdicts["a", "b", "young", "old"] == verdicts["a", "b", "young", "<b>"] == "different"
@@ -304,6 +305,13 @@ def test_verdicts_on_differences(fit):
     own = found[(found["group"] == "<b>")].set_index(["from", "to"])
     assert own["verdict"].to_dict() == {("a", "b"): "different", ("a", "c"): "alike", ("b", "c"): "inconclusive"}
     assert (own["region"] == 0.18).all() and own["prior_inside"].iloc[0] == pytest.approx(0.143, abs=0.02)
+    assert "excludes zero, and less than 95% of" in groups.rule(fit)
+    centre[3:6], spread[3:6] = 0.1, 0.02
+    small = with_coefficients(replace(fit, missing=("prior of interaction",)), centre + spread * noise)
+    found = dfd.group_differences(small, "my group").table
+    own = found[(found["group"] == "<b>") & (found["reference"] == "old")]
+    assert (own["low"] > 0).all() and (own["inside"] > 0.95).all() and (own["verdict"] == "inconclusive").all()
+    assert own["bayes_factor"].isna().all()
 
 
 def test_the_evidence_of_edges_that_vary_is_at_the_average(fit):

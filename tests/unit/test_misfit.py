@@ -144,7 +144,8 @@ def test_advice_names_the_group_that_varies_more_and_nothing_that_the_model_has(
 
 def test_rows_of_a_cluster_are_no_new_evidence():
     """Ten copies of every observation as clusters say no more than the observations: the p-value hardly falls."""
-    model, x = dfd.models.Poisson(), RNG.poisson(3.0 * RNG.gamma(12.0, 1.0 / 12.0, 80))
+    rng = np.random.default_rng(1)
+    model, x = dfd.models.Poisson(), rng.poisson(3.0 * rng.gamma(12.0, 1.0 / 12.0, 80))
     frame = pd.DataFrame({"x": np.repeat(x, 10), "who": np.repeat(np.arange(80), 10)})
     data = dfd.Dataset.of(frame, model.domain, columns=["x"], cluster="who")
     at = np.array([x.mean()])

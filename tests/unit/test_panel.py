@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 import dfdbayes as dfd
-from dfdbayes import evidence
 from dfdbayes.families.network.temporal import effects_over_time
+from dfdbayes.families.network.verdict import by_bayes_factor
 from dfdbayes.present.figures import temporal
 
 BACK = np.array([[1.2, 0.0, 0.0], [0.9, 0.6, 0.0], [0.0, 0.0, 0.0]])  # of the column on the row
@@ -59,7 +59,7 @@ def test_effects_over_time_and_at_one_time_are_found(fit):
 def test_effects_over_time_are_judged_as_edges_are(fit):
     """By inclusion Bayes factors, drawn together; one by one against the density of the calibrated normal at zero."""
     table = fit.temporal()
-    assert (table["evidence"] == evidence.judged(table["bayes_factor"].to_numpy())).all()
+    assert (table["evidence"] == by_bayes_factor(table["bayes_factor"].to_numpy())).all()
     assert set(table["evidence"]) == {"present", "inconclusive"}
     np.testing.assert_allclose(table["inclusion"], table["bayes_factor"] / (1.0 + table["bayes_factor"]), rtol=0.2)
     shape, names = fit.calibration.curvature, list(fit.model.space.names)

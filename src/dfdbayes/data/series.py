@@ -17,7 +17,6 @@ from .grammar import Token, calls_of, name_in, split, tokens_of, written
 from .read.columns import listed
 from .read.text import are_numbers
 
-KINDS = ("rows", "numbers", "dates", "months")
 MAX_WHOLE = 2**62  # in size, of whole numbers whose differences are 64-bit integers
 OFFSET = r"\s*(?:[+-]\d{2}:?\d{2}|Z)$"  # of a time zone, at the end of a text
 

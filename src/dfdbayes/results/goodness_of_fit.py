@@ -266,8 +266,7 @@ def _pool(model: AbstractModel, theta: np.ndarray, given: np.ndarray | None, rng
         own = np.repeat(given, per, axis=0)
         x = model.draw(theta[None], len(own), rng, context=own).rows[0].astype(np.int64)
         return Pool(_placed(model, theta, x, np.ones(len(x)), own, given.mean(axis=0)), own, per)
-    one_count = model.domain.d == 1 and model.domain.coordinate(0).kind in ("above", "below")
-    if one_count or (model.domain.is_finite and model.domain.size <= MOST_POINTS):
+    if model.domain.is_one_count or (model.domain.is_finite and model.domain.size <= MOST_POINTS):
         points, chances = listed(model, theta[None])
         if len(points) <= 2**16:
             return Pool(Rows(points, chances[0]), exact=True)

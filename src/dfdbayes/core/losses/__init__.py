@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ...errors import SettingError
 from ..registry import import_modules
-from .base import LOSSES, AbstractLoss
+from .base import LOSSES, AbstractLoss, by_name
 from .likelihood import Likelihood
 from .local import FISHER, RATIO, LocalLoss
 from .pseudo import PseudoLikelihood
@@ -31,16 +28,6 @@ __all__ = [
 def names() -> tuple[str, ...]:
     """The words that name a loss."""
     return LOSSES.names()
-
-
-def by_name(loss: Any) -> AbstractLoss:
-    """The loss that a word names; a loss object is returned as it is."""
-    if isinstance(loss, AbstractLoss):
-        return loss
-    if not isinstance(loss, str):
-        raise SettingError(f"{loss!r} is not a loss; give a word ({', '.join(LOSSES)}) or a dfd.losses object")
-    known = LOSSES.by_name(loss)
-    return known() if isinstance(known, type) else known
 
 
 import_modules(__name__)

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from jaxtyping import Array
 
-from ..._util.codec import by_name
+from ..._util import codec
+from ...errors import SettingError
 from ..model import AbstractModel
 from ..registry import Registry
 from ..sites import Sites
@@ -74,4 +75,14 @@ class AbstractLoss(ABC):
 
 LOSSES: Registry[AbstractLoss | type[AbstractLoss]] = Registry("loss")
 """Losses, and classes of which the one with the default settings is meant."""
-by_name(AbstractLoss, LOSSES, inside="arguments")
+codec.by_name(AbstractLoss, LOSSES, inside="arguments")
+
+
+def by_name(loss: Any) -> AbstractLoss:
+    """The loss that a word names; a loss object is returned as it is."""
+    if isinstance(loss, AbstractLoss):
+        return loss
+    if not isinstance(loss, str):
+        raise SettingError(f"{loss!r} is not a loss; give a word ({', '.join(LOSSES)}) or a dfd.losses object")
+    known = LOSSES.by_name(loss)
+    return known() if isinstance(known, type) else known

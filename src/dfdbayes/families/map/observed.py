@@ -13,10 +13,9 @@ from scipy import sparse
 
 from ...core.dataset import Dataset, match
 from ...data.formulas import INTERCEPT, Design, parse, require_full_rank, variables
+from ...data.read.columns import require_missing
 from ...errors import DataError, SettingError
 from .read import cells_of, coded, named_edges, neighbours_of, sites_of
-
-RULES = ("refuse", "drop", "impute")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +59,7 @@ class ObservedMap:
         graph: tuple[tuple[str, ...], np.ndarray, int] | None, missing: str,
     ) -> ObservedMap:  # fmt: skip
         """Read a map; ``graph`` are the names, the edges and the number of nodes of a graph that sites are on."""
-        if missing not in RULES:
-            raise SettingError(f"missing is {missing!r}; known: {', '.join(RULES)}")
+        require_missing(missing)
         sites = sites_of(source, at)
         frame, at = sites.frame, sites.at
         response, right = _response(formula, frame, at)

@@ -18,8 +18,8 @@ verdicts are by a region of practical equivalence, how small an interaction must
 `dfdbayes.families.network.rope`):
 
 present
-    the 95 % interval excludes zero, and the edge is not absent; for counts, at least 95 % of the posterior lies outside
-    the region;
+    the 95 % interval excludes zero, and less than 95 % of the posterior lies inside the region; for counts, at least
+    95 % of the posterior lies outside it;
 absent
     at least 95 % of the posterior lies inside the region, and the data raised the odds of that at least threefold over
     the prior's (a prior that is narrow enough would say "absent" by itself);
@@ -27,7 +27,8 @@ inconclusive
     neither.
 
 Edges that depend on covariates (``interaction="~ group"``) are shown at the average of the formula's terms over the
-data; `dfdbayes.group_differences` tells the groups of a factor apart, by the same rule.
+data; `dfdbayes.group_differences` tells the groups of a factor apart, by the same rule (see
+`dfdbayes.families.network.verdict`).
 """
 
 from __future__ import annotations
@@ -36,23 +37,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
-from ...core.parameters import Space
 from .model import Pairwise
 from .rope import LOWERED, ODDS, interaction_of, is_network, network_of, of_edges, regions, varies
 from .selection import MOST_EDGES, chooses, select
+from .verdict import ABSENT, INCONCLUSIVE, LEVEL, NO_VERDICT, PRESENT, RAISED, STRONG, judge, prior_draws
 
 if TYPE_CHECKING:
     from ...results.fitted import Fitted
 
-__all__ = ["Evidence", "chooses", "edges", "is_network", "network_of", "regions", "rule", "varies"]
-
-LEVEL = 0.95
-RAISED = 3.0  # times the prior's odds
-STRONG = 10.0  # a Bayes factor for an edge; its inverse speaks as strongly against it
-PRESENT, ABSENT, INCONCLUSIVE = "present", "absent", "inconclusive"
-NO_VERDICT = "not converged"  # of chains that did not converge
+__all__ = [
+    "ABSENT", "INCONCLUSIVE", "LEVEL", "NO_VERDICT", "PRESENT", "STRONG", "Evidence", "chooses", "edges", "is_network",
+    "network_of", "regions", "rule", "varies",
+]  # fmt: skip
 
 
 class Evidence(pd.DataFrame):
@@ -73,17 +70,6 @@ class Evidence(pd.DataFrame):
         return of_evidence(self)
 
 
-def judged(factor: Float[np.ndarray, " e"], there: str = PRESENT, gone: str = ABSENT) -> np.ndarray:
-    """The verdicts that Bayes factors give."""
-    return np.where(factor > STRONG, there, np.where(factor < 1.0 / STRONG, gone, INCONCLUSIVE))
-
-
-def by_region(there: np.ndarray, inside: np.ndarray, raised: np.ndarray) -> np.ndarray:
-    """The verdicts where there is no Bayes factor: what lies in the region of practical equivalence is absent."""
-    gone = (inside >= LEVEL) & raised
-    return np.where(gone, ABSENT, np.where(there & (inside < LEVEL), PRESENT, INCONCLUSIVE))
-
-
 def edges(fit: Fitted, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
     """A row for every edge of a network: estimate, interval, evidence, and what it rests on.
 
@@ -99,20 +85,15 @@ def edges(fit: Fitted, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
     model = network_of(fit)
     assert fit.model is not None
     draws = of_edges(fit, fit.groups["posterior"].arrays["interaction"].reshape(-1, interaction_of(fit.model).size))
-    region = regions(fit)
-    low, high = np.quantile(draws, [0.5 * (1 - LEVEL), 0.5 * (1 + LEVEL)], axis=0)
-    inside = (np.abs(draws) <= region).mean(axis=0)
-    known = "prior of interaction" not in fit.missing
-    before = _prior_inside(fit, region) if known else np.full(len(region), np.nan)
-    if chooses(fit) and fit.converged:
-        chosen = select(fit, odds, seed)
-        factor, inclusion, verdict = chosen.bayes_factor, chosen.inclusion, judged(chosen.bayes_factor)
-    else:
-        factor = inclusion = np.full(len(region), np.nan)
-        there = inside <= 1 - LEVEL if model.lowers else (low > 0) | (high < 0)
-        verdict = by_region(there, inside, raised(inside, before) & ~_beyond(fit, model))
-    if not fit.converged:
-        verdict = np.full(len(region), NO_VERDICT)
+    unknown = np.full(len(model.graph.pairs), np.nan)
+    chosen = select(fit, odds, seed) if chooses(fit) and fit.converged else None
+    factor, inclusion = (unknown, unknown) if chosen is None else (chosen.bayes_factor, chosen.inclusion)
+    region, beforehand = regions(fit), prior_draws(fit, "interaction")
+    judged = judge(
+        draws, region, None if beforehand is None else of_edges(fit, beforehand),
+        None if chosen is None else factor, converged=fit.converged, one_sided=model.lowers,
+        cannot_be_absent=_beyond(fit, model),
+    )  # fmt: skip
     i, j = model.graph.edges.T
     names = np.array(fit.data.columns, dtype=object)
     mean = draws.mean(axis=0)
@@ -121,19 +102,19 @@ def edges(fit: Fitted, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
             "from": names[i],
             "to": names[j],
             "mean": mean,
-            "low": low,
-            "high": high,
+            "low": judged.low,
+            "high": judged.high,
             "sign": np.sign(model.sign * mean).astype(int),
             "bayes_factor": factor,
             "inclusion": inclusion,
-            "evidence": verdict,
+            "evidence": judged.verdict,
             "region": region,
-            "inside": inside,
-            "prior_inside": before,
+            "inside": judged.inside,
+            "prior_inside": judged.prior_inside,
         }
     )
     table = table.iloc[np.argsort(-np.abs(mean), kind="stable")].reset_index(drop=True)
-    table.attrs = {"prior_odds": odds, "expected_false_edges": float((1.0 - inclusion)[verdict == PRESENT].sum())}
+    table.attrs = {"expected_false_edges": float((1.0 - inclusion)[judged.verdict == PRESENT].sum())}
     return Evidence.made(table, fit)
 
 
@@ -182,18 +163,6 @@ def _beyond(fit: Fitted, model: Pairwise) -> np.ndarray:
     return together / np.maximum(spread[i] * spread[j], 1e-12) > 3.0 / np.sqrt(max(fit.data.n, 1))
 
 
-def _prior_inside(fit: Fitted, region: np.ndarray) -> Float[np.ndarray, " e"]:
-    assert fit.model is not None
-    draws = of_edges(fit, Space((interaction_of(fit.model),)).draw_priors(4001, 0))
-    return (np.abs(draws) <= region).mean(axis=0)
-
-
-def raised(inside: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Whether the odds of the region grew enough; not if the prior leaves nothing outside, or is not known."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return (before < 1) & (inside / (1 - inside) >= RAISED * before / (1 - before))
-
-
 def rule(fit: Fitted) -> str:
     """The definition of the verdicts for this network, in plain English."""
     where = ""
@@ -238,7 +207,10 @@ def _by_region(fit: Fitted) -> str:
             f"An interaction counts as none if its log odds ratio{far} lies within ±{ODDS} (interactions within "
             f"±{size}), which is odds that differ by less than a fifth."
         )
-        there = f"the calibrated {LEVEL:.0%} interval excludes zero, and the edge is not absent"
+        there = (
+            f"the calibrated {LEVEL:.0%} interval excludes zero, and less than {LEVEL:.0%} of the calibrated posterior "
+            "counts as none"
+        )
     return (
         f"{none} Present: {there}. Absent: at least {LEVEL:.0%} of the calibrated posterior counts as none, and the "
         f"data raised the odds of that at least {RAISED:.0f}-fold over the prior's. Inconclusive: neither; the data "

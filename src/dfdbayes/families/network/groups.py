@@ -12,8 +12,8 @@ inconclusive
 The Bayes factor says how much the data raise the odds that the edge differs between the two levels, all edges
 considered together, a difference having the slab that an interaction has (see `selection`). Where there is none (counts
 whose interactions are not negative; other calibrations than by curvature) the verdicts are by the region of practical
-equivalence: different where the 95 % interval of the difference excludes zero and the edges are not alike, and alike
-where at least 95 % of the posterior lies inside the region and the data raised the odds of that at least threefold. The
+equivalence: different where the 95 % interval of the difference excludes zero and less than 95 % of the posterior lies
+inside the region, and alike where at least 95 % of it does and the data raised the odds of that at least threefold. The
 Bayes factor is then Savage and Dickey's: the prior's density of no difference over the posterior's, of the normal
 approximation on the scale of the interactions' link.
 """
@@ -30,10 +30,11 @@ import pandas as pd
 from jaxtyping import Float
 from scipy import linalg, special
 
-from ...core.parameters import Parameter, Space
+from ...core.parameters import Parameter
 from ...errors import ModelError
 from . import evidence
 from .selection import select
+from .verdict import LEVEL, NO_VERDICT, RAISED, STRONG, judge, prior_draws
 
 if TYPE_CHECKING:
     from ...results.fitted import Fitted
@@ -89,7 +90,7 @@ class GroupDifferences:
 
     def __str__(self) -> str:
         count = self.table["verdict"].value_counts()
-        if evidence.NO_VERDICT in count:
+        if NO_VERDICT in count:
             return f"Of {len(self.table)} comparisons of edges there is no verdict: the chains did not converge."
         told = ", ".join(f"{count[kind]} {kind}" for kind in (ALIKE, INCONCLUSIVE) if kind in count)
         found = int(count.get(DIFFERENT, 0))
@@ -171,9 +172,9 @@ class _Compared:
     """How many observations the smallest group has."""
     terms: Float[np.ndarray, "l q"]
     draws: Float[np.ndarray, "s l e"]
-    before: Float[np.ndarray, "s l e"]
-    coefficients: Float[np.ndarray, "s k"]
-    """The prior's."""
+    before: Float[np.ndarray, "s l e"] | None
+    coefficients: Float[np.ndarray, "s k"] | None
+    """The prior's; None, as `before`, where the prior is not known."""
     mean: Float[np.ndarray, " k"]
     covariance: Float[np.ndarray, "k k"]
 
@@ -193,16 +194,16 @@ class _Compared:
         assert fit.data.given is not None
         first = model.space.predictor("interaction").first
         held = np.abs(fit.data.given[:, None, first + np.array(own)] - at).max(axis=2) < 1e-9
-        k = _parameter(fit).size
-        known = Space((_parameter(fit),)).draw_priors(4001, 0)
-        drawn = fit.groups["posterior"].arrays["interaction"].reshape(-1, k)
+        known = prior_draws(fit, "interaction")
+        drawn = fit.groups["posterior"].arrays["interaction"].reshape(-1, _parameter(fit).size)
 
         def of_levels(coefficients: np.ndarray) -> np.ndarray:
             return np.stack([model.parameter_at("interaction", coefficients, row, offset) for row in terms], axis=1)
 
         normal = _normal(fit, drawn)
         smallest = float((fit.data.observations @ held).min())
-        return cls(fit, tuple(map(str, levels)), smallest, terms, of_levels(drawn), of_levels(known), known, *normal)
+        before = None if known is None else of_levels(known)
+        return cls(fit, tuple(map(str, levels)), smallest, terms, of_levels(drawn), before, known, *normal)
 
     def contrast(self, a: int, b: int) -> Float[np.ndarray, "e k"]:
         """What gives the difference of level b from level a on the link's scale, for every edge."""
@@ -211,53 +212,51 @@ class _Compared:
     def pair(self, a: int, b: int) -> dict[str, Any]:
         """The columns of the table for level b against level a."""
         difference = self.draws[:, b] - self.draws[:, a]
-        region = evidence.regions(self.fit)
-        low, high = np.quantile(difference, [0.5 * (1 - evidence.LEVEL), 0.5 * (1 + evidence.LEVEL)], axis=0)
-        inside = (np.abs(difference) <= region).mean(axis=0)
-        known = "prior of interaction" not in self.fit.missing
-        before = (np.abs(self.before[:, b] - self.before[:, a]) <= region).mean(axis=0)
-        before = before if known else np.full(len(region), np.nan)
-        if not self.fit.converged:
-            factor, verdict = np.full(len(region), np.nan), np.full(len(region), evidence.NO_VERDICT)
-        elif evidence.chooses(self.fit):
-            chosen = select(self.fit, terms=self.terms[b] - self.terms[a])
-            factor, verdict = chosen.bayes_factor, evidence.judged(chosen.bayes_factor, DIFFERENT, ALIKE)
-        else:
-            factor = self.bayes_factor(a, b) if known else np.full(len(region), np.nan)
-            alike = (inside >= evidence.LEVEL) & evidence.raised(inside, before)
-            verdict = np.where(alike, ALIKE, np.where((low > 0) | (high < 0), DIFFERENT, INCONCLUSIVE))
+        region, factor = evidence.regions(self.fit), None
+        if self.fit.converged and evidence.chooses(self.fit):
+            factor = select(self.fit, terms=self.terms[b] - self.terms[a]).bayes_factor
+        before = None if self.before is None else self.before[:, b] - self.before[:, a]
+        judged = judge(
+            difference, region, before, factor, converged=self.fit.converged, words=(DIFFERENT, ALIKE)
+        )  # fmt: skip
+        if factor is None:
+            factor = self.bayes_factor(a, b) if self.fit.converged else np.full(len(region), np.nan)
         return {
             "group": self.levels[b],
             "reference": self.levels[a],
             "in_group": self.draws[:, b].mean(axis=0),
             "in_reference": self.draws[:, a].mean(axis=0),
             "difference": difference.mean(axis=0),
-            "low": low,
-            "high": high,
+            "low": judged.low,
+            "high": judged.high,
             "region": region,
-            "inside": inside,
-            "prior_inside": before,
+            "inside": judged.inside,
+            "prior_inside": judged.prior_inside,
             "bayes_factor": factor,
             "probability": special.expit(np.log(factor)),
-            "verdict": verdict,
+            "verdict": judged.verdict,
         }
 
     def bayes_factor(self, a: int, b: int) -> Float[np.ndarray, " e"]:
-        """The prior's density of no difference over that of the calibrated normal approximation."""
+        """The prior's density of no difference over the calibrated normal approximation's; NaN without a prior."""
+        if self.coefficients is None:
+            return np.full(self.draws.shape[2], np.nan)
         contrast = self.contrast(a, b)
         sd = np.sqrt(np.einsum("ek,kl,el->e", contrast, self.covariance, contrast))
         after = -0.5 * (contrast @ self.mean / sd) ** 2 - np.log(np.sqrt(2.0 * np.pi) * sd)
         with np.errstate(over="ignore"):
-            return np.exp(np.log(self._prior_density(contrast)) - after)
+            return np.exp(np.log(self._prior_density(contrast, self.coefficients)) - after)
 
-    def _prior_density(self, contrast: Float[np.ndarray, "e k"]) -> Float[np.ndarray, " e"]:
+    def _prior_density(
+        self, contrast: Float[np.ndarray, "e k"], coefficients: Float[np.ndarray, "s k"]
+    ) -> Float[np.ndarray, " e"]:
         """Of contrasts at zero: the mean density of what the last coefficient must be, given draws of the others."""
         prior, found = _parameter(self.fit).prior, []
         for line in contrast:
             last = int(np.flatnonzero(line)[-1])
             others = np.where(np.arange(len(line)) == last, 0.0, line)
-            needed = np.array(self.coefficients)
-            needed[:, last] = -(self.coefficients @ others) / line[last]
+            needed = np.array(coefficients)
+            needed[:, last] = -(coefficients @ others) / line[last]
             with jax.numpy_rank_promotion("allow"):
                 density = np.exp(np.asarray(prior.log_prob(needed))[:, last])
             found.append(density.mean() / abs(line[last]))
@@ -303,18 +302,18 @@ def rule(fit: Fitted) -> str:
     """The definition of the verdicts in plain English."""
     if evidence.chooses(fit):
         told = (
-            f"Different: the Bayes factor of a difference is above {evidence.STRONG:.0f}, that is, the data raise the "
-            f"odds that the edge differs more than {evidence.STRONG:.0f}-fold (all edges considered together). "
-            f"Alike: it is below 1/{evidence.STRONG:.0f}. Inconclusive: between; the data cannot tell. "
+            f"Different: the Bayes factor of a difference is above {STRONG:.0f}, that is, the data raise the "
+            f"odds that the edge differs more than {STRONG:.0f}-fold (all edges considered together). "
+            f"Alike: it is below 1/{STRONG:.0f}. Inconclusive: between; the data cannot tell. "
         )
         return told + evidence.slab(fit, "an edge differs, the difference's")
     region = evidence.regions(fit)
     size = f"{region.min():.3g}" if np.ptp(region) < 1e-12 else f"{region.min():.3g} to {region.max():.3g}"
     return (
-        f"Different: the calibrated {evidence.LEVEL:.0%} interval of the difference excludes zero, and the edges are "
-        f"not alike. Alike: at least {evidence.LEVEL:.0%} of the calibrated posterior of the difference lies within "
-        f"±{size} (as small as an interaction that counts as none), and the data raised the odds of that at least "
-        f"{evidence.RAISED:.0f}-fold over the prior's. Inconclusive: neither; the data cannot tell. The Bayes factor "
+        f"Different: the calibrated {LEVEL:.0%} interval of the difference excludes zero, and less than {LEVEL:.0%} of "
+        f"its calibrated posterior counts as none. Alike: at least {LEVEL:.0%} of it does (lies within ±{size}, "
+        "as small as an interaction that counts as none), and the data raised the odds of that at least "
+        f"{RAISED:.0f}-fold over the prior's. Inconclusive: neither; the data cannot tell. The Bayes factor "
         "of a difference is the prior's density of no difference over that of the calibrated normal approximation "
         "(Savage and Dickey); above 1 it speaks for a difference. Comparisons are made one by one: among many, some "
         "seem different by chance, which the overall test takes into account."

@@ -33,9 +33,9 @@ from jaxtyping import Array, Float, Int
 from ...core.dataset import Dataset
 from ...core.model import AbstractModel
 from ..counts.normaliser import listing
-from .evidence import LEVEL
 from .model import Pairwise
 from .rope import interaction_of, network_of, of_edges
+from .verdict import interval
 
 if TYPE_CHECKING:
     from ...results.fitted import Fitted
@@ -71,7 +71,7 @@ def node_table(fit: Fitted) -> pd.DataFrame:
 
 
 def _summarised(name: str, draws: Float[np.ndarray, "s d"]) -> dict[str, np.ndarray]:
-    low, high = np.quantile(draws, [0.5 * (1 - LEVEL), 0.5 * (1 + LEVEL)], axis=0)
+    low, high = interval(draws)
     return {name: draws.mean(axis=0), f"{name}_low": low, f"{name}_high": high}
 
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ...core.parameters import Space
 from ...data.series import SUFFIX
 from ...errors import ModelError
-from .evidence import LEVEL, NO_VERDICT, by_region, chooses, judged, raised
 from .rope import ODDS, network_of, reaches
-from .selection import select_coefficients
+from .selection import chooses, select_coefficients
+from .verdict import judge, prior_draws
 
 if TYPE_CHECKING:
     from ...results.fitted import Fitted
@@ -39,11 +38,8 @@ def effects_over_time(fit: Fitted) -> pd.DataFrame:
             "and fit with formula='~ mood_lag1 + ...'"
         )
     draws = np.stack([fit.entries[name].reshape(-1) for name, *_ in found], axis=1)
-    low, high = np.quantile(draws, [0.5 * (1 - LEVEL), 0.5 * (1 + LEVEL)], axis=0)
-    table = pd.DataFrame([parts for _, *parts in found], columns=["from", "to", "lag"])
-    table = table.assign(mean=draws.mean(axis=0), low=low, high=high)
-    factor, inclusion, verdict = _judged(fit, [name for name, *_ in found], table, draws)
-    table = table.assign(bayes_factor=factor, inclusion=inclusion, evidence=verdict)
+    table = pd.DataFrame([parts for _, *parts in found], columns=["from", "to", "lag"]).assign(mean=draws.mean(axis=0))
+    table = table.assign(**_judged(fit, [name for name, *_ in found], table, draws))
     return table.iloc[np.argsort(-table["mean"].abs().to_numpy(), kind="stable")].reset_index(drop=True)
 
 
@@ -54,30 +50,26 @@ def _parts(entry: str) -> tuple[str, str, int] | None:
     return (name, to, int(lag)) if entry.startswith(INTERCEPT) and between and lagged and lag.isdigit() else None
 
 
-def _judged(
-    fit: Fitted, entries: list[str], table: pd.DataFrame, draws: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Bayes factors, probabilities of inclusion (NaN where graphs cannot be drawn) and verdicts of the coefficients."""
+def _judged(fit: Fitted, entries: list[str], table: pd.DataFrame, draws: np.ndarray) -> dict[str, np.ndarray]:
+    """Intervals, Bayes factors, probabilities of inclusion (NaN where graphs cannot be drawn) and verdicts."""
     assert fit.model is not None
-    unknown = np.full(len(table), np.nan)
-    if not fit.converged:
-        return unknown, unknown, np.full(len(table), NO_VERDICT)
     space, scale = fit.model.space, _scales(fit, entries, table)
-    places = np.array([space.names.index(entry) for entry in entries])
-    if chooses(fit):
+    places, beforehand = np.array([space.names.index(entry) for entry in entries]), prior_draws(fit, "intercept")
+    factor = inclusion = np.full(len(table), np.nan)
+    chosen = chooses(fit) and fit.converged
+    if chosen:
         order = np.argsort(places)
         back = np.argsort(order)
-        chosen = select_coefficients(fit, places[order], scale[order])
-        factor, inclusion = chosen.bayes_factor[back], chosen.inclusion[back]
-        return factor, inclusion, judged(factor)
-    region = ODDS * scale
-    inside, before = (np.abs(draws) <= region).mean(axis=0), unknown
-    if "prior of intercept" not in fit.missing:
-        own = next(p for p in space.parameters if p.name == "intercept")
-        drawn = Space((own,)).draw_priors(4001, 0)[:, places - space.first["intercept"]]
-        before = (np.abs(drawn) <= region).mean(axis=0)
-    there = (table["low"] > 0).to_numpy() | (table["high"] < 0).to_numpy()
-    return unknown, unknown, by_region(there, inside, raised(inside, before))
+        found = select_coefficients(fit, places[order], scale[order])
+        factor, inclusion = found.bayes_factor[back], found.inclusion[back]
+    judged = judge(
+        draws, ODDS * scale, None if beforehand is None else beforehand[:, places - space.first["intercept"]],
+        factor if chosen else None, converged=fit.converged,
+    )  # fmt: skip
+    return {
+        "low": judged.low, "high": judged.high, "bayes_factor": factor, "inclusion": inclusion,
+        "evidence": judged.verdict,
+    }  # fmt: skip
 
 
 def _scales(fit: Fitted, entries: list[str], table: pd.DataFrame) -> np.ndarray:
