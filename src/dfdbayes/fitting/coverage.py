@@ -31,8 +31,6 @@ from ..results.tree import LINE
 from .fit import fit
 from .progress import Silent
 
-LEVELS = (0.5, 0.8, 0.9, 0.95)
-
 
 @dataclass(frozen=True)
 class Coverage:
@@ -86,7 +84,7 @@ def coverage(
     n: int,
     replicates: int = 200,
     *,
-    levels: Sequence[float] = LEVELS,
+    levels: Sequence[float] = (0.5, 0.8, 0.9, 0.95),
     source: Callable[[int], Any] | None = None,
     simulation: str | None = None,
     seed: int = 0,
