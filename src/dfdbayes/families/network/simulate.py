@@ -39,8 +39,8 @@ class Levels(Simulable, Protocol):
     def row_space(self) -> Space: ...
     def matrix(self, edge: Array) -> Array: ...
     def interaction_of(self, theta: dict[str, Any]) -> Any: ...
-    def own(self, values: np.ndarray) -> np.ndarray: ...
-    def scores(self, values: np.ndarray) -> np.ndarray: ...
+    def node_statistics(self, x: np.ndarray) -> np.ndarray: ...
+    def edge_statistics(self, x: np.ndarray) -> np.ndarray: ...
     def coefficients(self, theta: Array) -> Array: ...
 
 
@@ -89,7 +89,7 @@ def by_levels(
         longest = max(map(len, listed))
         values = np.array([np.pad(own, (0, longest - len(own)), mode="edge") for own in listed])
         allowed = np.array([np.arange(longest) < len(own) for own in listed])
-        own = model.own(values.T)
+        own = model.node_statistics(values.T)
         level = jax.vmap(lambda theta, own=own: jnp.einsum("fd,fdk->dk", model.coefficients(theta), own))(thetas)
         level = jnp.where(allowed[None], level, -jnp.inf)
         begin = rng.integers(2, size=(len(thetas), per, len(listed)))
@@ -99,7 +99,7 @@ def by_levels(
             key,
             jnp.asarray(begin),
             level,
-            jnp.asarray(model.scores(values.T)),
+            jnp.asarray(model.edge_statistics(values.T)),
             matrix,
             jnp.asarray(endless),
         )
