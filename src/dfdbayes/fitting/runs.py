@@ -19,7 +19,7 @@ from ..errors import DataError, OutputError, SettingError
 from ..families import named_model
 from ..families.network import evidence
 from ..families.network.groups import factors, group_differences
-from ..families.network.kinds import family
+from ..families.network.kinds import KINDS, AbstractScale
 from ..families.own.from_file import is_code
 from ..present.renderers import page
 from ..results.saving import POSTERIOR, UNFINISHED, versions
@@ -216,7 +216,7 @@ def again(earlier: Fit, settings: Mapping[str, Any]) -> dict[str, Any]:
     levels = {
         name: own
         for name, kind, own, column in known
-        if family(kind) == "ordinal" and own != np.unique(column).tolist()
+        if issubclass(KINDS.by_name(kind), AbstractScale) and own != np.unique(column).tolist()
     }
     return found | {"options": dict(settings.get("options") or {}) | {"levels": levels or None}}
 

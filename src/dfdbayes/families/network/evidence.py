@@ -94,7 +94,7 @@ def edges(fit: Fitted, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
     region, beforehand = regions(fit), prior_draws(fit, "interaction")
     judged = judge(
         draws, region, None if beforehand is None else of_edges(fit, beforehand),
-        None if chosen is None else factor, converged=fit.converged, one_sided=model.lowers,
+        None if chosen is None else factor, converged=fit.converged, one_sided=model.nonpositive_edges,
         cannot_be_absent=_beyond(fit, model),
     )  # fmt: skip
     i, j = model.graph.edges.T
@@ -162,7 +162,7 @@ def expected(number: int, false: float) -> str:
 def _beyond(fit: Fitted, model: Pairwise) -> np.ndarray:
     """Edges of a count network whose columns rise together, which the model cannot express: it only lowers rates."""
     i, j = model.graph.edges.T
-    if not model.lowers:
+    if not model.nonpositive_edges:
         return np.zeros(len(i), bool)
     rows = fit.data.rows.astype(float)
     centred = rows - np.average(rows, axis=0, weights=fit.data.counts)
@@ -199,7 +199,7 @@ def slab(fit: Fitted, where: str) -> str:
 def _by_region(fit: Fitted) -> str:
     model, region = network_of(fit), regions(fit)
     size = f"{region.min():.3g}" if np.ptp(region) < 1e-12 else f"{region.min():.3g} to {region.max():.3g}"
-    if model.lowers:
+    if model.nonpositive_edges:
         none = (
             f"An interaction counts as none if a standard deviation more of either column lowers the other's rate by "
             f"less than {LOWERED:.0%} (interactions up to {size}, by the columns' spread)."

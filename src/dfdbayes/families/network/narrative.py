@@ -135,7 +135,7 @@ def _are(number: int) -> str:
 def _edge(row: pd.Series, model: Any, distances: Mapping[str, float]) -> str:
     """An edge, and what it means where that is short to say."""
     ends, found = f"{named(row['from'])} – {named(row['to'])}", Estimate(row["mean"], row["low"], row["high"])
-    if model.lowers:
+    if model.nonpositive_edges:
         return f"{ends} ({found.inside}: much of one goes with little of the other)"
     if not model.domain.is_binary:
         return f"{ends} ({found.inside})"

@@ -87,10 +87,10 @@ def by_chance(
     (NaN) with covariates, and where interactions cannot be negative.
     """
     model = network_of(fit)
-    if (fit.model is not None and fit.model.designs) or model.lowers:
+    if (fit.model is not None and fit.model.designs) or model.nonpositive_edges:
         return np.full(ends.shape[1], np.nan), np.full(ends.shape[1], np.nan)
     weights = fit.data.counts / fit.data.counts.sum()
-    x, scores = fit.data.rows.T.astype(float), model.scores(fit.data.rows)
+    x, scores = fit.data.rows.T.astype(float), model.edge_statistics(fit.data.rows)
     x, scores = x - (x @ weights)[:, None], scores - (scores @ weights)[:, None]
     among = (scores * weights) @ scores.T
     covariance = np.pad(np.atleast_2d(np.cov(edges.T)), (0, 1))  # no edge is one past the last, and varies not
@@ -120,7 +120,7 @@ class Listed(NamedTuple):
         values, allowed = side_by_side([values for values, _ in found])
         mass = np.where(allowed, side_by_side([weights for _, weights in found])[0], 0.0)
         last = np.array([len(counts[0]) - 1 if kind.counts else -1 for kind in model.kinds])
-        return cls(values, mass, model.scores(values.T), model.own(values.T), last)
+        return cls(values, mass, model.edge_statistics(values.T), model.node_statistics(values.T), last)
 
 
 def explained(model: AbstractModel, thetas: Float[np.ndarray, "s p"], data: Dataset) -> Float[np.ndarray, "s d"]:
@@ -151,7 +151,7 @@ def _explained(
 
     weights = np.pad(data.counts / data.counts.sum(), (0, missing)).reshape(blocks, width)
     given = None if data.given is None or not model.designs else cut(data.given)
-    scores = cut(base.scores(data.rows).T).transpose(0, 2, 1)
+    scores = cut(base.edge_statistics(data.rows).T).transpose(0, 2, 1)
     centred = listed._replace(values=listed.values - (weights.reshape(-1)[: len(data.rows)] @ data.rows)[:, None])
     share, tail = _moments(model, base, thetas, centred, (scores, weights, given))
     return np.asarray(share), np.asarray(tail)
