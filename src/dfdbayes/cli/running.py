@@ -51,7 +51,7 @@ def run_fit(
     from_plain(settings, Settings)  # what is written here is what can be read back
     with _folder_of_run(source, out, resume, force) as folder:
         if folder is not None:  # the page's pictures are imported while the compiler is at work, which needs no Python
-            threading.Thread(target=import_module, args=("dfdbayes.present.report.sections",)).start()
+            threading.Thread(target=import_module, args=("dfdbayes.present.page",)).start()
         imported = time.perf_counter() - BEGAN
         checkpoint = None if folder is None else folder / CHECKPOINT
         data = source if isinstance(source, (str, Path)) else getattr(source, "source", "the data of a run")
