@@ -187,16 +187,13 @@ def test_coupling_from_further_in_the_past_gives_the_same_state():
     import jax
     import jax.numpy as jnp
 
-    from dfdbayes.core.simulators.gibbs import weights_of
+    from dfdbayes.core.simulators.gibbs import OnGraph
     from dfdbayes.core.simulators.perfect import _from_the_past
 
     model = ISING["open"]
-    weights = weights_of(model.interactions({"temperature": np.array([2.5])}))
-    low, high = (jnp.full((1, 50, 9), level) for level in (-1.0, 1.0))
-    ends = [
-        _from_the_past(dfd.graphs.grid(3, 3), (-1, 1), jax.random.key(3), jnp.asarray(steps), low, high, weights)
-        for steps in (64, 128)
-    ]
+    model = OnGraph.of(model.interactions({"temperature": np.array([2.5])}), model.domain)
+    states = jnp.stack([jnp.full((1, 50, 9), level) for level in (-1.0, 1.0)])
+    ends = [_from_the_past(model, jax.random.key(3), jnp.asarray(steps), states) for steps in (64, 128)]
     for bottom, top in ends:
         assert (bottom == top).all()
     assert (ends[0][0] == ends[1][0]).all()
