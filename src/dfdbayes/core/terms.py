@@ -18,7 +18,7 @@ terms it has, and terms never ask which loss it is. What a model has to do for i
   `Conditionals`, `Likelihood` below), with covariates or without;
 * an explicit A_i, as the sites of a map and the dyads of a graph have it: `linear`;
 * an exponential family's distinct differences of statistics, which make a small A whatever the number of rows:
-  `linear.Distinct`;
+  `linear.Dense`;
 * formulas of its own: a subclass of `AbstractLinear` with `predictors`, their adjoint `pullback` and `gram`, from which
   values, gradients, Hessians and gradients of single terms follow (`families/network/terms.py`);
 * anything else: a subclass of `AbstractTerms` with a `value`, which is differentiated.

@@ -91,7 +91,7 @@ class Autologistic(AbstractModel):
     space: Space = field(default=Space(()), repr=False)
 
     name = "autologistic"
-    usual_replicates = 2000  # widths rest on them alone: then these are known to 2 % (see `parametric.noise`)
+    usual_replicates = 2000  # widths rest on them alone: then these are known to 2 % (see `core.resampling.noise`)
     narrative = MapNarrative()
     single_observation = True
     reads = ("formula", "missing")
