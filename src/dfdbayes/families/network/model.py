@@ -116,6 +116,18 @@ class Pairwise(AbstractModel):
     def _flat(self, theta: dict[str, Array]) -> Array:
         return jnp.concatenate([jnp.ravel(theta[p.name]) for p in self.row_space.parameters])
 
+    def declared(self, data: Dataset) -> dict[str, Any]:
+        """Levels of ordinal columns beyond those that the data have."""
+        if "kinds" not in self.options:
+            return {}
+        each = zip(data.columns, self.kinds, self.options["levels"], data.rows.T, strict=True)
+        beyond = {
+            name: list(own)
+            for name, kind, own, column in each
+            if kind.family == "ordinal" and list(own) != np.unique(column).tolist()
+        }
+        return {"levels": beyond or None}
+
     @property
     def accessors(self) -> tuple[str, ...]:
         return ("network",) if self.graph.pairs else ()
