@@ -20,7 +20,7 @@ from dfdbayes.families.network import evidence, groups, verdict
 from dfdbayes.families.network import terms as network_tables
 from dfdbayes.families.network.terms import LevelConditionals, NodeTerms
 from dfdbayes.fitting.regressions import read_regression
-from dfdbayes.present.report import render
+from dfdbayes.present.renderers import page as render
 from dfdbayes.results.tree import assemble
 from small_fits import quietly
 
@@ -106,7 +106,7 @@ def test_the_conditionals_of_levels_are_the_general_ones(model, kind, settings, 
     made, data = regression(model, rows(kind), **settings)
     sites = Sites(data, made.domain, rows_of(data))
     quick, slow = (p.terms for p in (made.terms_at(sites, View.CONDITIONALS), Conditionals.of(made, sites)))
-    assert isinstance(quick, LevelConditionals) and len(quick.scores) > 1
+    assert isinstance(quick, LevelConditionals) and len(quick.s) > 1
     loss = dfd.losses.by_name("pseudo")
     rng = np.random.default_rng(1)
     theta, weights = 0.1 + 0.4 * rng.random(made.space.size), rng.random(len(slow.rows))

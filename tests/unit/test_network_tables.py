@@ -30,7 +30,7 @@ def test_binary_conditionals_in_blocks_are_their_definition(states, graph, monke
     rows = np.unique(rng.integers(2, size=(14, 4)), axis=0)
     rows = 2 * rows - 1 if states == "spins" else rows
     objective = dfd.objective(model, rows, "pseudo")
-    assert len(objective.terms.scores) > 1 or len(rows) <= 8
+    assert len(objective.terms.s) > 1 or len(rows) <= 8
     theta = rng.normal(size=model.space.size)
 
     def log_mass(x):
@@ -57,7 +57,7 @@ def test_ordinal_conditionals_in_blocks_are_their_definition(domain, monkeypatch
     rng, model = np.random.default_rng(2), dfd.models.Network(domain)
     rows = np.unique(np.stack([rng.choice(domain.coordinate(j).levels, 20) for j in range(3)], axis=1), axis=0)
     objective = dfd.objective(model, rows, "pseudo")
-    assert isinstance(objective.terms, OrdinalConditionals) and len(objective.terms.scores) > 1
+    assert isinstance(objective.terms, OrdinalConditionals) and len(objective.terms.s) > 1
     away = rng.normal(size=model.space.size)
     for theta in (away, 0 * away, 60 * away):
 

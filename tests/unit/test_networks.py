@@ -233,7 +233,7 @@ def test_a_level_that_nobody_chose_is_no_level(answers):
     frame = answers[answers["calm"] != 3]
     model = mixed.for_data(dfd.Dataset.of(frame))
     assert model.kinds[0].levels == (1, 2, 4)
-    assert list(model.kinds[0].scores(np.array([1, 2, 4]))) == [0.0, 1.0, 3.0]
+    assert list(model.kinds[0].edge_statistic(np.array([1, 2, 4]))) == [0.0, 1.0, 3.0]
     with pytest.warns(dfd.errors.DataWarning, match="nobody chose calm = 3"):
         fit, table = interactions(frame, check=False)
     assert np.isfinite(table.to_numpy(float)[:, :3]).all()

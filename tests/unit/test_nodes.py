@@ -35,7 +35,7 @@ def data_of(model, n=25, seed=0):
 def parameters_of(model, size=3, seed=1):
     rng = np.random.default_rng(seed)
     theta = 0.5 * rng.standard_normal((size, model.space.size))
-    for name in ("nu", *(("interaction",) if model.lowers else ())):
+    for name in ("nu", *(("interaction",) if model.nonpositive_edges else ())):
         if name in model.space.first:
             first, own = model.space.first[name], next(p for p in model.space.parameters if p.name == name)
             theta[:, first : first + own.size] = (0.7 if name == "nu" else 0.0) + rng.random((size, own.size))
@@ -68,7 +68,7 @@ def log_mass_of(model, theta):
     eta, edges = np.asarray(model.coefficients(jnp.asarray(theta))), np.asarray(model.interaction_of(named))
 
     def log_mass(i, x):
-        own, score = model.own(np.array(x)), model.scores(np.array(x))
+        own, score = model.node_statistics(np.array(x)), model.edge_statistics(np.array(x))
         pairs = [score[a] * score[b] for a, b in model.graph.pairs]
         return float((eta * own).sum() + model.sign * edges @ np.array(pairs))
 
@@ -76,6 +76,7 @@ def log_mass_of(model, theta):
 
 
 @pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.daily("binary", "blume-capel", "mixed", "poisson of the paper")
 def test_predictability_is_the_share_explained_of_every_value_enumerated(kind):
     model = MODELS[kind]
     data, thetas = data_of(model), parameters_of(model)

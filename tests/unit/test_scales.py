@@ -13,7 +13,7 @@ from dfdbayes.families import named_model
 from dfdbayes.families.network import mixed
 from dfdbayes.families.network.descriptions import told
 from dfdbayes.fitting.runs import again
-from dfdbayes.present.report import sections
+from dfdbayes.present import sections
 from small_fits import quietly
 
 WORDS = ["never", "rarely", "often", "always"]
@@ -75,7 +75,7 @@ def test_the_console_says_kinds_and_shows_interactions_first(labelled, capsys):
         next(i for i, line in enumerate(lines) if line.startswith(name)) for name in ("interaction", "threshold")
     )
     assert first < last
-    assert "ordinal (4 levels, never to always)" in sections.model(labelled)
+    assert "ordinal (4 levels, never to always)" in sections.model(labelled)[-1].rows["kinds"]
 
 
 def test_a_run_is_repeated_with_the_levels_that_were_declared(words):
@@ -202,7 +202,7 @@ def test_a_parquet_file_without_the_levels_of_its_categories_says_so(codes, tmp_
 
 def test_scores_are_asked_for_by_a_model_of_ones_own(codes):
     model = dfd.models.Network(dfd.Ordinal(1, [1, 10, 100]) * dfd.Ordinal(1, 4))
-    np.testing.assert_array_equal(model.kinds[0].scores(np.array([1, 10, 100])), [0, 9, 99])
+    np.testing.assert_array_equal(model.kinds[0].edge_statistic(np.array([1, 10, 100])), [0, 9, 99])
     wide = dfd.Dataset.of(codes.assign(calm=codes["calm"] * 1000))
     with pytest.raises(ModelError, match=r"'calm' has levels from 0 to 3000.*dfd\.Ordinal"):
         dfd.fit("network", wide, options={"kinds": {"calm": "ordinal"}}, progress=False)

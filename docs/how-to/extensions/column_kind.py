@@ -22,7 +22,7 @@ class ZeroInflatedKind(AbstractCount):
     def coefficients(self):
         return INTERCEPT, None, INFLATION
 
-    def own(self, x):
+    def node_statistics(self, x):
         return x, -log_factorial(x), x == 0
 
     def start(self, x, weights):

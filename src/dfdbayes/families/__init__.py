@@ -123,7 +123,7 @@ def paper_priors(model: AbstractModel) -> dict[str, Any]:
     names = {p.name for p in model.space.parameters}
     if isinstance(model, CountModel):
         return {name: dist.Chi2(3.0) for name in names}
-    if isinstance(model, Pairwise) and model.lowers and model.options.get("prior") != "squared":
+    if isinstance(model, Pairwise) and model.nonpositive_edges and model.options.get("prior") != "squared":
         raise ModelError("the paper's priors are of roots: make the model with prior='squared'")
     return {}
 

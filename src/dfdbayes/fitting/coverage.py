@@ -59,9 +59,12 @@ class Coverage:
         )
 
     def _repr_html_(self) -> str:
-        from ..present.report.notebook import of_coverage
+        from ..present.figures import coverage
+        from ..present.notebook import shown
 
-        return of_coverage(self)
+        failed = [f"{number} fits failed: {why}" for why, number in self.failures.items()]
+        picture, caption = coverage(self), "Coverage against level"
+        return shown("Coverage", f"{self!r}.", self.table, picture, caption, failed, rest="coverage.table")
 
     def error(self, share: float) -> float:
         """Binomial standard error of a coverage."""

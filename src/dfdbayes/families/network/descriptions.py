@@ -62,9 +62,9 @@ def about_levels(kinds: Sequence[Kind], data: Dataset, origin: Sequence[str]) ->
         called = dict(zip(kind.levels, kind.coordinate.names, strict=True))
         if kind.coordinate.ordered and origin and origin[j] != DECLARED:
             absent += [f"{name} = {v}" for v in range(kind.levels[0], kind.levels[-1]) if v not in kind.levels]
-        if kind.by_level:
+        if kind.has_thresholds:
             held += [f"{name} = {called[level]}" for level, n in rows.items() if not n]
-        if kind.by_level or kind.family == "binary":
+        if kind.has_thresholds or len(kind.levels) == 2:
             few = [level for level, n in rows.items() if 0 < round(n) < MIN_OF_LEVEL]
             rare += [f"{name} = {called[level]} ({rows[level]:.0f})" for level in few]
     found = []

@@ -1,6 +1,7 @@
-"""What a column of a network is: its values, its own part of the log mass, and what its neighbours see of it.
+"""Kinds of columns of a network: their values, their own part of the log mass, and what their neighbours see.
 
-log p(x) = sum_j node_j(x_j) + sum over edges of w_ij s_i(x_i) s_j(x_j)   (up to a constant)
+In log p(x) = sum_j node_j(x_j) + sum over edges of w_ij s_i(x_i) s_j(x_j) - log Z (see `model`), node_j is a sum of
+coefficients times statistics:
 
 ================ ============================================ ========== ==================================
 kind             node(x)                                      s(x)       values
@@ -12,9 +13,8 @@ poisson          intercept x - log x!                         sqrt(x)    0, 1, 2
 blume-capel      intercept x + quadratic (x - reference)^2    x - min    levels with an order, two parameters
 ================ ============================================ ========== ==================================
 
-Levels are counted from the lowest one in all that is linear. Square roots let counts rise together (Inouye, Ravikumar
-and Dhillon, 2016); those of the paper's graphical models are seen as they are, and can only lower each other. Ordinal
-thresholds are those of Marsman et al. (2025), two parameters for all of them are Blume and Capel's.
+Levels are counted from the lowest one in all that is linear; the reference of a Blume-Capel column is its level in the
+middle. Graphical count models have s(x) = x.
 
 A kind is one class, registered by its word; `docs/how-to/add-a-column-kind.md` adds one.
 """
@@ -95,62 +95,92 @@ class Kind(ABC):
         Its values.
     name : str
         The word for it.
-    family : {"binary", "ordinal", "count"}
-        The values that it is for.
-    by_level : bool
-        Whether every level but the lowest has a coefficient of its own.
-    by_rate : bool
-        Whether a column given the others is Bernoulli or Conway-Maxwell-Poisson, so that it needs no list of values.
-    score_told : str
-        What a step is, where neighbours do not see values as they are.
+    family : str
+        What kinds for the same values have in common: a column of one may be made one of another.
+    has_formula : bool
+        Whether a column given the others is Bernoulli, its statistic being x, or Conway-Maxwell-Poisson, they being
+        (x, -log x!): its constant has a formula, and it is drawn without a list of its values.
+    step_told : str
+        What an interaction is per step of, where neighbours do not see values as they are.
     """
 
     coordinate: Coordinate
     name: ClassVar[str]
     family: ClassVar[str]
-    by_level: ClassVar[bool] = False
-    by_rate: ClassVar[bool] = False
-    score_told: ClassVar[str] = ""
+    has_formula: ClassVar[bool] = False
+    step_told: ClassVar[str] = ""
+
+    # -- what a kind says of itself ------------------------------------------------------------
 
     @classmethod
     @abstractmethod
     def of(cls, levels: Levels) -> Self:
         """A column of this kind with these levels; counts have none."""
 
+    @classmethod
+    @abstractmethod
+    def serves(cls, coordinate: Coordinate) -> bool:
+        """Whether a column with these values can be of this kind; the kind registered first that can is the default."""
+
     @property
     @abstractmethod
     def coefficients(self) -> tuple[Coefficient | None, ...]:
-        """What multiplies each part of `own`; None where that is 1."""
+        """What multiplies each of its `node_statistics`; None where that is 1."""
 
     @abstractmethod
-    def own(self, x: Any) -> tuple[Any, ...]:
-        """The parts of its own log mass at values, of NumPy or of JAX."""
+    def node_statistics(self, x: Any) -> tuple[Any, ...]:
+        """What its coefficients multiply at values x, arrays of NumPy or of JAX."""
 
     @abstractmethod
     def start(self, x: np.ndarray, weights: np.ndarray) -> Sequence[float]:
         """A first guess of its coefficients, from the column alone."""
 
-    def scores(self, x: Any) -> Any:
-        """What neighbours see of values, of NumPy or of JAX."""
+    def edge_statistic(self, x: Any) -> Any:
+        """What its neighbours see of values x, arrays of NumPy or of JAX: s(x)."""
         return x - self.origin
-
-    @property
-    def linear(self) -> bool:
-        """Whether neighbours see what the first coefficient multiplies."""
-        return False
 
     def labels(self, column: str) -> tuple[str, ...]:
         """The names of its coefficients' entries."""
         return (column,) * sum(coefficient is not None for coefficient in self.coefficients)
 
+    def contrast(self, sd: float) -> float:
+        """The difference of edge statistics for which log odds ratios are told, given their standard deviation."""
+        return max(2.0 * sd, 1e-6)
+
+    # -- what follows --------------------------------------------------------------------------
+
     @property
-    def levels(self) -> tuple[int, ...]:
-        return self.coordinate.levels
+    def is_auto(self) -> bool:
+        """Whether the first node statistic is the edge statistic too, as in Besag's (1974) auto-models."""
+        return False
+
+    @property
+    def is_logistic(self) -> bool:
+        """Whether a column given the others is a logistic regression on what it sees of them."""
+        return self.is_auto and self.has_formula and len(self.levels) == 2
+
+    @property
+    def is_even(self) -> bool:
+        """Whether neighbours see its levels, which are few, at equal distances."""
+        return 0 < len(self.levels) <= MOST_POWERS and np.ptp(np.diff(self._seen_levels)) == 0.0
+
+    @property
+    def has_thresholds(self) -> bool:
+        """Whether levels have coefficients of their own."""
+        return any(coefficient is not None and coefficient.many for coefficient in self.coefficients)
 
     @property
     def distance(self) -> float:
         """How far apart neighbours see its two values; NaN where there are other than two."""
-        return float(np.ptp(self.scores(np.array(self.levels, float)))) if len(self.levels) == 2 else np.nan
+        return float(np.ptp(self._seen_levels)) if len(self.levels) == 2 else np.nan
+
+    @property
+    def _seen_levels(self) -> np.ndarray:
+        return np.asarray(self.edge_statistic(np.array(self.levels, float)))
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        return self.coordinate.levels
 
     @property
     def counts(self) -> bool:
@@ -162,6 +192,7 @@ class Kind(ABC):
         return self.levels[0] if self.coordinate.ordered else 0
 
 
+MOST_POWERS = 32  # levels up to which a sum over them is written out as a polynomial
 KINDS: Registry[type[Kind]] = Registry("kind of column", ModelError)
 
 
@@ -177,7 +208,7 @@ class BinaryKind(Kind):
 
     name = "binary"
     family = "binary"
-    by_rate = True
+    has_formula = True
 
     @classmethod
     def of(cls, levels: Levels = ()) -> Self:
@@ -185,16 +216,24 @@ class BinaryKind(Kind):
             return cls(levels)
         return cls(Finite(1, list(map(int, levels or (0, 1)))).coordinate(0))  # type: ignore[arg-type]
 
+    @classmethod
+    def serves(cls, coordinate: Coordinate) -> bool:
+        return len(coordinate.levels) == 2 and not coordinate.ordered
+
     @property
     def coefficients(self) -> tuple[Coefficient, ...]:
         return (replace(INTERCEPT, prior=dist.Normal(0.0, 3.0)),)
 
-    def own(self, x: Any) -> tuple[Any, ...]:
+    def node_statistics(self, x: Any) -> tuple[Any, ...]:
         return (x - self.origin,)
 
     @property
-    def linear(self) -> bool:
+    def is_auto(self) -> bool:
         return True
+
+    def contrast(self, sd: float) -> float:
+        """From one value to the other."""
+        return self.distance
 
     def start(self, x: np.ndarray, weights: np.ndarray) -> Sequence[float]:
         low, high = self.levels
@@ -203,7 +242,7 @@ class BinaryKind(Kind):
         return (float(np.log(share / (1.0 - share)) / (high - low)),)
 
 
-class Scale(Kind):
+class AbstractScale(Kind):
     """Levels with an order."""
 
     family = "ordinal"
@@ -214,20 +253,23 @@ class Scale(Kind):
             raise ModelError(f"a column of kind '{cls.name}' needs at least two levels; the data have {list(levels)}")
         return cls(levels if isinstance(levels, Coordinate) else Ordinal(1, levels).coordinate(0))
 
+    @classmethod
+    def serves(cls, coordinate: Coordinate) -> bool:
+        return coordinate.ordered
+
 
 @KINDS.register("ordinal")
 @dataclass(frozen=True)
-class OrdinalKind(Scale):
+class OrdinalKind(AbstractScale):
     """Levels with an order, with a threshold for each but the lowest."""
 
     name = "ordinal"
-    by_level = True
 
     @property
     def coefficients(self) -> tuple[Coefficient, ...]:
         return (THRESHOLD,) * (len(self.levels) - 1)
 
-    def own(self, x: Any) -> tuple[Any, ...]:
+    def node_statistics(self, x: Any) -> tuple[Any, ...]:
         return tuple(x == level for level in self.levels[1:])
 
     def labels(self, column: str) -> tuple[str, ...]:
@@ -240,7 +282,7 @@ class OrdinalKind(Scale):
 
 @dataclass(frozen=True)
 class AbstractCount(Kind):
-    """Counts, whose neighbours see their square roots; or, as the paper's graphical models have it, counts as they are.
+    """Counts, whose neighbours see their square roots; or, in graphical count models, counts as they are.
 
     Attributes
     ----------
@@ -250,21 +292,25 @@ class AbstractCount(Kind):
 
     root: bool = True
     family = "count"
-    score_told = "of a count, per step of its square root"
+    step_told = "of a count, per step of its square root"
 
     @classmethod
     def of(cls, levels: Levels = ()) -> Self:
         return cls(Counts(1).coordinate(0))
 
+    @classmethod
+    def serves(cls, coordinate: Coordinate) -> bool:
+        return coordinate.kind == "above" and coordinate.end == 0
+
     def seen_as_they_are(self) -> Self:
         """The same column with neighbours that see its counts, and not their roots."""
         return replace(self, root=False)
 
-    def scores(self, x: Any) -> Any:
+    def edge_statistic(self, x: Any) -> Any:
         return x**0.5 if self.root else x
 
     @property
-    def linear(self) -> bool:
+    def is_auto(self) -> bool:
         return not self.root
 
     def start(self, x: np.ndarray, weights: np.ndarray) -> Sequence[float]:
@@ -277,13 +323,13 @@ class CountKind(AbstractCount):
     """Counts with a shape nu that is a parameter."""
 
     name = "count"
-    by_rate = True
+    has_formula = True
 
     @property
     def coefficients(self) -> tuple[Coefficient | None, ...]:
         return INTERCEPT, NU
 
-    def own(self, x: Any) -> tuple[Any, ...]:
+    def node_statistics(self, x: Any) -> tuple[Any, ...]:
         return x, -log_factorial(x)
 
     def start(self, x: np.ndarray, weights: np.ndarray) -> Sequence[float]:
@@ -296,19 +342,19 @@ class PoissonKind(AbstractCount):
     """Counts that are Poisson given their neighbours."""
 
     name = "poisson"
-    by_rate = True
+    has_formula = True
 
     @property
     def coefficients(self) -> tuple[Coefficient | None, ...]:
         return INTERCEPT, None
 
-    def own(self, x: Any) -> tuple[Any, ...]:
+    def node_statistics(self, x: Any) -> tuple[Any, ...]:
         return x, -log_factorial(x)
 
 
 @KINDS.register("blume-capel")
 @dataclass(frozen=True)
-class BlumeCapelKind(Scale):
+class BlumeCapelKind(AbstractScale):
     """Levels with an order, with two parameters for all of them."""
 
     name = "blume-capel"
@@ -317,25 +363,15 @@ class BlumeCapelKind(Scale):
     def coefficients(self) -> tuple[Coefficient, ...]:
         return INTERCEPT, QUADRATIC
 
-    def own(self, x: Any) -> tuple[Any, ...]:
+    def node_statistics(self, x: Any) -> tuple[Any, ...]:
         return x - self.origin, (x - self.levels[len(self.levels) // 2]) ** 2
 
     @property
-    def linear(self) -> bool:
+    def is_auto(self) -> bool:
         return True
 
     def start(self, x: np.ndarray, weights: np.ndarray) -> Sequence[float]:
         return 0.0, 0.0
-
-
-MOST_POWERS = 32  # levels up to which a sum over them is written out as a polynomial
-
-
-def evenly_seen(kinds: tuple[Kind, ...]) -> bool:
-    """Whether all columns have few levels, and neighbours see these at equal distances."""
-    if not all(kind.coordinate.kind == "finite" and len(kind.levels) <= MOST_POWERS for kind in kinds):
-        return False
-    return all(np.ptp(np.diff(kind.scores(np.asarray(kind.levels)))) == 0.0 for kind in kinds)
 
 
 def by_name(name: str, levels: Levels = ()) -> Kind:
@@ -343,9 +379,9 @@ def by_name(name: str, levels: Levels = ()) -> Kind:
     return KINDS.by_name(name).of(levels)
 
 
-def family(name: str) -> str:
-    """The values that a kind is for: "binary", "ordinal" or "count"."""
-    return KINDS.by_name(name).family
+def default_of(coordinate: Coordinate) -> Kind | None:
+    """A column of the first kind that serves these values; None if there is none."""
+    return next((kind.of(coordinate) for _, kind in KINDS.items() if kind.serves(coordinate)), None)
 
 
 def domain_of(kinds: tuple[Kind, ...]) -> Domain:

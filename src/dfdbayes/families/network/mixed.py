@@ -16,9 +16,8 @@ from ...core.graphs import Graph
 from ...core.parameters import EDGE, Parameter, Space
 from ...errors import ModelError
 from ..named import GRAPH, MODELS, Options, named
-from . import kinds as _kinds
 from .descriptions import DECLARED, KIND, LEVELS
-from .kinds import INTERCEPT, KINDS, BinaryKind, Coefficient, CountKind, Kind, OrdinalKind
+from .kinds import INTERCEPT, KINDS, AbstractCount, AbstractScale, Coefficient, Kind, by_name, default_of
 from .model import OF_EDGES, Pairwise, graph_of_nodes
 
 SPAN = 10  # between the lowest and the highest value of a scale; what goes further is a count
@@ -54,13 +53,17 @@ def Network(domain: Domain, graph: Any = None, kinds: Any = None) -> Pairwise:
     >>> dfd.models.Network(dfd.Ordinal(1, ["never", "often", "always"]) * dfd.Binary(1)).space.names
     ('intercept[1]', 'interaction[0,1]', 'threshold[0,often]', 'threshold[0,always]')
     """
-    found = _of_domain(domain, kinds)
-    nodes = graph_of_nodes(len(found) if graph is None else graph, "a network")
-    if nodes.size != len(found):
-        raise ModelError(f"the graph has {nodes.size} nodes, and there are {len(found)} columns")
-    levels = [list(k.coordinate.labels or k.levels) or None for k in found]
-    options = {"graph": graph, "levels": levels, "kinds": [k.name for k in found]}
-    return _made(nodes, found, options).labelled([str(j) for j in range(len(found))])
+    return _of_kinds(_of_domain(domain, kinds), graph)
+
+
+def _of_kinds(columns: tuple[Kind, ...], graph: Any) -> Pairwise:
+    """The network of these columns, on a graph or with all edges."""
+    nodes = graph_of_nodes(len(columns) if graph is None else graph, "a network")
+    if nodes.size != len(columns):
+        raise ModelError(f"the graph has {nodes.size} nodes, and there are {len(columns)} columns")
+    levels = [list(kind.coordinate.labels or kind.levels) or None for kind in columns]
+    options = {"graph": graph, "levels": levels, "kinds": [kind.name for kind in columns]}
+    return _made(nodes, columns, options).labelled([str(j) for j in range(len(columns))])
 
 
 def for_data(data: Dataset, graph: Any = None, kinds: Any = None, scales: Domain | None = None) -> Pairwise:
@@ -73,16 +76,14 @@ def for_data(data: Dataset, graph: Any = None, kinds: Any = None, scales: Domain
     given = {} if isinstance(kinds, str) else _words(kinds, data.columns)
     words = guess(seen, data.columns, dict.fromkeys(known, "ordinal") | given)
     if isinstance(kinds, str):
-        alike = [j for j, word in enumerate(words) if _kinds.family(word) == _kinds.family(kinds)]
-        if kinds not in KINDS or not alike:
+        alike = [j for j, word in enumerate(words) if kinds in KINDS and _kind(word).family == _kind(kinds).family]
+        if not alike:
             raise ModelError(f"no column can be of kind '{kinds}'; kinds are {', '.join(KINDS)}")
         given = dict.fromkeys(alike, kinds)
         words = [given.get(j, word) for j, word in enumerate(words)]
-    parts = [
-        _kind(data.columns[j], word, own, known.get(j)) for j, (word, own) in enumerate(zip(words, seen, strict=True))
-    ]
+    found = [_column(data.columns[j], words[j], seen[j], known.get(j)) for j in range(data.d)]
     origin = [DECLARED if j in known else LEVELS if j in given else KIND for j in range(data.d)]
-    return replace(Network(_kinds.domain_of(tuple(parts)), graph, words), origin=tuple(origin))
+    return replace(_of_kinds(tuple(found), graph), origin=tuple(origin))
 
 
 def _is_known(options: Options) -> bool:
@@ -108,17 +109,21 @@ def _of_levels(columns: int, options: Options) -> Pairwise:
             "a network by name guesses the kinds of its columns from data, and there are none here. What to do: give "
             "the model itself, such as dfd.models.Network(dfd.Ordinal(5, 7) * dfd.Binary(2))."
         )
-    found = [_kinds.by_name(kind, tuple(own or ())) for kind, own in zip(kinds, levels, strict=True)]
+    found = [by_name(kind, tuple(own or ())) for kind, own in zip(kinds, levels, strict=True)]
     graph = GRAPH.among(options)
-    return Network(_kinds.domain_of(tuple(found)), graph, list(kinds))
+    return _of_kinds(tuple(found), graph)
 
 
-def _kind(name: str, word: str, seen: tuple[int, ...], known: Coordinate | None) -> Kind:
+def _kind(word: str) -> type[Kind]:
+    return KINDS.by_name(word)
+
+
+def _column(name: str, word: str, seen: tuple[int, ...], known: Coordinate | None) -> Kind:
     """A column's kind, with the levels that were declared or that the data have."""
-    if known is not None and _kinds.family(word) != "ordinal":
+    if known is not None and not _kind(word).serves(known):
         raise ModelError(f"'{name}' has levels with an order, and cannot be of kind '{word}'")
-    if _kinds.family(word) != "ordinal":
-        found = _kinds.by_name(word)
+    if not issubclass(_kind(word), AbstractScale):
+        found = by_name(word)
         outside = [
             value for value, inside in zip(seen, found.coordinate.contains(np.array(seen)), strict=True) if not inside
         ]
@@ -137,7 +142,7 @@ def _kind(name: str, word: str, seen: tuple[int, ...], known: Coordinate | None)
             "Dataset holds values. What to do: give the table itself to fit; or, where levels are scores, a model of "
             f"your own, such as dfd.models.Network(dfd.Ordinal(1, [{', '.join(map(str, seen[:3]))}, ...]) * ...)."
         )
-    return _kinds.by_name(word, seen if known is None else known)
+    return by_name(word, seen if known is None else known)
 
 
 def guess(values: Sequence[tuple[int, ...]], columns: Sequence[str], words: Mapping[int, str]) -> list[str]:
@@ -148,7 +153,7 @@ def guess(values: Sequence[tuple[int, ...]], columns: Sequence[str], words: Mapp
     """
     long = [
         j for j, own in enumerate(values)
-        if own[-1] - own[0] > SPAN and _kinds.family(words.get(j, "count")) == "count"
+        if own[-1] - own[0] > SPAN and (j not in words or issubclass(_kind(words[j]), AbstractCount))
     ]  # fmt: skip
     for j in long:
         if values[j][0] < 0 and j not in words:
@@ -193,27 +198,18 @@ def _of_domain(domain: Domain, kinds: Any) -> tuple[Kind, ...]:
     words = _words(given, [str(j) for j in range(domain.d)])
     found = []
     for j, coordinate in enumerate(coordinates):
-        own = _default(coordinate, j)
+        own = default_of(coordinate)
+        if own is None:
+            raise ModelError(
+                f"column {j} of the domain is {coordinate.label}; a network has columns of Binary, Ordinal and Counts"
+            )
         word = words.get(j, own.name)
-        if _kinds.family(word) != _kinds.family(own.name):
-            if isinstance(kinds, str):
-                word = own.name
-            else:
+        if not _kind(word).serves(coordinate):
+            if not isinstance(kinds, str):
                 raise ModelError(f"column {j} has values of {coordinate.label}, and cannot be of kind '{word}'")
-        found.append(own if word == own.name else _kinds.by_name(word, coordinate))
+            word = own.name
+        found.append(own if word == own.name else by_name(word, coordinate))
     return tuple(found)
-
-
-def _default(coordinate: Coordinate, j: int) -> Kind:
-    if coordinate.kind == "above" and coordinate.end == 0:
-        return CountKind.of()
-    if coordinate.kind == "finite" and coordinate.ordered:
-        return OrdinalKind(coordinate)
-    if coordinate.kind == "finite" and len(coordinate.levels) == 2:
-        return BinaryKind(coordinate)
-    raise ModelError(
-        f"column {j} of the domain is {coordinate.label}; a network has columns of Binary, Ordinal and Counts"
-    )
 
 
 def _made(graph: Graph, found: tuple[Kind, ...], options: Mapping[str, Any]) -> Pairwise:
@@ -228,7 +224,7 @@ def _made(graph: Graph, found: tuple[Kind, ...], options: Mapping[str, Any]) -> 
 
     return Pairwise(
         graph, found, space, "network", False, start, options,
-        title=f"a network of {described(found)}",
+        kinds_told=True, title=f"a network of {described(found)}",
         formula="p(x) ∝ exp( Σ<sub>j</sub> node<sub>j</sub>(x<sub>j</sub>) + Σ<sub>i–j</sub> "
         "interaction<sub>ij</sub> s<sub>i</sub>(x<sub>i</sub>) s<sub>j</sub>(x<sub>j</sub>) )",
     )  # fmt: skip

@@ -1,9 +1,35 @@
 """Models with a parameter for every node and for every edge: Boltzmann machines, count graphs, mixed networks.
 
-log p(x) = sum_j node_j(x_j) + s sum over edges of w_ij s_i(x_i) s_j(x_j)   (up to a constant)
+log p(x) = sum_j node_j(x_j) + sigma sum over edges i-j of w_ij s_i(x_i) s_j(x_j) - log Z
 
-Each column is of its own kind (`kinds`), which says what node_j and s_j are. The sign s is -1 for the paper's counts,
-whose interactions w >= 0 weaken each other, and +1 otherwise.
+    node_j   = sum_f eta_fj t_fj, coefficients (intercepts, thresholds, nu) times the node statistics of column j
+    s_j      the edge statistic of column j, what its neighbours see of it
+    w_ij     ``interaction``, one for each edge
+    sigma    -1 where interactions are not negative and lower what they join (graphical count models), 1 elsewhere
+
+================ =================================================== ================ =======================
+kind of column   node_j(x)                                           s_j(x)           model
+================ =================================================== ================ =======================
+binary           intercept x                                         x                Ising (Boltzmann machine)
+ordinal          threshold_x; 0 for the lowest level                 x - min          Marsman et al. (2025)
+blume-capel      intercept (x - min) + quadratic (x - reference)^2   x - min          Blume and Capel
+count            intercept x - nu log x!                             sqrt(x)          Inouye et al. (2016)
+poisson          intercept x - log x!                                sqrt(x)          Inouye et al. (2016)
+count, poisson   the same, sigma = -1 and w >= 0                     x                Yang et al. (2012)
+================ =================================================== ================ =======================
+
+The kinds are those of `kinds`; every one says what its t and its s are. Given all others, column j has the log mass
+
+    sum_f eta_fj t_fj(x) + s_j(x) field_j,        field_j = sigma sum_i w_ij s_i(x_i),
+
+an exponential family whose natural parameters are linear in theta; `terms` rests on that.
+
+References
+----------
+Inouye, Ravikumar and Dhillon (2016), Square root graphical models, ICML; Marsman, van den Bergh and Haslbeck (2025),
+Bayesian analysis of the ordinal Markov random field, Psychometrika; Matsubara, Knoblauch, Briol and Oates (2024),
+Generalized Bayesian inference for discrete intractable likelihood, JASA, for counts with nu and their priors; Yang,
+Ravikumar, Allen and Liu (2012), Graphical models via generalized linear models, NeurIPS.
 """
 
 from __future__ import annotations
@@ -36,7 +62,7 @@ from ..counts.normaliser import log_normaliser
 from ..lattice.model import _two_states
 from ..named import GRAPH, named
 from . import descriptions as remarks
-from .kinds import BinaryKind, CountKind, Kind, PoissonKind, domain_of, evenly_seen
+from .kinds import AbstractScale, BinaryKind, CountKind, Kind, PoissonKind, domain_of
 from .narrative import NetworkNarrative
 from .simulate import by_levels, by_levels_given
 from .terms import (
@@ -50,7 +76,6 @@ from .terms import (
 
 OF_EDGES = (1.0, 1.0)
 """`Parameter.spread` of interactions: 1 means odds that are 2.7 times as large."""
-Place = Callable[[str, int], int]
 
 
 @dataclass(frozen=True)
@@ -65,14 +90,18 @@ class Pairwise(AbstractModel):
     kinds: tuple[Kind, ...]
     space: Space
     name: str
-    lowers: bool
-    """Whether interactions are not negative and lower what they join, as the paper's counts have it."""
+    nonpositive_edges: bool
+    """Whether sigma is -1: interactions are not negative, and lower what they join."""
     start: Callable[[Dataset], dict[str, Any]] | None = field(compare=False)
     options: Mapping[str, Any] = field(compare=False)
     title: str = field(compare=False)
     formula: str = field(compare=False)
     origin: tuple[str, ...] = field(default=(), compare=False)
     """What of each column was read off the data (see `remarks`); nothing where this is empty."""
+    kinds_told: bool = field(default=False, compare=False)
+    """Whether columns may be of other kinds, so that a fit says what they are."""
+    with_shape: str = field(default="", compare=False)
+    """The model like this one in which the spread of counts is a parameter, where it is none here."""
     derived: None = None
     narrative: Narrative = field(default=NetworkNarrative(), compare=False)
 
@@ -93,21 +122,22 @@ class Pairwise(AbstractModel):
         if view is View.LIKELIHOOD or not straight:  # with other links predictors are not parameters themselves
             return super().terms_at(sites, view)
         base = self.plain if self.varying else self
-        binary = all(kind.by_rate and not kind.counts for kind in self.kinds)
+        logistic = all(kind.is_logistic for kind in self.kinds)
         if view is View.NEIGHBOURS:
-            return (BinaryRatios if binary else NodeRatios).of(self, base, sites)
-        if binary:
+            return (BinaryRatios if logistic else NodeRatios).of(self, base, sites)
+        if logistic:
             return BinaryConditionals.of(self, base, sites)
         if self.varying:
             return LevelConditionals.of(self, base, sites)
-        if self.counts and self.rates and self.folds:
+        if self._of_rates and self.is_auto:
             return CountConditionals.of(self, sites)
-        return (OrdinalConditionals if evenly_seen(self.kinds) else LevelConditionals).of(self, self, sites)
+        even = all(kind.is_even for kind in self.kinds)
+        return (OrdinalConditionals if even else LevelConditionals).of(self, self, sites)
 
     @property
     def log_normaliser(self) -> Callable[[dict[str, Array]], Array] | None:  # type: ignore[override]
         """Known for counts that do not interact: each is Conway-Maxwell-Poisson alone."""
-        return self._independent if self.counts and self.rates and not self.graph.pairs else None
+        return self._independent if self._of_rates and not self.graph.pairs else None
 
     def _independent(self, theta: dict[str, Array]) -> Array:
         intercept, nu = self.coefficients(self._flat(theta))  # of every column; nu is 1 where it is no parameter
@@ -124,18 +154,18 @@ class Pairwise(AbstractModel):
         beyond = {
             name: list(own)
             for name, kind, own, column in each
-            if kind.family == "ordinal" and list(own) != np.unique(column).tolist()
+            if isinstance(kind, AbstractScale) and list(own) != np.unique(column).tolist()
         }
         return {"levels": beyond or None}
 
     @property
-    def accessors(self) -> tuple[str, ...]:
-        return ("network",) if self.graph.pairs else ()
+    def _of_rates(self) -> bool:
+        """Whether every column is a count that given the others is Conway-Maxwell-Poisson."""
+        return all(kind.counts and kind.has_formula for kind in self.kinds)
 
     @property
-    def counts(self) -> bool:
-        """Whether all columns are counts."""
-        return all(kind.counts for kind in self.kinds)
+    def accessors(self) -> tuple[str, ...]:
+        return ("network",) if self.graph.pairs else ()
 
     @property
     def distances(self) -> Float[np.ndarray, " d"]:
@@ -144,87 +174,86 @@ class Pairwise(AbstractModel):
 
     @property
     def sign(self) -> float:
-        """That of the interactions in the log mass."""
-        return -1.0 if self.lowers else 1.0
+        """Sigma, that of the interactions in the log mass."""
+        return -1.0 if self.nonpositive_edges else 1.0
 
-    def parts(self, theta: dict[str, Any]) -> tuple[Any, Any, Any]:
-        """(intercept, interaction, nu): no interactions on a graph without edges, and None for a fixed nu."""
-        intercept = theta["intercept"]
-        return intercept, theta.get("interaction", intercept[..., :0]), theta.get("nu")
+    # -- nodes ---------------------------------------------------------------------------------
 
-    def interaction_of(self, theta: dict[str, Any]) -> Any:
-        """The interactions, none on a graph without edges."""
-        return theta.get("interaction", next(iter(theta.values()))[..., :0])
-
-    # -- what nodes have of their own ----------------------------------------------------------
+    @cached_property
+    def is_auto(self) -> bool:
+        """Whether it is an auto-model (Besag, 1974): an intercept is as good as one neighbour more."""
+        return all(kind.is_auto for kind in self.kinds)
 
     @cached_property
     def features(self) -> int:
-        """The most parts that a node's own log mass has."""
+        """The most node statistics that a column has."""
         return max(len(kind.coefficients) for kind in self.kinds)
 
     @cached_property
-    def folds(self) -> bool:
-        """Whether neighbours see what intercepts multiply, so that an intercept is as good as one neighbour more."""
-        return all(kind.linear for kind in self.kinds)
+    def _alike(self) -> tuple[tuple[Kind, Int[np.ndarray, " k"]], ...]:
+        """The kinds, each with its columns."""
+        found: dict[Kind, list[int]] = {}
+        for j, kind in enumerate(self.kinds):
+            found.setdefault(kind, []).append(j)
+        return tuple((kind, np.array(columns)) for kind, columns in found.items())
+
+    def _by_column(self, parts: Sequence[Any], x: Any) -> Any:
+        """Arrays (..., k) for the columns of each of `_alike` as one (d, ...), of NumPy where ``x`` is."""
+        xp: Any = np if isinstance(x, np.ndarray) else jnp
+        order = np.argsort(np.concatenate([columns for _, columns in self._alike]))
+        return xp.moveaxis(xp.concatenate(parts, axis=-1)[..., order], -1, 0)
+
+    def node_statistics(self, x: Any) -> Any:
+        """T (f, d, ...) of values x (..., d), arrays of NumPy or of JAX; zero where a column has fewer than others."""
+        xp: Any = np if isinstance(x, np.ndarray) else jnp
+        parts = []
+        for kind, columns in self._alike:
+            own = [xp.asarray(part, float) for part in kind.node_statistics(xp.asarray(x[..., columns], float))]
+            parts.append(xp.stack(own + [xp.zeros_like(own[0])] * (self.features - len(own))))
+        return xp.moveaxis(self._by_column(parts, x), 0, 1)
+
+    def edge_statistics(self, x: Any) -> Any:
+        """S (d, ...) of values x (..., d), arrays of NumPy or of JAX: what neighbours see of them."""
+        xp: Any = np if isinstance(x, np.ndarray) else jnp
+        return self._by_column(
+            [kind.edge_statistic(xp.asarray(x[..., columns], float)) for kind, columns in self._alike], x
+        )
 
     @cached_property
-    def rates(self) -> bool:
-        """Whether every column given the others is Bernoulli or Conway-Maxwell-Poisson."""
-        return all(kind.by_rate for kind in self.kinds)
+    def coefficient_of(self) -> Int[np.ndarray, "f d"]:
+        """Which entry of a row's flat parameters multiplies each node statistic.
 
-    def own(self, values: Int[np.ndarray, "... d"]) -> Float[np.ndarray, "f d ..."]:
-        """What the coefficients of nodes multiply at their values: the parts of each column's own log mass."""
-        found = np.zeros((self.features, len(self.kinds), *values.shape[:-1]))
+        One past the last stands for none (there is no such statistic), the next for a coefficient of 1.
+        """
+        first, none = self.row_space.first, self.row_space.size
+        found = np.full((self.features, len(self.kinds)), none)
+        entries: Counter[str] = Counter()
         for j, kind in enumerate(self.kinds):
-            for row, part in enumerate(kind.own(np.asarray(values[..., j], float))):
-                found[row, j] = part
+            for f, coefficient in enumerate(kind.coefficients):
+                if coefficient is None:
+                    found[f, j] = none + 1
+                else:
+                    found[f, j] = first[coefficient.name] + entries[coefficient.name]
+                    entries[coefficient.name] += 1
         return found
 
-    def scores(self, values: Int[np.ndarray, "... d"]) -> Float[np.ndarray, "d ..."]:
-        """What neighbours see of values."""
-        return np.stack([kind.scores(np.asarray(values[..., j], float)) for j, kind in enumerate(self.kinds)])
+    def coefficients(self, theta: Float[Array, " p"]) -> Float[Array, "f d"]:
+        """Eta, what multiplies the node statistics, from a row's flat parameters."""
+        return jnp.concatenate([theta, jnp.array([0.0, 1.0])])[self.coefficient_of]
 
     @cached_property
     def plain(self) -> Pairwise:
         return super().plain
 
-    def own_places(self, place: Place, none: int, one: int) -> Int[np.ndarray, "f d"]:
-        """Where the coefficients of `own` are: ``place(name, i)`` of the i-th entry of a parameter."""
-        found = np.full((self.features, len(self.kinds)), none)
-        seen: Counter[str] = Counter()
-        for j, kind in enumerate(self.kinds):
-            for row, coefficient in enumerate(kind.coefficients):
-                found[row, j] = one if coefficient is None else place(coefficient.name, seen[coefficient.name])
-                seen.update([] if coefficient is None else [coefficient.name])
-        return found
-
-    @cached_property
-    def _own_places(self) -> Int[np.ndarray, "f d"]:
-        first, size = self.row_space.first, self.row_space.size
-        return self.own_places(lambda name, i: first[name] + i, size, size + 1)
-
-    def coefficients(self, theta: Float[Array, " p"]) -> Float[Array, "f d"]:
-        """What multiplies `own`, from a flat vector; 1 where it is no parameter."""
-        return jnp.concatenate([theta, jnp.array([0.0, 1.0])])[self._own_places]
-
     def log_mass_at(self, theta: dict[str, Array], x: Row) -> Float[Array, ""]:
-        i, j = self.graph.edges.T
-        eta = self.coefficients(self._flat(theta))
-        own, score = self._own_at(x)
-        return jnp.sum(eta * own) + self.sign * jnp.dot(self.interaction_of(theta), score[i] * score[j])
-
-    def _own_at(self, x: Row) -> tuple[Array, Array]:
-        """`own` and `scores` of one row, in compiled code."""
-        own, score = jnp.zeros((self.features, len(self.kinds))), jnp.zeros(len(self.kinds))
-        for kind in dict.fromkeys(self.kinds):
-            nodes = np.array([j for j, other in enumerate(self.kinds) if other == kind])
-            score = score.at[nodes].set(kind.scores(x[nodes]))
-            for row, part in enumerate(kind.own(x[nodes])):
-                own = own.at[row, nodes].set(part)
-        return own, score
+        eta, s, (i, j) = self.coefficients(self._flat(theta)), self.edge_statistics(x), self.graph.edges.T
+        return jnp.sum(eta * self.node_statistics(x)) + self.sign * jnp.dot(self.interaction_of(theta), s[i] * s[j])
 
     # -- edges ---------------------------------------------------------------------------------
+
+    def interaction_of(self, theta: dict[str, Any]) -> Any:
+        """The interactions, none on a graph without edges."""
+        return theta.get("interaction", next(iter(theta.values()))[..., :0])
 
     def matrix(self, edge: Float[Array, " e"]) -> Float[Array, "d d"]:
         """The symmetric matrix of signed interactions."""
@@ -238,26 +267,13 @@ class Pairwise(AbstractModel):
         found[i, j] = found[j, i] = np.arange(len(self.graph.pairs))
         return found
 
-    @cached_property
-    def slots(self) -> tuple[Int[np.ndarray, "d s"], Float[np.ndarray, "d s"]]:
-        """Which parameter (one past the last for none) multiplies each feature of a node, and its sign.
-
-        The features are those of `own`, and then what is seen of the other nodes.
-        """
-        none, edges = self.space.size, len(self.graph.pairs)
-        own = np.minimum(self._own_places, none).T
-        among = np.where(self.edge_of < edges, self.space.first.get("interaction", 0) + self.edge_of, none)
-        factor = np.ones((len(self.kinds), own.shape[1] + len(self.kinds)))
-        factor[:, own.shape[1] :] = self.sign
-        return np.hstack([own, among]), factor
-
     def interactions(self, theta: dict[str, np.ndarray]) -> Interactions | None:
-        if self.varying or not (self.rates and self.folds) or len(set(self.kinds)) > 1:
+        """What fast chains take: all columns are of one kind, and neighbours see their values."""
+        if self.varying or len(self._alike) > 1 or not (self.is_auto and self.kinds[0].has_formula):
             return None
-        node, edge, curve = self.parts(theta)
-        if self.counts and curve is None:
-            curve = np.ones_like(node)
-        return Interactions(self.graph, "product", np.asarray(node), self.sign * np.asarray(edge), curve)
+        intercept, edges = np.asarray(theta["intercept"]), self.sign * np.asarray(self.interaction_of(theta))
+        nu = theta.get("nu", np.ones_like(intercept)) if self._of_rates else None
+        return Interactions(self.graph, "product", intercept, edges, nu)
 
     def gibbs(
         self, thetas: np.ndarray, size: int, rng: np.random.Generator, sweeps: int, context: np.ndarray | None
@@ -269,9 +285,9 @@ class Pairwise(AbstractModel):
     @property
     def remedies(self) -> Mapping[str, str]:  # type: ignore[override]
         """Of counts whose spread is no parameter: the model where it is."""
-        if self.designs or not self.lowers or self.space.of_role(SHAPE):
+        if self.designs or not self.with_shape:
             return {}
-        shaped = "try model='cmp-graphical', where each column's spread is a parameter"
+        shaped = f"try model='{self.with_shape}', where each column's spread is a parameter"
         return dict.fromkeys((VARIANCE, ZEROS, SKEWNESS), shaped)
 
     def advise(self, data: Dataset) -> tuple[str, str]:
@@ -294,7 +310,7 @@ class Pairwise(AbstractModel):
         return tuple(p.name for p in self.space.parameters if p.role == NODE)
 
     def columns_told(self, columns: Sequence[str]) -> str:
-        return remarks.told(self.kinds, columns, self.origin) if self.name == "network" else ""
+        return remarks.told(self.kinds, columns, self.origin) if self.kinds_told else ""
 
     def remarks(self, data: Dataset) -> Sequence[str]:
         levels = remarks.about_levels(self.kinds, data, self.origin)
@@ -313,11 +329,11 @@ class Pairwise(AbstractModel):
 
 def _meanings(model: Pairwise) -> dict[str, str]:
     """What the parameters of a network are."""
-    if model.lowers:
+    if model.nonpositive_edges:
         edge = "how much one more of a column lowers the log rate of the other"
     elif not model.domain.is_binary:
         edge = "a log odds ratio per step of each of the two"
-        told = dict.fromkeys(kind.score_told for kind in model.kinds if kind.score_told and not kind.linear)
+        told = dict.fromkeys(kind.step_told for kind in model.kinds if kind.step_told and not kind.is_auto)
         edge += "".join(f" ({text})" for text in told)
     else:
         edge = _in_log_odds(model.distances)
@@ -472,5 +488,6 @@ def _count_graph(
         title=f"a {'Conway-Maxwell-' if more else ''}Poisson graphical model",
         formula="p(x) ∝ exp( Σ<sub>j</sub> intercept<sub>j</sub> x<sub>j</sub> − Σ<sub>i–j</sub> "
         f"interaction<sub>ij</sub> x<sub>i</sub> x<sub>j</sub> − Σ<sub>j</sub> {power}log x<sub>j</sub>! )",
+        with_shape="" if more else "cmp-graphical",
     )  # fmt: skip
     return model.labelled([str(j) for j in range(graph.size)])

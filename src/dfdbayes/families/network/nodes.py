@@ -31,6 +31,7 @@ import pandas as pd
 from jaxtyping import Array, Float, Int
 
 from ...core.dataset import Dataset
+from ...core.domain import Counts, side_by_side
 from ...core.model import AbstractModel
 from ..counts.normaliser import listing
 from .model import Pairwise
@@ -86,10 +87,10 @@ def by_chance(
     (NaN) with covariates, and where interactions cannot be negative.
     """
     model = network_of(fit)
-    if (fit.model is not None and fit.model.designs) or model.lowers:
+    if (fit.model is not None and fit.model.designs) or model.nonpositive_edges:
         return np.full(ends.shape[1], np.nan), np.full(ends.shape[1], np.nan)
     weights = fit.data.counts / fit.data.counts.sum()
-    x, scores = fit.data.rows.T.astype(float), model.scores(fit.data.rows)
+    x, scores = fit.data.rows.T.astype(float), model.edge_statistics(fit.data.rows)
     x, scores = x - (x @ weights)[:, None], scores - (scores @ weights)[:, None]
     among = (scores * weights) @ scores.T
     covariance = np.pad(np.atleast_2d(np.cov(edges.T)), (0, 1))  # no edge is one past the last, and varies not
@@ -116,11 +117,10 @@ class Listed(NamedTuple):
         """All levels, and counts up to ``reach``."""
         counts = listing(reach)
         found = [counts if k.counts else (np.array(k.levels, float), np.ones(len(k.levels))) for k in model.kinds]
-        longest = max(len(values) for values, _ in found)
-        values = np.array([np.pad(own, (0, longest - len(own)), mode="edge") for own, _ in found])
-        mass = np.array([np.pad(weights, (0, longest - len(weights))) for _, weights in found])
+        values, allowed = side_by_side([values for values, _ in found])
+        mass = np.where(allowed, side_by_side([weights for _, weights in found])[0], 0.0)
         last = np.array([len(counts[0]) - 1 if kind.counts else -1 for kind in model.kinds])
-        return cls(values, mass, model.scores(values.T), model.own(values.T), last)
+        return cls(values, mass, model.edge_statistics(values.T), model.node_statistics(values.T), last)
 
 
 def explained(model: AbstractModel, thetas: Float[np.ndarray, "s p"], data: Dataset) -> Float[np.ndarray, "s d"]:
@@ -128,7 +128,7 @@ def explained(model: AbstractModel, thetas: Float[np.ndarray, "s p"], data: Data
     assert isinstance(model, Pairwise)
     base = model.plain
     endless = [j for j, kind in enumerate(base.kinds) if kind.counts]
-    reach = 2 * int(data.rows[:, endless].max()) + 30 if endless else 0
+    reach = Counts(1).coordinate(0).reach(data.rows[:, endless], 2.0, 30) - 1 if endless else 0
     while True:
         listed = Listed.of(base, reach)
         share, tail = _explained(model, base, thetas, listed, data)
@@ -151,7 +151,7 @@ def _explained(
 
     weights = np.pad(data.counts / data.counts.sum(), (0, missing)).reshape(blocks, width)
     given = None if data.given is None or not model.designs else cut(data.given)
-    scores = cut(base.scores(data.rows).T).transpose(0, 2, 1)
+    scores = cut(base.edge_statistics(data.rows).T).transpose(0, 2, 1)
     centred = listed._replace(values=listed.values - (weights.reshape(-1)[: len(data.rows)] @ data.rows)[:, None])
     share, tail = _moments(model, base, thetas, centred, (scores, weights, given))
     return np.asarray(share), np.asarray(tail)

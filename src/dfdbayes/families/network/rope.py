@@ -68,19 +68,18 @@ def of_edges(fit: Fitted, drawn: Float[np.ndarray, "s k"]) -> Float[np.ndarray, 
 def regions(fit: Fitted) -> Float[np.ndarray, " e"]:
     """For every edge, how large an interaction may be and still count as none."""
     model = network_of(fit)
-    if not model.lowers:
-        reach = reaches(fit, model)
+    if not model.nonpositive_edges:
+        contrast = contrasts(fit, model)
         i, j = model.graph.edges.T
-        return ODDS / (reach[i] * reach[j])
+        return ODDS / (contrast[i] * contrast[j])
     spread = np.sqrt(column_summary(fit.data)["variance"].to_numpy())
     i, j = model.graph.edges.T
     return -np.log1p(-LOWERED) / np.maximum(np.maximum(spread[i], spread[j]), 1e-12)
 
 
-def reaches(fit: Fitted, model: Pairwise) -> Float[np.ndarray, " d"]:
-    """How far a column goes: from one value of a binary one to the other, elsewhere two standard deviations."""
-    scores = model.scores(fit.data.rows)
-    mean = np.average(scores, axis=1, weights=fit.data.counts)
-    spread = np.sqrt(np.average((scores - mean[:, None]) ** 2, axis=1, weights=fit.data.counts))
-    ranges = [np.ptp(kind.levels) if kind.family == "binary" else np.nan for kind in model.kinds]
-    return np.where(np.isnan(ranges), np.maximum(2.0 * spread, 1e-6), ranges)
+def contrasts(fit: Fitted, model: Pairwise) -> Float[np.ndarray, " d"]:
+    """The difference of each column's edge statistics for which log odds ratios are told; see `Kind.contrast`."""
+    s = model.edge_statistics(fit.data.rows)
+    mean = np.average(s, axis=1, weights=fit.data.counts)
+    sd = np.sqrt(np.average((s - mean[:, None]) ** 2, axis=1, weights=fit.data.counts))
+    return np.array([kind.contrast(float(own)) for kind, own in zip(model.kinds, sd, strict=True)])

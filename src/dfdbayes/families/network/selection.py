@@ -29,7 +29,7 @@ MOST_EDGES = 1000  # beyond which edges are judged one at a time
 
 def chooses(fit: Fitted) -> bool:
     """Whether graphs can be drawn for this fit: edges may have either sign, and the calibration is by curvature."""
-    return not network_of(fit).lowers and fit.calibration.curvature is not None
+    return not network_of(fit).nonpositive_edges and fit.calibration.curvature is not None
 
 
 def information_of_edges(
@@ -48,7 +48,7 @@ def information_of_edges(
     """
     network, shape, model = network_of(fit), fit.calibration.curvature, fit.model
     assert model is not None
-    if network.lowers:
+    if network.nonpositive_edges:
         raise ModelError(
             "graphs are drawn for networks whose edges may have either sign, and those of counts here only lower rates"
         )

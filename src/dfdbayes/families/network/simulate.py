@@ -43,8 +43,8 @@ class Levels(Simulable, Protocol):
     def row_space(self) -> Space: ...
     def matrix(self, edge: Array) -> Array: ...
     def interaction_of(self, theta: dict[str, Any]) -> Any: ...
-    def own(self, values: np.ndarray) -> np.ndarray: ...
-    def scores(self, values: np.ndarray) -> np.ndarray: ...
+    def node_statistics(self, x: np.ndarray) -> np.ndarray: ...
+    def edge_statistics(self, x: np.ndarray) -> np.ndarray: ...
     def coefficients(self, theta: Array) -> Array: ...
 
 
@@ -61,8 +61,8 @@ class OfLevels(Conditionals):
     """
 
     graph: Graph = static()
-    level: Float[Array, "s c d"]
-    seen: Float[Array, "s d"]
+    level: Float[Array, "c d s"]
+    seen: Float[Array, "d s"]
     matrix: Float[Array, "c d d"]
     endless: Bool[Array, " d"]  # type: ignore[misc]
 
@@ -70,12 +70,12 @@ class OfLevels(Conditionals):
     def blocks(self) -> Any:
         return together(self.graph.colours)
 
-    def log_masses(self, state: tuple[Array, Array], nodes: Any) -> Float[Array, "s c p nodes"]:
+    def log_masses(self, state: tuple[Array, Array], nodes: Any) -> Float[Array, "c p nodes s"]:
         local = jnp.einsum("cnd,cpd->cpn", self.matrix[:, nodes], state[1])
-        return self.level[:, :, None, nodes] + local[None] * self.seen[:, None, None, nodes]
+        return self.level[:, None, nodes] + local[..., None] * self.seen[None, None, nodes]
 
     def put(self, state: tuple[Array, Array], nodes: Any, place: Array) -> tuple[Array, Array]:
-        scores = self.seen[place, jnp.asarray(nodes)[None, None]]
+        scores = self.seen[jnp.asarray(nodes)[None, None], place]
         return state[0].at[:, :, nodes].set(place), state[1].at[:, :, nodes].set(scores)
 
     def watched(self, state: tuple[Array, Array]) -> Array:
@@ -92,12 +92,12 @@ def by_levels(
 
     def attempt(number: int) -> tuple[tuple[np.ndarray, np.ndarray], Array]:
         values, allowed = side_by_side([kind.coordinate.listed(number) for kind in model.kinds])
-        own, seen = model.own(values.T), model.scores(values.T).T
-        level = jax.vmap(lambda theta: jnp.einsum("fd,fdk->kd", model.coefficients(theta), own), out_axes=1)(thetas)
-        level = jnp.where(allowed.T[:, None], level, -jnp.inf)
+        own, seen = model.node_statistics(values.T), model.edge_statistics(values.T)
+        level = jax.vmap(lambda theta: jnp.einsum("fd,fdk->dk", model.coefficients(theta), own))(thetas)
+        level = jnp.where(allowed[None], level, -jnp.inf)
         begin = rng.integers(2, size=(len(thetas), per, len(each)))
         conditionals = OfLevels(model.graph, level, jnp.asarray(seen), matrix, jnp.asarray(endless))
-        (state, _), left, trace = swept(conditionals, sweeps, key, (jnp.asarray(begin), jnp.asarray(seen[begin, each])))
+        (state, _), left, trace = swept(conditionals, sweeps, key, (jnp.asarray(begin), jnp.asarray(seen[each, begin])))
         return (values[each, np.asarray(state)].astype(np.int64), np.asarray(trace)), left
 
     return until_negligible(attempt, FIRST_LISTED, MOST_LISTED, TOO_LARGE, NEGLIGIBLE_IN_CHAIN)

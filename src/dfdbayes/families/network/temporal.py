@@ -13,7 +13,7 @@ import pandas as pd
 
 from ...data.series import SUFFIX
 from ...errors import ModelError
-from .rope import ODDS, network_of, reaches
+from .rope import ODDS, contrasts, network_of
 from .selection import chooses, select_coefficients
 from .verdict import judge, prior_draws
 
@@ -76,10 +76,10 @@ def _scales(fit: Fitted, entries: list[str], table: pd.DataFrame) -> np.ndarray:
     """By coefficient, what makes its log odds between far values of both columns one."""
     assert fit.model is not None
     assert fit.data.given is not None
-    reach = dict(zip(fit.data.columns, reaches(fit, network_of(fit)), strict=True))
+    contrast = dict(zip(fit.data.columns, contrasts(fit, network_of(fit)), strict=True))
     spreads = {fit.model.covariate(k)[0]: _reach(fit.data.given[:, k], fit) for k in range(fit.data.given.shape[1])}
     terms = [entry.removesuffix("]").partition(":")[2] for entry in entries]
-    return np.array([1.0 / (reach[to] * spreads[term]) for to, term in zip(table["to"], terms, strict=True)])
+    return np.array([1.0 / (contrast[to] * spreads[term]) for to, term in zip(table["to"], terms, strict=True)])
 
 
 def _reach(values: np.ndarray, fit: Fitted) -> float:

@@ -1,15 +1,24 @@
 """Terms of networks: the predictors of all nodes in a row are one product of matrices.
 
-Node j has the local field sum_i w_ij s_i(x_i), and coefficients of what it owns (an intercept, thresholds, a curve). A
-log-ratio is the change of the node's score times its local field, and changes of what it owns times these
-coefficients: linear in all of them. So Hessians are made of one small matrix for each node, over its own features and
-its neighbours' scores.
+Given all others, column j of row i is an exponential family in theta (see `model` for the letters),
 
-With covariates row i has a = sum_q z_iq a_q for everything that nodes own and W = sum_q z_iq W_q: what coefficients
-multiply is multiplied by the terms z_iq as well (`Layout`). An offset is a term whose coefficient is 1.
+    log p(x_j | rest) = eta_j . t_j(x_j) + s_j(x_j) field_ij - log constant,      field_ij = sigma sum_k w_jk s_k(x_ik).
 
-Rows are columns here, which makes all that is done to them run along memory, and come in blocks that stay near the
-processor while they are worked on.
+A log-ratio is eta_j times the change of t_j plus field_ij times the change of s_j. Of the log score of conditionals,
+with T = (t_j, s_j times the neighbours' s) the statistics of one node,
+
+    gradient = E[T | rest] - T,        Hessian = Cov[T | rest],
+
+each summed over nodes and rows. Both losses' Hessians are made of one small matrix for each node, over its own
+statistics and its neighbours'.
+
+With covariates row i has eta_i = sum_q z_iq eta_q and w_i = sum_q z_iq w_q: statistics are multiplied by the terms z_iq
+as well (`Layout`). An offset is a term whose coefficient is 1.
+
+Axes: d nodes, e edges, f node statistics of a column, k features of a node (f for each term of the formula), s features
+of its edges or all of its features, l listed values, q covariates, w rows of a block, b blocks, u rows, p parameters.
+Rows stand last, which makes all that is done to them run along memory, and come in blocks that stay near the processor
+while they are worked on.
 """
 
 from __future__ import annotations
@@ -28,7 +37,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ...core.graphs import Graph
 from ...core.linear import AbstractLinear, Bends, Slopes, softplus, sum_softplus, summed
-from ...core.parameters import Space, Theta
+from ...core.parameters import SHAPE, Space, Theta
 from ...core.sites import Sites
 from ...core.terms import (
     AbstractTerms,
@@ -62,16 +71,17 @@ class Network(Protocol):
     @property
     def features(self) -> int: ...
     @property
-    def folds(self) -> bool: ...
+    def is_auto(self) -> bool: ...
     @property
     def sign(self) -> float: ...
     @property
     def edge_of(self) -> Int[np.ndarray, "d d"]: ...
     @property
+    def coefficient_of(self) -> Int[np.ndarray, "f d"]: ...
+    @property
     def domain(self) -> Any: ...
-    def own(self, values: np.ndarray) -> np.ndarray: ...
-    def scores(self, values: np.ndarray) -> np.ndarray: ...
-    def own_places(self, place: Callable[[str, int], int], none: int, one: int) -> Int[np.ndarray, "f d"]: ...
+    def node_statistics(self, x: np.ndarray) -> np.ndarray: ...
+    def edge_statistics(self, x: np.ndarray) -> np.ndarray: ...
     def matrix(self, edge: Array) -> Array: ...
     def interaction_of(self, theta: dict[str, Any]) -> Any: ...
 
@@ -79,10 +89,10 @@ class Network(Protocol):
 # -- which coefficients multiply what ----------------------------------------------------------
 
 
-class Part(NamedTuple):
-    """A term of a parameter: its covariate, and where its coefficients begin; None where they are 1 (an offset)."""
+class Term(NamedTuple):
+    """A term of a formula: its covariate, and where its coefficients begin; that is None if they are 1 (an offset)."""
 
-    column: int
+    covariate: int
     first: int | None
 
 
@@ -90,117 +100,127 @@ class Part(NamedTuple):
 class Layout:
     """Which coefficients multiply what, in every row; without covariates every parameter has one term, which is 1.
 
+    Of two binary nodes with ``formula="~ group"``, the covariates of a row being (group, 1) and theta being
+    (intercept[0], intercept[1], intercept[0:group], intercept[1:group], interaction), the one node statistic counts
+    twice, once for each term of the formula:
+
+    =========== ========================= ==========================================
+    statistic   [0, 0]                    t_0 = x, both times
+    covariate   [[1, 1], [0, 0]]          times 1, times the group
+    coefficient [[0, 1], [2, 3]]          intercept, intercept:group, of either node
+    edges       (Term(1, 4),)             the interaction, times 1
+    =========== ========================= ==========================================
+
     Attributes
     ----------
-    base : Network
+    plain : Network
+        The network without covariates.
     size : int
         How many coefficients there are; the number after the last stands for none, the next for a coefficient of 1.
-    feature : (k,) integers
-        What nodes own (the first axis of `Pairwise.own`), once for each term that it depends on.
-    column : (k, d) integers
-        The covariate that multiplies it, by node.
-    place : (k, d) integers
-        Its coefficient, by node.
-    edges : tuple of Part
+    statistic : (k,) integers
+        The node statistics, once for each term that they depend on.
+    covariate : (k, d) integers
+        What multiplies them, by node.
+    coefficient : (k, d) integers
+        Their coefficient, by node.
+    edges : tuple of Term
         The terms of the interactions.
     """
 
-    base: Network
+    plain: Network
     size: int
-    feature: Int[np.ndarray, " k"]
-    column: Int[np.ndarray, "k d"]
-    place: Int[np.ndarray, "k d"]
-    edges: tuple[Part, ...]
+    statistic: Int[np.ndarray, " k"]
+    covariate: Int[np.ndarray, "k d"]
+    coefficient: Int[np.ndarray, "k d"]
+    edges: tuple[Term, ...]
 
     @classmethod
-    def of(cls, model: Any, base: Network, given: Array | None) -> Layout:
+    def of(cls, model: Any, plain: Network, z: Array | None) -> Layout:
         """The last of the covariates is 1, for parameters without a formula."""
-        none, ones = model.space.size, 0 if given is None else given.shape[-2] - 1
-        known = {p.name: _parts(model, p.name, ones) for p in base.space.parameters}
-        edges = known.pop("interaction", ())
-        found = []
+        none, ones = model.space.size, 0 if z is None else z.shape[-2] - 1
+        known = {p.name: _terms(model, p.name, ones) for p in plain.space.parameters}
+        edges, found, sizes = known.pop("interaction", ()), [], {p.name: p.size for p in plain.space.parameters}
         for t in range(max(map(len, known.values()), default=1)):
-            at = {name: parts[t] if t < len(parts) else None for name, parts in known.items()}
+            # By entry of the plain network's parameters, and last of no statistic and of one whose coefficient is 1,
+            # such as that of log x! in a Poisson column, which counts once.
+            coefficient = np.full(plain.space.size + 2, none)
+            covariate = np.full(plain.space.size + 2, ones)
+            coefficient[-1] = none if t else none + 1
+            for name, terms_of in known.items():
+                if t < len(terms_of):
+                    first, own = terms_of[t].first, plain.space.first[name] + np.arange(sizes[name])
+                    covariate[own] = terms_of[t].covariate
+                    coefficient[own] = none + 1 if first is None else first + np.arange(sizes[name])
+            at = plain.coefficient_of
+            used = np.flatnonzero((coefficient[at] != none).any(axis=1))
+            found.append((used, covariate[at][used], coefficient[at][used]))
+        statistic, covariates, coefficients = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return cls(plain, none, statistic, covariates, coefficients, edges)
 
-            def place(name: str, i: int, at: dict[str, Part | None] = at) -> int:
-                part = at[name]
-                return none if part is None else none + 1 if part.first is None else part.first + i
+    def node_features(self, t: Float[Array, "f d w"], z: Float[Array, "q w"] | None) -> Float[Array, "k d w"]:
+        """What the coefficients of nodes multiply: node statistics times the terms of their formulas."""
+        return t[self.statistic] if z is None else z[self.covariate] * t[self.statistic]
 
-            def column(name: str, i: int, at: dict[str, Part | None] = at) -> int:
-                part = at[name]
-                return ones if part is None else part.column
-
-            # A fixed coefficient, such as that of log x! in a Poisson column, is there once.
-            where = base.own_places(place, none, none if t else none + 1)
-            used = np.flatnonzero((where != none).any(axis=1))
-            found.append((used, base.own_places(column, ones, ones)[used], where[used]))
-        feature, columns, places = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return cls(base, none, feature, columns, places, edges)
-
-    def owned(self, own: Float[Array, "f d w"], given: Float[Array, "q w"] | None) -> Float[Array, "k d w"]:
-        """What the coefficients of nodes multiply, from what they own."""
-        return own[self.feature] if given is None else given[self.column] * own[self.feature]
-
-    def seen(self, each: Float[Array, "e w"], given: Float[Array, "q w"] | None) -> Float[Array, "s w"]:
-        """The same for every term of the interactions, times that term."""
-        if given is None:
-            return each if self.edges else each[:0]
-        term = given[np.array([part.column for part in self.edges if part.first is not None], int)]
-        return (term[:, None, :] * each[None, :, :]).reshape(-1, each.shape[1])
+    def edge_features(self, s: Float[Array, "e w"], z: Float[Array, "q w"] | None) -> Float[Array, "s w"]:
+        """The same of edge statistics, for every term of the interactions."""
+        if z is None:
+            return s if self.edges else s[:0]
+        term = z[np.array([term.covariate for term in self.edges if term.first is not None], int)]
+        return (term[:, None, :] * s[None, :, :]).reshape(-1, s.shape[1])
 
     def predictors(
-        self, theta: Theta, scores: Float[Array, "d w"], given: Float[Array, "q w"] | None
-    ) -> tuple[Array, Array]:
-        """Local fields of every node, and what multiplies all that it owns."""
-        local, pairs = jnp.zeros(()), len(self.base.graph.pairs)
-        for column, first in self.edges:
+        self, theta: Theta, s: Float[Array, "d w"], z: Float[Array, "q w"] | None
+    ) -> tuple[Float[Array, "d w"], Float[Array, "f d w"]]:
+        """The field of every node, and eta, what multiplies its statistics."""
+        field, pairs = jnp.zeros(()), len(self.plain.graph.pairs)
+        for covariate, first in self.edges:
             weights = jnp.ones(pairs) if first is None else theta[first : first + pairs]
-            field = self.base.matrix(weights) @ scores
-            local = local + (field if given is None else given[column][None, :] * field)
-        each = jnp.concatenate([theta, jnp.array([0.0, 1.0])])[self.place][:, :, None]
-        each = each if given is None else each * given[self.column]
-        own = jnp.zeros((self.base.features, *each.shape[1:])).at[self.feature].add(each)
-        return jnp.broadcast_to(local, scores.shape), own
+            found = self.plain.matrix(weights) @ s
+            field = field + (found if z is None else z[covariate][None, :] * found)
+        each = jnp.concatenate([theta, jnp.array([0.0, 1.0])])[self.coefficient][:, :, None]
+        each = each if z is None else each * z[self.covariate]
+        eta = jnp.zeros((self.plain.features, *each.shape[1:])).at[self.statistic].add(each)
+        return jnp.broadcast_to(field, s.shape), eta
 
     @property
-    def slots(self) -> tuple[Int[np.ndarray, "d s"], Float[np.ndarray, "d s"]]:
+    def of_features(self) -> tuple[Int[np.ndarray, "d s"], Float[np.ndarray, "d s"]]:
         """Which coefficient (one past the last for none) multiplies each feature of a node, its own first; its sign."""
-        edge_of, pairs = self.base.edge_of, len(self.base.graph.pairs)
-        own = np.minimum(self.place, self.size).T
+        edge_of, pairs = self.plain.edge_of, len(self.plain.graph.pairs)
+        own = np.minimum(self.coefficient, self.size).T
         among = [
-            np.where(edge_of < pairs, part.first + edge_of, self.size) for part in self.edges if part.first is not None
+            np.where(edge_of < pairs, term.first + edge_of, self.size) for term in self.edges if term.first is not None
         ]
-        place = np.hstack([own, *among])
-        factor = np.ones(place.shape)
-        factor[:, own.shape[1] :] = self.base.sign
-        return place, factor
+        coefficient = np.hstack([own, *among])
+        sign = np.ones(coefficient.shape)
+        sign[:, own.shape[1] :] = self.plain.sign
+        return coefficient, sign
 
     def assembled(self, slopes: Float[Array, "d s"], blocks: Float[Array, "d s s"]) -> tuple[Array, Array]:
         """Gradient and Hessian over all coefficients from those over the features of each node."""
-        place, factor = self.slots
-        gradient = jnp.zeros(self.size + 1).at[place].add(factor * slopes)
-        signed = factor[:, :, None] * blocks * factor[:, None, :]
-        hessian = jnp.zeros((self.size + 1, self.size + 1)).at[place[:, :, None], place[:, None, :]].add(signed)
+        at, sign = self.of_features
+        gradient = jnp.zeros(self.size + 1).at[at].add(sign * slopes)
+        signed = sign[:, :, None] * blocks * sign[:, None, :]
+        hessian = jnp.zeros((self.size + 1, self.size + 1)).at[at[:, :, None], at[:, None, :]].add(signed)
         return gradient[:-1], hessian[:-1, :-1]
 
     def by_row(
-        self, own: Float[Array, "f d w"], slope: Float[Array, "d w"], scores: Array, given: Array | None
+        self, t: Float[Array, "f d w"], slope: Float[Array, "d w"], s: Float[Array, "d w"], z: Array | None
     ) -> Float[Array, "w p"]:
-        """Gradients of rows over all coefficients, from those over what nodes own and over local fields."""
-        nodes, (i, j) = self.owned(own, given), self.base.graph.edges.T
-        edges = self.seen(self.base.sign * (slope[i] * scores[j] + slope[j] * scores[i]), given)
-        found = jnp.zeros((self.size + 2, own.shape[2])).at[self.place].add(nodes)
-        first = min((part.first for part in self.edges if part.first is not None), default=0)
+        """Gradients of rows over all coefficients, from those over node statistics and over fields."""
+        nodes, (i, j) = self.node_features(t, z), self.plain.graph.edges.T
+        edges = self.edge_features(self.plain.sign * (slope[i] * s[j] + slope[j] * s[i]), z)
+        found = jnp.zeros((self.size + 2, t.shape[2])).at[self.coefficient].add(nodes)
+        first = min((term.first for term in self.edges if term.first is not None), default=0)
         return found.at[first : first + len(edges)].add(edges)[:-2].T
 
 
-def _parts(model: Any, name: str, ones: int) -> tuple[Part, ...]:
+def _terms(model: Any, name: str, ones: int) -> tuple[Term, ...]:
     first = model.space.first.get(name, 0)
     if name not in model.varying:
-        return (Part(ones, first),)
+        return (Term(ones, first),)
     design = model.space.predictor(name)
-    found = [Part(design.first + t, first + t * design.of.size) for t in range(design.terms)]
-    return (*found, *([] if design.offset is None else [Part(design.offset, None)]))
+    found = [Term(design.first + q, first + q * design.of.size) for q in range(design.terms)]
+    return (*found, *([] if design.offset is None else [Term(design.offset, None)]))
 
 
 def bordered(inner: Array, across: Array, among: Array) -> Float[Array, "d s s"]:
@@ -216,37 +236,37 @@ def blocked(array: np.ndarray, size: int) -> Array:
     return jax.device_put(np.ascontiguousarray(np.moveaxis(parts, -2, 0)))
 
 
-def _known(sites: Sites, model: Any, base: Network, size: int) -> tuple[Array, Array | None]:
-    """Scores of every row, and its covariates with 1 after the last; None without formulas."""
-    scores = blocked(base.scores(sites.rows), size)
-    if model is base:
-        return scores, None
+def _known(sites: Sites, model: Any, plain: Network, size: int) -> tuple[Array, Array | None]:
+    """Edge statistics of every row, and its covariates with 1 after the last; None without formulas."""
+    s = blocked(plain.edge_statistics(sites.rows), size)
+    if model is plain:
+        return s, None
     assert sites.given is not None
-    return scores, blocked(np.column_stack([sites.given, np.ones(len(sites.rows))]).T, size)
+    return s, blocked(np.column_stack([sites.given, np.ones(len(sites.rows))]).T, size)
 
 
-def _both(base: Network) -> Float[Array, " d"]:
-    """The sum of the scores of every node's two values."""
-    levels = np.array([base.domain.coordinate(j).levels for j in range(base.graph.size)])
-    return jnp.asarray(base.scores(levels.T).sum(axis=1), float)
+def _both(plain: Network) -> Float[Array, " d"]:
+    """The sum of the edge statistics of every node's two values."""
+    levels = np.array([plain.domain.coordinate(j).levels for j in range(plain.graph.size)])
+    return jnp.asarray(plain.edge_statistics(levels.T).sum(axis=1), float)
 
 
 # -- log-ratios --------------------------------------------------------------------------------
 
 
 class Move(NamedTuple):
-    """How moves change the score of each node and what it owns."""
+    """How moves to other values change the edge statistic and the node statistics of each node."""
 
-    score: Float[Array, "d w"]
-    own: Float[Array, "f d w"]
+    s: Float[Array, "d w"]
+    t: Float[Array, "f d w"]
 
 
 class NodeTerms(AbstractLinear):
     """Moves of single nodes; predictors are their log-ratios, one term each."""
 
     model: Any
-    base: Network
-    scores: Float[Array, "b d w"]
+    plain: Network
+    s: Float[Array, "b d w"]
     context: Float[Array, "b q w"] | None
     keeps: ClassVar[bool] = True
 
@@ -256,49 +276,53 @@ class NodeTerms(AbstractLinear):
 
     @property
     def layout(self) -> Layout:
-        return Layout.of(self.model, self.base, self.context)
+        return Layout.of(self.model, self.plain, self.context)
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
         return ((0,),)
 
     def predictors(self, eta: Array, part: Any) -> tuple[Array, ...]:
-        local, own = self.layout.predictors(eta, *part[:2])
-        if not self.base.folds:
-            return tuple(_ratio(move, local, own, 0) for move in self.moves(part))
-        # Neighbours see what intercepts multiply, so that an intercept is as good as one neighbour more.
-        return tuple(_ratio(move, local + own[0], own, 1) for move in self.moves(part))
+        field, of_nodes = self.layout.predictors(eta, *part[:2])
+        if not self.plain.is_auto:
+            return tuple(_ratio(move, field, of_nodes, 0) for move in self.moves(part))
+        # The first node statistic is the edge statistic: intercepts are added to the fields.
+        return tuple(_ratio(move, field + of_nodes[0], of_nodes, 1) for move in self.moves(part))
 
     def pullback(self, slopes: Slopes, part: Any) -> Float[Array, "d s"]:
-        moves, (scores, given, *_), layout = self.moves(part), part, self.layout
-        own = sum((slope[None] * move.own for slope, move in zip(slopes, moves, strict=True)), jnp.zeros(()))
-        local = sum((slope * move.score for slope, move in zip(slopes, moves, strict=True)), jnp.zeros(()))
-        return jnp.concatenate([layout.owned(own, given).sum(axis=2).T, local @ layout.seen(scores, given).T], axis=1)
+        (s, z, *_), layout, total = part, self.layout, self._total(slopes, part)
+        edges = total.s @ layout.edge_features(s, z).T
+        return jnp.concatenate([layout.node_features(total.t, z).sum(axis=2).T, edges], axis=1)
 
     def gram(self, bends: Bends, part: Any) -> Float[Array, "d s s"]:
-        moves, (scores, given, *_), layout = self.moves(part), part, self.layout
-        features = layout.seen(scores, given)
+        moves, (s, z, *_), layout = self.moves(part), part, self.layout
+        features = layout.edge_features(s, z)
         square, inner, across = jnp.zeros(()), jnp.zeros(()), jnp.zeros(())
         for i, move in enumerate(moves):
-            heavy, owned = bends[i, i], layout.owned(move.own, given)
-            square = square + heavy * move.score**2
-            across = across + jnp.einsum("fdw,sw->dfs", (heavy * move.score)[None] * owned, features)
-            inner = inner + jnp.einsum("fdw,gdw->dfg", heavy[None] * owned, owned)
+            weight, nodes = bends[i, i], layout.node_features(move.t, z)
+            square = square + weight * move.s**2
+            across = across + jnp.einsum("kdw,sw->dks", (weight * move.s)[None] * nodes, features)
+            inner = inner + jnp.einsum("kdw,gdw->dkg", weight[None] * nodes, nodes)
         return bordered(inner, across, _among(square, features))
 
     def by_weight(self, slopes: Slopes, part: Any) -> Float[Array, "w p"]:
-        moves = self.moves(part)
-        own = sum((slope[None] * move.own for slope, move in zip(slopes, moves, strict=True)), jnp.zeros(()))
-        local = sum((slope * move.score for slope, move in zip(slopes, moves, strict=True)), jnp.zeros(()))
-        return self.layout.by_row(own, local, *part[:2])
+        total = self._total(slopes, part)
+        return self.layout.by_row(total.t, total.s, *part[:2])
+
+    def _total(self, slopes: Slopes, part: Any) -> Move:
+        """The changes of all moves, each times the slope of its term."""
+        pairs = tuple(zip(slopes, self.moves(part), strict=True))
+        t = sum((slope[None] * move.t for slope, move in pairs), jnp.zeros(()))
+        return Move(sum((slope * move.s for slope, move in pairs), jnp.zeros(())), t)
 
     def assembled(self, pulled: Any, gram: Any) -> tuple[Array, Array]:
         return self.layout.assembled(pulled, gram)
 
 
-def _ratio(move: Move, local: Array, own: Array, first: int) -> Float[Array, "d w"]:
-    found = move.score * local
-    for each, change in zip(own[first:], move.own[first:], strict=True):
+def _ratio(move: Move, field: Array, eta: Array, first: int) -> Float[Array, "d w"]:
+    """The log-ratios of moves, without the node statistics before the ``first``."""
+    found = move.s * field
+    for each, change in zip(eta[first:], move.t[first:], strict=True):
         found = found + each * change
     return found
 
@@ -314,8 +338,8 @@ class NodeRatios(NodeTerms):
     """Decrements and increments of nodes, each with what it changes."""
 
     model: Any
-    base: Network = static()
-    scores: Float[Array, "b d w"]
+    plain: Network = static()
+    s: Float[Array, "b d w"]
     context: Float[Array, "b q w"] | None
     down: Move
     up: Move
@@ -323,19 +347,19 @@ class NodeRatios(NodeTerms):
     plus: Float[Array, "b d w"]
 
     @staticmethod
-    def of(model: Any, base: Network, sites: Sites) -> Prepared:
+    def of(model: Any, plain: Network, sites: Sites) -> Prepared:
         size = padded_size(len(sites.rows))
-        rows, down, up = sites.rows, sites.down, sites.up
+        s, t = plain.edge_statistics(sites.rows), plain.node_statistics(sites.rows)
         below, above = (
-            Move(blocked(base.scores(there) - base.scores(rows), size), blocked(base.own(there) - base.own(rows), size))
-            for there in (down, up)
+            Move(blocked(plain.edge_statistics(there) - s, size), blocked(plain.node_statistics(there) - t, size))
+            for there in (sites.down, sites.up)
         )
         scales = (blocked(part.T, size) for part in (sites.minus, sites.plus))
-        return by_row(sites, NodeRatios(model, base, *_known(sites, model, base, size), below, above, *scales), size)
+        return by_row(sites, NodeRatios(model, plain, *_known(sites, model, plain, size), below, above, *scales), size)
 
     @property
     def parts(self) -> Any:
-        return self.scores, self.context, self.down, self.up, self.minus, self.plus
+        return self.s, self.context, self.down, self.up, self.minus, self.plus
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
@@ -357,19 +381,19 @@ def _by_row(blocks: Float[Array, "b d w"]) -> Float[Array, "u d"]:
 
 
 class BinaryNodes(NodeTerms):
-    """Nodes with two values: each is the decrement and the increment of the other, and the scores say which it is.
+    """Nodes with two values: each is the decrement and the increment of the other.
 
     Attributes
     ----------
     both : (d,) floats
-        The sum of the two scores of each node.
+        The sum of the two edge statistics of each node, from which that of the other value follows.
     """
 
     both: Float[Array, " d"]
 
     @property
     def parts(self) -> Any:
-        return self.scores, self.context
+        return self.s, self.context
 
     def moves(self, part: Any) -> tuple[Move, ...]:
         there = self.both[:, None] - 2.0 * part[0]
@@ -381,21 +405,21 @@ class BinaryRatios(BinaryNodes):
     """Log-ratios to the other value of each node."""
 
     model: Any
-    base: Network = static()
-    scores: Float[Array, "b d w"]
+    plain: Network = static()
+    s: Float[Array, "b d w"]
     context: Float[Array, "b q w"] | None
     both: Float[Array, " d"]
     site: Site
 
     @staticmethod
-    def of(model: Any, base: Network, sites: Sites) -> Prepared:
+    def of(model: Any, plain: Network, sites: Sites) -> Prepared:
         size = padded_size(len(sites.rows))
         site = Site(*(blocked(part.T, size) for part in (sites.minus, sites.plus)))
-        return by_row(sites, BinaryRatios(model, base, *_known(sites, model, base, size), _both(base), site), size)
+        return by_row(sites, BinaryRatios(model, plain, *_known(sites, model, plain, size), _both(plain), site), size)
 
     @property
     def parts(self) -> Any:
-        return self.scores, self.context, self.site
+        return self.s, self.context, self.site
 
     def losses(self, loss: Loss, group: int, part: Any) -> Callable[..., Array]:
         return lambda u: loss.term(u, part[2])
@@ -409,15 +433,15 @@ class BinaryConditionals(BinaryNodes):
     """Each value given the others is a logistic regression."""
 
     model: Any
-    base: Network = static()
-    scores: Float[Array, "b d w"]
+    plain: Network = static()
+    s: Float[Array, "b d w"]
     context: Float[Array, "b q w"] | None
     both: Float[Array, " d"]
 
     @staticmethod
-    def of(model: Any, base: Network, sites: Sites) -> Prepared:
+    def of(model: Any, plain: Network, sites: Sites) -> Prepared:
         size = padded_size(len(sites.rows))
-        return by_row(sites, BinaryConditionals(model, base, *_known(sites, model, base, size), _both(base)), size)
+        return by_row(sites, BinaryConditionals(model, plain, *_known(sites, model, plain, size), _both(plain)), size)
 
     def losses(self, loss: Loss, group: int, part: Any) -> Callable[..., Array]:
         return lambda u: loss.term(-softplus(u), None)
@@ -434,75 +458,85 @@ class BinaryConditionals(BinaryNodes):
 class LevelConditionals(AbstractTerms):
     """Each value given the others has a finite sum, over its levels; counts are listed far beyond the largest seen.
 
-    Derivatives are its own rule: gradients are expected less observed features of each node given the rest, Hessians
-    the features' covariances.
+    Derivatives are its own rule, that of exponential families (see the module).
+
+    Attributes
+    ----------
+    t : (b, f, d, w) floats
+        Node statistics of the data.
+    listed_s, listed_t : (d, l), (f, d, l) floats
+        Edge and node statistics of the values that each column may have.
+    is_level : (d, l) booleans
+        Where these are values, and do not only fill a shorter list.
     """
 
     model: Any
-    base: Network = static()
-    scores: Float[Array, "b d w"]
+    plain: Network = static()
+    s: Float[Array, "b d w"]
     context: Float[Array, "b q w"] | None
-    own: Float[Array, "b f d w"]
-    seen: Float[Array, "d k"]
-    owned: Float[Array, "f d k"]
-    allowed: Bool[Array, "d k"]
+    t: Float[Array, "b f d w"]
+    listed_s: Float[Array, "d l"]
+    listed_t: Float[Array, "f d l"]
+    is_level: Bool[Array, "d l"]
 
     @classmethod
-    def of(cls, model: Any, base: Network, sites: Sites) -> Prepared:
+    def of(cls, model: Any, plain: Network, sites: Sites) -> Prepared:
         size = padded_size(len(sites.rows))
-        values, allowed = candidates(base.domain, sites.rows)
-        listed = jax.device_put((base.scores(values.T), base.own(values.T), allowed))
-        known = _known(sites, model, base, size)
-        return by_row(sites, cls(model, base, *known, blocked(base.own(sites.rows), size), *listed), size)
+        values, is_level = candidates(plain.domain, sites.rows)
+        listed = jax.device_put((plain.edge_statistics(values.T), plain.node_statistics(values.T), is_level))
+        known = _known(sites, model, plain, size)
+        return by_row(sites, cls(model, plain, *known, blocked(plain.node_statistics(sites.rows), size), *listed), size)
 
     @property
     def layout(self) -> Layout:
-        return Layout.of(self.model, self.base, self.context)
+        return Layout.of(self.model, self.plain, self.context)
 
     def _parts(self, weights: Any) -> tuple[Any, ...]:
-        return self.scores, self.context, self.own, weights.reshape(len(self.scores), -1)
+        return self.s, self.context, self.t, weights.reshape(len(self.s), -1)
 
     def _given_rest(self, theta: Theta, part: Any) -> tuple[Array, Array, Array]:
-        """Local fields, what nodes' own multiply, and unnormalised log probabilities of levels."""
-        local, eta = self.layout.predictors(theta, *part[:2])
-        level = jnp.where(self.allowed[:, :, None], jnp.einsum("fdw,fdk->dkw", eta, self.owned), -jnp.inf)
-        return local, eta, level + self.seen[:, :, None] * local[:, None, :]
+        """Fields, eta, and unnormalised log probabilities (d, l, w) of levels."""
+        field, eta = self.layout.predictors(theta, *part[:2])
+        nodes = jnp.where(self.is_level[:, :, None], jnp.einsum("fdw,fdl->dlw", eta, self.listed_t), -jnp.inf)
+        return field, eta, nodes + self.listed_s[:, :, None] * field[:, None, :]
 
-    def _losses(self, part: Any, local: Array, eta: Array, constant: Array) -> Float[Array, " w"]:
+    def _losses(self, part: Any, field: Array, eta: Array, constant: Array) -> Float[Array, " w"]:
         """Minus the log probabilities of rows, summed over nodes."""
-        return jnp.sum(constant - part[0] * local - jnp.sum(eta * part[2], axis=0), axis=0)
+        return jnp.sum(constant - part[0] * field - jnp.sum(eta * part[2], axis=0), axis=0)
 
     def value(self, loss: Loss, theta: Theta, weights: Any) -> Float[Array, ""]:
         def add(total: Array, part: Any) -> tuple[Array, None]:
-            local, eta, log = self._given_rest(theta, part)
-            found = self._losses(part, local, eta, jax.nn.logsumexp(log, axis=1))
+            field, eta, log = self._given_rest(theta, part)
+            found = self._losses(part, field, eta, jax.nn.logsumexp(log, axis=1))
             return total + jnp.dot(part[3], loss.term(-found, None)), None
 
         return jax.lax.scan(add, jnp.zeros(()), self._parts(weights))[0]
 
-    def _means(self, chance: Array) -> tuple[Array, Array]:
-        """Expected scores, and of what nodes own, given the rest."""
-        return jnp.einsum("dk,dkw->dw", self.seen, chance), jnp.einsum("fdk,dkw->fdw", self.owned, chance)
+    def _expected(self, probability: Float[Array, "d l w"]) -> tuple[Array, Array]:
+        """E[s | rest] and E[t | rest]."""
+        expected_s = jnp.einsum("dl,dlw->dw", self.listed_s, probability)
+        return expected_s, jnp.einsum("fdl,dlw->fdw", self.listed_t, probability)
 
     def second_order(self, loss: Loss, theta: Theta, weights: Any) -> SecondOrder:
         layout = self.layout
 
         def of_block(part: Any) -> tuple[Array, ...]:
-            scores, given, own, weights = part
-            local, eta, log = self._given_rest(theta, part)
+            s, z, t, weights = part
+            field, eta, log = self._given_rest(theta, part)
             constant = jax.nn.logsumexp(log, axis=1)
-            chance = jnp.exp(log - constant[:, None, :])
-            score, owned = self._means(chance)
-            spread = jnp.einsum("dk,dkw->dw", self.seen**2, chance) - score**2
-            mixed = jnp.einsum("fdk,dk,dkw->fdw", self.owned, self.seen, chance) - owned * score[None]
-            features, heavy = layout.seen(scores, given), weights[None, None, :]
+            probability = jnp.exp(log - constant[:, None, :])
+            expected_s, expected_t = self._expected(probability)
+            variance_s = jnp.einsum("dl,dlw->dw", self.listed_s**2, probability) - expected_s**2
+            covariance = jnp.einsum("fdl,dl,dlw->fdw", self.listed_t, self.listed_s, probability)
+            covariance = covariance - expected_t * expected_s[None]
+            features = layout.edge_features(s, z)
             return (
-                jnp.dot(weights, self._losses(part, local, eta, constant)),
-                jnp.einsum("kdw,w->dk", layout.owned(owned - own, given), weights),
-                ((score - scores) * weights[None, :]) @ features.T,
-                self._inner(layout, given, chance, owned, weights),
-                jnp.einsum("kdw,sw->dks", layout.owned(mixed, given) * heavy, features),
-                _among(spread * weights[None, :], features),
+                jnp.dot(weights, self._losses(part, field, eta, constant)),
+                jnp.einsum("kdw,w->dk", layout.node_features(expected_t - t, z), weights),
+                ((expected_s - s) * weights[None, :]) @ features.T,
+                self._covariance_of_nodes(layout, z, probability, expected_t, weights),
+                jnp.einsum("kdw,sw->dks", layout.node_features(covariance, z) * weights[None, None, :], features),
+                _among(variance_s * weights[None, :], features),
             )
 
         parts = self._parts(weights_of_log_score(loss, weights))
@@ -510,29 +544,28 @@ class LevelConditionals(AbstractTerms):
         slopes = jnp.concatenate([nodes, edges], axis=1)
         return value, *layout.assembled(slopes, bordered(inner, across, among))
 
-    def _inner(
-        self, layout: Layout, given: Array | None, chance: Array, owned: Array, weights: Array
+    def _covariance_of_nodes(
+        self, layout: Layout, z: Array | None, probability: Array, expected_t: Array, weights: Array
     ) -> Float[Array, "d k k"]:
-        """Covariances of what each node owns, summed over rows."""
-        if given is None:  # summed over rows before products are taken
-            own, mean = self.owned[layout.feature], owned[layout.feature]
-            often = jnp.einsum("dkw,w->dk", chance, weights)
-            found = jnp.einsum("fdk,gdk,dk->dfg", own, own, often)
-            return found - jnp.einsum("fdw,gdw->dfg", mean * weights[None, None, :], mean)
-        square = jnp.einsum("fdk,gdk,dkw->fgdw", self.owned, self.owned, chance) - owned[:, None] * owned[None]
-        term = given[layout.column]
-        pairs = np.ix_(layout.feature, layout.feature)
-        return jnp.einsum("fgdw,fdw,gdw->dfg", square[pairs], term * weights[None, None, :], term)
+        """Covariances of the node features of each column, summed over rows."""
+        if z is None:  # summed over rows before products are taken
+            t, expected = self.listed_t[layout.statistic], expected_t[layout.statistic]
+            found = jnp.einsum("kdl,gdl,dl->dkg", t, t, jnp.einsum("dlw,w->dl", probability, weights))
+            return found - jnp.einsum("kdw,gdw->dkg", expected * weights[None, None, :], expected)
+        square = jnp.einsum("fdl,gdl,dlw->fgdw", self.listed_t, self.listed_t, probability)
+        square = square - expected_t[:, None] * expected_t[None]
+        term, pairs = z[layout.covariate], np.ix_(layout.statistic, layout.statistic)
+        return jnp.einsum("kgdw,kdw,gdw->dkg", square[pairs], term * weights[None, None, :], term)
 
     def per_term_gradients(self, loss: Loss, theta: Theta, weights: Any, at_once: int) -> Float[Array, "u p"]:
         layout, scale = self.layout, weights_of_log_score(loss, jnp.ones(()))
 
         def of_block(part: Any) -> Array:
-            scores, given, own = part
-            score, owned = self._means(jax.nn.softmax(self._given_rest(theta, part)[2], axis=1))
-            return scale * layout.by_row(owned - own, score - scores, scores, given)
+            s, z, t = part
+            expected_s, expected_t = self._expected(jax.nn.softmax(self._given_rest(theta, part)[2], axis=1))
+            return scale * layout.by_row(expected_t - t, expected_s - s, s, z)
 
-        return jax.lax.map(of_block, (self.scores, self.context, self.own)).reshape(-1, len(theta))
+        return jax.lax.map(of_block, (self.s, self.context, self.t)).reshape(-1, len(theta))
 
 
 @terms
@@ -545,26 +578,24 @@ class OrdinalConditionals(LevelConditionals):
     @property
     def at_once(self) -> int:  # type: ignore[override]
         """So many parameters that a block of rows is worth a step of its loop."""
-        _, d, width = self.scores.shape
+        _, d, width = self.s.shape
         return 2 ** (max(1, WORTH // (d * width)).bit_length() - 1)
 
     def value(self, loss: Loss, theta: Theta, weights: Any) -> Float[Array, ""]:
-        matrix, eta = (
-            self.base.matrix(self.base.interaction_of(self.base.space.unflatten(theta))),
-            self.layout.predictors(theta, self.scores[0], None)[1][:, :, 0],
-        )
-        level = jnp.where(self.allowed, jnp.einsum("fd,fdk->dk", eta, self.owned), -jnp.inf)
-        sums = log_sums_of_powers(level, jnp.sum(self.allowed, axis=1))
-        first, step = self.seen[:, :1], self.seen[:, 1:2] - self.seen[:, :1]
+        matrix = self.plain.matrix(self.plain.interaction_of(self.plain.space.unflatten(theta)))
+        eta = self.layout.predictors(theta, self.s[0], None)[1][:, :, 0]
+        nodes = jnp.where(self.is_level, jnp.einsum("fd,fdl->dl", eta, self.listed_t), -jnp.inf)
+        sums = log_sums_of_powers(nodes, jnp.sum(self.is_level, axis=1))
+        first, step = self.listed_s[:, :1], self.listed_s[:, 1:2] - self.listed_s[:, :1]
 
         def add(total: Array, block: tuple[Array, Array]) -> tuple[Array, None]:
-            scores, weights = block
-            local = matrix @ scores
-            return total + jnp.dot(weights, jnp.sum(sums(step * local) + (first - scores) * local, axis=0)), None
+            s, weights = block
+            field = matrix @ s
+            return total + jnp.dot(weights, jnp.sum(sums(step * field) + (first - s) * field, axis=0)), None
 
-        weights = weights_of_log_score(loss, weights).reshape(len(self.scores), -1)
-        own = jnp.einsum("bfdw,bw->fd", self.own, weights)
-        return jax.lax.scan(add, -jnp.sum(eta * own), (self.scores, weights))[0]
+        weights = weights_of_log_score(loss, weights).reshape(len(self.s), -1)
+        observed = jnp.einsum("bfdw,bw->fd", self.t, weights)
+        return jax.lax.scan(add, -jnp.sum(eta * observed), (self.s, weights))[0]
 
 
 def log_sums_of_powers(
@@ -593,7 +624,7 @@ def log_sums_of_powers(
 
 @terms
 class CountConditionals(AbstractTerms):
-    """Each count given the others is Conway-Maxwell-Poisson; for nu = 1 its constant is exp(rate)."""
+    """Each count given the others is Conway-Maxwell-Poisson; with nu = 1 the log of its constant is exp(log rate)."""
 
     model: Any
     rows: Float[Array, "d u"]
@@ -605,11 +636,12 @@ class CountConditionals(AbstractTerms):
         return by_row(sites, CountConditionals(model, rows), size)
 
     def value(self, loss: Loss, theta: Theta, weights: Any) -> Float[Array, ""]:
-        intercept, interaction, nu = self.model.parts(self.model.space.unflatten(theta))
-        local = intercept[:, None] + self.model.matrix(interaction) @ self.rows
-        if nu is None:
-            constant, power = jnp.exp(local), jnp.ones((len(intercept), 1))
+        interaction = self.model.interaction_of(self.model.space.unflatten(theta))
+        intercept, nu = self.model.coefficients(theta)[:, :, None]
+        log_rate = intercept + self.model.matrix(interaction) @ self.rows
+        if self.model.space.of_role(SHAPE):
+            constant = log_normaliser(log_rate, jnp.broadcast_to(nu, log_rate.shape))
         else:
-            constant, power = log_normaliser(local, jnp.broadcast_to(nu[:, None], local.shape)), nu[:, None]
-        found = jnp.sum(constant - self.rows * local + power * gammaln(self.rows + 1.0), axis=0)
+            constant = jnp.exp(log_rate)
+        found = jnp.sum(constant - self.rows * log_rate + nu * gammaln(self.rows + 1.0), axis=0)
         return jnp.dot(weights, loss.term(-found, None))
