@@ -406,6 +406,10 @@ class AbstractModel(ABC):
         """What `fit` takes to fit the same data again: of what is not rows, the observation itself."""
         return data
 
+    def declared(self, data: Dataset) -> dict[str, Any]:
+        """Options without which these data would be read in another way; none where they are as they were observed."""
+        return {}
+
     # -- data that are one observation (a graph, a map) ------------------------------------------
 
     @property

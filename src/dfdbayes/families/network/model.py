@@ -61,7 +61,7 @@ from ..counts.normaliser import log_normaliser
 from ..lattice.model import _two_states
 from ..named import GRAPH, named
 from . import descriptions as remarks
-from .kinds import BinaryKind, CountKind, Kind, PoissonKind, domain_of
+from .kinds import AbstractScale, BinaryKind, CountKind, Kind, PoissonKind, domain_of
 from .narrative import NetworkNarrative
 from .simulate import by_levels, by_levels_given
 from .terms import (
@@ -150,6 +150,18 @@ class Pairwise(AbstractModel):
 
     def _flat(self, theta: dict[str, Array]) -> Array:
         return jnp.concatenate([jnp.ravel(theta[p.name]) for p in self.row_space.parameters])
+
+    def declared(self, data: Dataset) -> dict[str, Any]:
+        """Levels of ordinal columns beyond those that the data have."""
+        if "kinds" not in self.options:
+            return {}
+        each = zip(data.columns, self.kinds, self.options["levels"], data.rows.T, strict=True)
+        beyond = {
+            name: list(own)
+            for name, kind, own, column in each
+            if isinstance(kind, AbstractScale) and list(own) != np.unique(column).tolist()
+        }
+        return {"levels": beyond or None}
 
     @property
     def _of_rates(self) -> bool:
