@@ -22,9 +22,8 @@ import dfdbayes as dfd
 from dfdbayes import losses
 from dfdbayes.backends.local import Local
 from dfdbayes.core.calibration import calibrate
-from dfdbayes.core.minimise import minimise
+from dfdbayes.core.minimise import logarithmic, minimise
 from dfdbayes.core.objective import Objective
-from dfdbayes.core.starts import logarithmic
 from dfdbayes.fitting.regressions import read_regression
 
 STUDY = Study("series-coverage")

@@ -194,17 +194,17 @@ def test_failure_and_resampling_are_choices_of_the_command_line(call, visits):
     assert code == 2 and "on_failure must be 'raise' or 'fallback', not 'shrug'" in err
 
 
-def test_the_version_and_a_file_without_a_command(visits):
+def test_the_version_and_a_file_without_a_command(call, visits):
     """A file alone is described; a word that is neither a file nor a command is named."""
     told = subprocess.run([COMMAND, "--version"], capture_output=True, text=True, check=True).stdout
     assert told == f"dfdbayes {dfd.__version__}\n"
-    shown = subprocess.run([COMMAND, visits], capture_output=True, text=True, check=True).stdout
-    assert "What to call:" in shown and f"dfdbayes fit {visits} --model" in shown
+    code, shown, _ = call(visits)
+    assert code == 0 and "What to call:" in shown and f"dfdbayes fit {visits} --model" in shown
     assert dfd.suggest(visits)[0].command in shown
-    near = subprocess.run([COMMAND, visits.with_name(f"x{visits.name}")], capture_output=True, text=True)
-    assert near.returncode == 2 and f"{visits.name}'?" in near.stderr
-    wrong = subprocess.run([COMMAND, "nofile.csv"], capture_output=True, text=True)
-    assert wrong.returncode == 2 and "there is no file 'nofile.csv'" in wrong.stderr
+    code, _, near = call(visits.with_name(f"x{visits.name}"))
+    assert code == 2 and f"{visits.name}'?" in near
+    code, _, wrong = call("nofile.csv")
+    assert code == 2 and "nofile.csv" in wrong
 
 
 def test_a_map(call, tmp_path):

@@ -32,7 +32,7 @@ WARNS = {  # pages that show what a warning is about
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if python(page) and page not in NEEDS])
-@pytest.mark.daily("README.md", "docs/how-to/add-a-model.md", "docs/how-to/choose-a-loss.md")
+@pytest.mark.daily("README.md", "docs/how-to/add-a-model.md")
 def test_code_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(dfd.fit.__kwdefaults__, "check", True)  # as a reader has it

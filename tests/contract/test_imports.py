@@ -140,3 +140,17 @@ def test_experiments_use_public_names_only():
             if isinstance(node, ast.ImportFrom):
                 assert (node.level, node.module) == (1, "base") or node.level == 0, path
                 assert not (node.module or "").startswith("dfdbayes"), path
+
+
+def test_experiments_are_imported_by_the_command_line_alone_and_only_when_they_run():
+    for path in _modules():
+        if _name(path).split(".")[0] == "experiments":
+            continue
+        tree = ast.parse(path.read_text())
+        inside = {id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for n in ast.walk(f)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and "experiments" in (node.module or "").split("."):
+                assert _name(path) == "cli" and id(node) in inside, path
+    code = "import sys, dfdbayes.cli, dfdbayes as dfd; dfd.fit; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not [name for name in done.stdout.split() if name.startswith("dfdbayes.experiments")]

@@ -87,7 +87,7 @@ def test_value_gradient_and_weights(pair):
     assert objective(flat, weights=weights) == pytest.approx(again, rel=1e-10)
 
 
-@pytest.mark.daily("cmp-dfd", "ising network-ratio", "poisson-likelihood")
+@pytest.mark.daily("cmp-dfd", "poisson-likelihood")
 def test_minimise_calibrate_and_draw(pair):
     """The minimiser is near the truth (5 bootstrap standard errors), beta exists, 200 draws are finite."""
     model, theta, objective = pair

@@ -33,3 +33,13 @@ def test_every_classifier_is_a_python_that_the_workflow_tries():
 @pytest.mark.parametrize("page", ["SECURITY.md", "CODE_OF_CONDUCT.md", "RELEASING.md", "CHANGELOG.md", "LICENSE"])
 def test_pages_of_a_project(page):
     assert len((ROOT / page).read_text()) > 500
+
+
+def test_studies_and_benchmarks_stand_outside_the_package():
+    """`.ci/wheel` looks into the wheel itself; here is what it is made of."""
+    asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert asked["packages"]["find"] == {"where": ["src"]}
+    assert [path.name for path in (ROOT / "src").iterdir() if path.suffix != ".egg-info"] == ["dfdbayes"]
+    folders = {path.name for path in (ROOT / "src" / "dfdbayes").rglob("*") if path.is_dir()}
+    assert not folders & {"benchmarks", "studies", "tests", "docs"}
+    assert all((ROOT / folder).is_dir() for folder in ("benchmarks", "docs/studies"))

@@ -17,8 +17,8 @@ def test_every_kind_is_kept():
     assert all(path.stat().st_size < 100_000 for path in saved_fits.FOLDER.glob("*.netcdf"))
 
 
-@pytest.mark.daily("cmp", "regression", "hurdle", "network*", "map", "series", "own")
 @pytest.mark.parametrize("name", WANTED)
+@pytest.mark.daily("cmp", "hurdle", "network-missing", "map", "series", "own")
 def test_saved_fits_say_what_they_said(name, tmp_path):
     wanted = WANTED[name]
     with warnings.catch_warnings():

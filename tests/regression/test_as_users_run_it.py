@@ -76,7 +76,7 @@ def defaults_as_released(monkeypatch):
 
 
 @pytest.mark.parametrize("name", FITS)
-@pytest.mark.daily("poisson", "series", "network", "graph")
+@pytest.mark.daily("series", "network")
 def test_a_right_model_is_fitted_checked_and_told_without_a_warning(name, tmp_path):
     fit = FITS[name]()
     assert fit.converged and not fit.warnings

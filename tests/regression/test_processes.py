@@ -6,6 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pytest
 
 from pages import ROOT
 
@@ -19,6 +20,7 @@ def test_threads_at_once(quick):
         np.testing.assert_array_equal(own, other)
 
 
+@pytest.mark.slow
 def test_the_page_s_script_fits_in_spawned_processes(tmp_path):
     page = (ROOT / "docs" / "how-to" / "many-fits.md").read_text()
     script = tmp_path / "schools.py"

@@ -168,9 +168,7 @@ def interrupted_and_resumed(case, kept, stop_at, moments):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.daily(
-    "calibration curvature", "calibration score-matching", "imputation", "simulated maps", "resampling Clusters"
-)
+@pytest.mark.daily("calibration curvature", "imputation", "resampling Clusters")
 def test_an_interrupted_run_goes_on(case, tmp_path, stop_at):
     names = interrupted_and_resumed(case, tmp_path / "kept", stop_at, lambda parts: [parts // 2] if parts else [])
     if case in ("sampler auto", "sampler hmc", "sampler nuts", "sampler random-walk", "simulated graphs", "imputation"):
@@ -221,20 +219,28 @@ def test_what_a_killed_write_left_is_removed(call, visits, tmp_path):
     assert not any(file.exists() for file in left) and mine.exists() and not (out / "checkpoint").exists()
 
 
-def test_a_killed_command_goes_on(call, visits, tmp_path):
-    """By the default sampler, whose parts were once unknown: resumed, or replaced with --force."""
+@pytest.fixture
+def killed(visits, tmp_path):
+    """A command by the default sampler that was killed midway, and its folder."""
     words = ["fit", visits, "--model", "cmp", "--loss", "dfd", "--draws", "400", "--chains", "2", "--no-check"]
-    assert call(*words, "--out", tmp_path / "whole")[0] == 0
-    out, parts = tmp_path / "out", tmp_path / "out" / "checkpoint"
-    killed = [sys.executable, "-c", KILLING, *map(str, words), "--out", str(out)]
-    ended = subprocess.run(killed, capture_output=True, text=True)
-    assert ended.returncode == -signal.SIGKILL and (parts / "turns-1.npz").exists()
+    out = tmp_path / "out"
+    ended = subprocess.run([sys.executable, "-c", KILLING, *map(str, words), "--out", str(out)], capture_output=True)
+    assert ended.returncode == -signal.SIGKILL and (out / "checkpoint" / "turns-1.npz").exists()
+    return words, out
+
+
+def test_a_killed_command_goes_on(call, killed, tmp_path):
+    words, out = killed
     assert call(*words, "--out", out)[0] == 2  # what to do with it has to be said
     code, _, err = call(*words, "--out", out, "--resume")
     assert code == 0, err
+    assert call(*words, "--out", tmp_path / "whole")[0] == 0
     assert_same(dfd.load(out / "posterior.nc"), dfd.load(tmp_path / "whole" / "posterior.nc"))
-    assert not parts.exists()
-    subprocess.run([*killed[:-1], str(tmp_path / "other")], capture_output=True)
-    assert (tmp_path / "other" / "checkpoint" / "turns-1.npz").exists()
-    assert call(*words, "--seed", "1", "--out", tmp_path / "other", "--force")[0] == 0
-    assert not (tmp_path / "other" / "checkpoint").exists()
+    assert not (out / "checkpoint").exists()
+
+
+@pytest.mark.slow
+def test_a_killed_command_is_replaced_with_force(call, killed):
+    words, out = killed
+    assert call(*words, "--seed", "1", "--out", out, "--force")[0] == 0
+    assert not (out / "checkpoint").exists()

@@ -62,7 +62,7 @@ def test_an_interrupted_run_is_not_destroyed_by_forgetting_resume(call, tmp_path
     assert not (out / "checkpoint").exists()
 
 
-def test_two_runs_do_not_share_a_folder(tmp_path, visits):
+def test_two_runs_do_not_share_a_folder(call, tmp_path, visits):
     """The second is refused while the first runs; nobody reads the other's parts."""
     out = tmp_path / "out"
     words = ["fit", visits, "--model", "poisson", "--calibration", "gpc", "--out", out]
@@ -73,14 +73,14 @@ def test_two_runs_do_not_share_a_folder(tmp_path, visits):
             time.sleep(0.05)
             if (out / "checkpoint" / "bootstrap-0.npz").exists():
                 break
-        second = subprocess.run([*COMMAND, *map(str, words), "--resume"], capture_output=True, text=True)
+        code, _, err = call(*words, "--resume")
     finally:
         first.send_signal(signal.SIGKILL)
         first.wait()
-    assert second.returncode == 2 and "another run is using the folder" in second.stderr
+    assert code == 2 and "another run is using the folder" in err
     # the lock went with the process that held it
-    third = subprocess.run([*COMMAND, *map(str, words)], capture_output=True, text=True)
-    assert third.returncode == 2 and "holds an interrupted run" in third.stderr
+    code, _, err = call(*words)
+    assert code == 2 and "holds an interrupted run" in err
 
 
 def test_threads_do_not_share_a_folder(tmp_path, quick):

@@ -23,18 +23,17 @@ X = np.random.default_rng(0).poisson(3.0, 200)
 def test_identity_is_the_same_in_every_process():
     """Texts hash differently from process to process; what is kept must be found again all the same."""
     code = (
-        "import jax; jax.config.update('jax_enable_x64', True)\n"
         "import numpyro.distributions as d, dfdbayes as dfd\n"
-        "from dfdbayes._util.identity import fingerprint as f\n"
-        "print([f(p) for p in (d.Normal(2, 1), d.Normal(1, 2), d.TruncatedNormal(0, 1, low=0), d.Chi2(3.0))],"
-        " dfd.models.ConwayMaxwellPoisson().identity)"
+        "from dfdbayes._util.identity import fingerprint\n"
+        "priors = d.Normal(2, 1), d.Normal(1, 2), d.TruncatedNormal(0, 1, low=0), d.Chi2(3.0)\n"
+        "seen = [*map(fingerprint, priors), dfd.models.ConwayMaxwellPoisson().identity]\n"
     )
-    seen = [
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
-                       env=os.environ | {"PYTHONHASHSEED": seed}).stdout
-        for seed in ("1", "2")
-    ]  # fmt: skip
-    assert seen[0] == seen[1] and len(set(eval(seen[0].partition("] ")[0] + "]"))) == 4
+    here: dict = {}
+    exec(code, here)
+    words = [sys.executable, "-c", f"import jax; jax.config.update('jax_enable_x64', True)\n{code}print(seen)"]
+    environment = os.environ | {"PYTHONHASHSEED": "1"}
+    there = subprocess.run(words, capture_output=True, text=True, check=True, env=environment).stdout
+    assert there.strip() == str(here["seen"]) and len(set(map(str, here["seen"]))) == 5
 
 
 def tabulated(table, wrap):

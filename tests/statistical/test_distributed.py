@@ -24,7 +24,7 @@ QUICK = PLAIN | {"calibration": "score-matching-invariant", "bootstrap": 100}
 
 @pytest.fixture(scope="module")
 def cluster():
-    settings = {"threads_per_worker": 1, "dashboard_address": None}
+    settings = {"threads_per_worker": 1, "dashboard_address": ":0"}
     with dask.LocalCluster(n_workers=2, **settings) as cluster, dask.Client(cluster) as client:
         yield cluster, client
 

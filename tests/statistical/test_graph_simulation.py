@@ -50,6 +50,7 @@ def p_value(drawn, values, chance):
     return stats.chisquare(found, expected).pvalue
 
 
+@pytest.mark.daily("edges and triangles", "directed triples")
 def test_simulation_is_enumeration(case):
     """Chi-squared tests of each statistic, of the number of ties, and of the whole graph's probability."""
     model, theta, graphs = case
@@ -62,6 +63,7 @@ def test_simulation_is_enumeration(case):
     assert p_value(graphs.statistics @ together, values @ together, chance) > ALARM
 
 
+@pytest.mark.daily("edges and triangles", "directed triples")
 def test_statistics_are_kept_up_to_date(case):
     """What chains add up over thousands of steps is what the graphs that they hold have."""
     model, theta, _ = case
@@ -81,6 +83,7 @@ def test_statistics_are_kept_up_to_date(case):
     )
 
 
+@pytest.mark.daily("directed triples")
 def test_the_same_seed_gives_the_same_graphs(case):
     model, theta, graphs = case
     again, other = (dfd.simulate(model, theta, 100, method="tie-no-tie", seed=s) for s in (1, 2))

@@ -26,6 +26,7 @@ def exact_poisson_moments(objective, beta):
 
 
 @pytest.mark.parametrize("sampler", ["nuts", "hmc", "independence", "random-walk"])
+@pytest.mark.daily("nuts", "independence")
 def test_samplers_find_the_exact_posterior(sampler):
     data = dfd.Dataset.of(np.random.default_rng(3).poisson(3.0, 60))
     fit = dfd.fit("poisson", data, loss="dfd", prior="paper", beta=0.7, sampler=sampler, progress=False)

@@ -17,7 +17,7 @@ import dfdbayes as dfd
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "numbers-0.1.json"
 QUICK = {"sampler": "laplace", "draws": 500, "progress": False}
 GENES = ("poisson-graphical", "cmp-graphical")
-QUICK_CASES = ("sales, dfd", "counts, dfd", "lattice, dfd", "network, pseudo", "genes, poisson-graphical, ratio")
+QUICK_CASES = ("sales, dfd", "lattice, dfd", "network, pseudo")
 
 
 def cases():

@@ -61,7 +61,7 @@ def p_value(rows, points, chance):
     "potts-gibbs",
     "open-perfect",
     "potts-swendsen-wang",
-    "binary with intercept-metropolis",
+    "network-metropolis",
 )
 def test_finite_models(name, method):
     model = ISING[name]
@@ -187,16 +187,13 @@ def test_coupling_from_further_in_the_past_gives_the_same_state():
     import jax
     import jax.numpy as jnp
 
-    from dfdbayes.core.simulators.gibbs import weights_of
+    from dfdbayes.core.simulators.gibbs import OnGraph
     from dfdbayes.core.simulators.perfect import _from_the_past
 
     model = ISING["open"]
-    weights = weights_of(model.interactions({"temperature": np.array([2.5])}))
+    model = OnGraph.of(model.interactions({"temperature": np.array([2.5])}), model.domain)
     low, high = (jnp.full((1, 50, 9), level) for level in (-1.0, 1.0))
-    ends = [
-        _from_the_past(dfd.graphs.grid(3, 3), (-1, 1), jax.random.key(3), jnp.asarray(steps), low, high, weights)
-        for steps in (64, 128)
-    ]
+    ends = [_from_the_past(model, jax.random.key(3), jnp.asarray(steps), low, high) for steps in (64, 128)]
     for bottom, top in ends:
         assert (bottom == top).all()
     assert (ends[0][0] == ends[1][0]).all()

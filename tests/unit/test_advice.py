@@ -138,7 +138,7 @@ SILENT = {"regression beyond geometric", "three groups, two asked for"}  # no ca
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
-@pytest.mark.daily("underdispersed", "zeros", "three groups, two asked for", "a regression without a covariate")
+@pytest.mark.daily("zeros", "a regression without a covariate")
 def test_advice_is_accepted_and_not_repeated(situation):
     """Whatever is followed, no call comes back that was made before, and the end is reached in a few steps."""
     todo: list[tuple[dict[str, Any], list[dict[str, str]]]] = [(SITUATIONS[situation], [])]

@@ -96,6 +96,7 @@ def test_divergence_of_arrays_knows_no_order():
 
 
 @pytest.mark.parametrize("loss", [*LOSSES, "ksd"])
+@pytest.mark.daily("dfd", "pseudo", "ksd")
 def test_two_labels_are_a_flip(loss):
     """All kinds of neighbours are one for two states, factors included."""
     rows = RNG.integers(0, 2, (50, 2))

@@ -60,6 +60,7 @@ def by_definition(objective):
 
 
 @pytest.mark.parametrize("name", ["cmp dfd", "network pseudo", "network ratio"])
+@pytest.mark.daily("cmp dfd")
 def test_information_is_godambes(name):
     objective = objective_of(name)
     beta, y, information, prior = by_definition(objective)

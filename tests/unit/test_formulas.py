@@ -333,6 +333,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.daily("zoned", "quantiles", "truth", "mixed")
 def test_levels_come_back_from_a_file_as_they_were(kind, tmp_path):
     random = np.random.default_rng(5)
     data = pd.DataFrame({"y": random.poisson(3.0, N), "g": KINDS[kind](random.integers(0, 3, N))})

@@ -66,7 +66,7 @@ NETWORKS = [
         *NETWORKS,
     ],
 )
-@pytest.mark.daily("ising-network-binary-settings0", "network-mixed-settings7")
+@pytest.mark.daily("network-mixed-settings7")
 def test_the_table_of_a_network_is_the_general_one(model, kind, settings):
     """Value, gradient, Hessian and the gradient of every row, against differentiation of the log mass itself."""
     made, data = regression(model, rows(kind), **settings)
@@ -99,6 +99,7 @@ def test_the_table_of_a_network_is_the_general_one(model, kind, settings):
 
 
 @pytest.mark.parametrize(("model", "kind", "settings"), NETWORKS)
+@pytest.mark.daily("network-levels-settings1", "network-mixed-settings2")
 def test_the_conditionals_of_levels_are_the_general_ones(model, kind, settings, monkeypatch):
     """The pseudo-likelihood with its derivatives, in several blocks of rows, against the log mass itself."""
     monkeypatch.setattr(network_tables, "WIDTH", 8)

@@ -29,6 +29,7 @@ def whole(answers):
 
 
 @pytest.mark.parametrize("calibration", ["score-matching-invariant", "score-matching", "gpc", "lyddon"])
+@pytest.mark.daily("score-matching-invariant")
 def test_one_weight_makes_intervals_as_wide_as_a_weight_in_every_direction(answers, whole, calibration):
     """On average over parameters, and as nearly as these rules agree on complete data."""
     other = whole if calibration == "score-matching-invariant" else fitted(answers, calibration=calibration)
@@ -85,6 +86,7 @@ MOMENTS = {
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.daily("the second part of the bootstrap")
 def test_killed_midway_through_imputation_and_called_again_it_gives_the_same_draws(
     answers, whole, tmp_path, monkeypatch, moment
 ):

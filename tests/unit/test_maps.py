@@ -11,6 +11,7 @@ from scipy import optimize, stats
 
 import dfdbayes as dfd
 import oracles
+from dfdbayes._util.codec import from_plain, to_plain
 from dfdbayes.core.minimise import mode
 from dfdbayes.core.mixing import evenly
 from dfdbayes.core.objective import Objective
@@ -233,7 +234,7 @@ def test_sites_that_share_a_place_are_named_as_they_are():
 
 def test_a_saved_map_is_the_same_map():
     seen = bound(MAPS[3], 3)[1].map
-    again = ObservedMap.of_plain(seen.plain())
+    again = from_plain(to_plain(seen), ObservedMap)
     assert all(np.array_equal(vars(seen)[k], vars(again)[k]) for k in vars(again))
 
 
@@ -370,7 +371,7 @@ def test_a_map_is_reproduced_where_its_tail_probability_says_so(observed, predic
     assert ("does not reproduce" in checks.sentence) == (not reproduced)
     assert [type(one) for one in checks.warnings] == [dfd.errors.MisfitWarning] * (not reproduced)
     assert all("What to do: look at it" in str(one) for one in checks.warnings)
-    assert Checks.of_plain(checks.plain()).sentence == checks.sentence
+    assert from_plain(to_plain(checks), Checks).sentence == checks.sentence
 
 
 def test_the_tail_probability_has_two_sides():

@@ -302,15 +302,13 @@ def in_file(tmp_path, text):
 @pytest.mark.parametrize("separator", [",", ";"])
 @pytest.mark.daily(",")
 def test_a_line_of_names_longer_than_what_is_looked_at_first(tmp_path, separator):
-    """The names of 20,000 columns are 440 kB."""
-    size, answers = 20_000, np.random.default_rng(0).integers(0, 9, (4, 20_000))
-    lines = [
-        separator.join(f"answer_to_question_{j:05d}" for j in range(size)),
-        *(separator.join(map(str, row)) for row in answers),
-    ]
+    """The names of 6,000 columns are 360 kB."""
+    answers = np.random.default_rng(0).integers(0, 9, (4, 6000))
+    names = ["question_" * 6 + f"{j:05d}" for j in range(6000)]
+    lines = [separator.join(names), *(separator.join(map(str, row)) for row in answers)]
     path = in_file(tmp_path, "\n".join(lines) + "\n")
     data = dfd.Dataset.of(path)
-    assert data.columns[-1] == "answer_to_question_19999" and data.n == 4
+    assert data.columns[-1] == names[-1] and data.n == 4
     assert sorted(data.rows[:, -1].tolist()) == sorted(answers[:, -1].tolist())
     with pytest.raises(dfd.errors.DataError) as refused:
         dfd.Dataset.of(path, columns=["question"])

@@ -103,6 +103,7 @@ def test_regressions_with_different_covariates():
 
 
 @pytest.mark.parametrize("more", [{}, {"weights": "w"}, {"weights": "w", "weighting": "sampling"}, {"cluster": "c"}])
+@pytest.mark.daily("more0", "more3")
 def test_covariates_of_any_part_do_not_make_other_rows(more):
     """Scores and errors are those of rows that are all apart, where they can be matched one by one."""
     rng = np.random.default_rng(3)

@@ -23,6 +23,7 @@ def test_a_sum_of_softplus_is_that_of_its_parts_with_its_derivatives():
 
 @pytest.mark.parametrize("states", ["binary", "spins"])
 @pytest.mark.parametrize("graph", [4, [(0, 1), (1, 2), (2, 3)]], ids=["all pairs", "a path"])
+@pytest.mark.daily("a path-spins")
 def test_binary_conditionals_in_blocks_are_their_definition(states, graph, monkeypatch):
     monkeypatch.setattr(network_tables, "WIDTH", 8)  # several blocks, the last one of rows that are not there
     rng, model = np.random.default_rng(1), dfd.models.IsingNetwork(graph, states=states)

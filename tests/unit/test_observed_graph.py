@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 import dfdbayes as dfd
+from dfdbayes._util.codec import from_plain, to_plain
 
 EDGES = [("a", "b"), ("b", "c"), ("c", "d")]
 NODES = pd.DataFrame({"name": list("abcde"), "age": [1.0, 2.0, 3.0, 4.0, 5.0], "sex": ["f", "m", "f", None, "m"]})
@@ -247,7 +248,7 @@ def test_an_infinite_attribute_is_refused_by_its_name():
 def test_plain_values_and_back(directed):
     near = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
     graph = of(EDGES, nodes=NODES, directed=directed, matrices={"near": near})
-    back = dfd.ObservedGraph.of_plain(graph.plain())
+    back = from_plain(to_plain(graph), dfd.ObservedGraph)
     assert back.names == graph.names and back.directed == directed and back.source == graph.source
     np.testing.assert_array_equal(back.adjacency, graph.adjacency)
     np.testing.assert_array_equal(back.matrices["near"], near)

@@ -10,6 +10,7 @@ import pytest
 from jax.scipy.special import gammaln
 
 import dfdbayes as dfd
+from dfdbayes._util.codec import from_plain, to_plain
 from dfdbayes._util.words import rounded
 from dfdbayes.core.diagnostics import ridges
 from dfdbayes.families.own.from_file import model_of
@@ -40,7 +41,7 @@ def test_a_posterior_that_the_prior_holds_elsewhere_reproduces_nothing():
     assert free.checks.sentence.startswith("The model reproduces the data") and not free.checks.held
     assert "at the parameters of this posterior it does not" in far.checks.sentence
     assert f"the data have {COUNTS['visits'].mean():.3g}" in far.checks.sentence
-    assert Checks.of_plain(far.checks.plain()).sentence == far.checks.sentence
+    assert from_plain(to_plain(far.checks), Checks).sentence == far.checks.sentence
     near = float(free.summary()["mean"]["rate"])
     tight = quietly(own(cmp, rate=dist.Normal(near, 0.001), shape=HALF), COUNTS)
     assert not tight.checks.held

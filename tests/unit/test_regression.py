@@ -144,7 +144,7 @@ def test_many_equal_rows_are_counted_before_the_formula(people, monkeypatch):
 
     frame = pd.concat([people[["visits", "clinic"]]] * 5)
     slow = dfd.fit("poisson", frame, formula="visits ~ clinic", **QUICK)
-    monkeypatch.setattr(formulas, "LARGE", 1000)
+    monkeypatch.setattr(formulas, "MIN_ROWS_TO_COUNT", 1000)
     monkeypatch.setattr(pd.Series, "nunique", lambda self: 1)
     quick = dfd.fit("poisson", frame, formula="visits ~ clinic", **QUICK)
     assert quick.data.n == slow.data.n == 2000

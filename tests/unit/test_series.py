@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
+from dfdbayes._util.codec import from_plain, to_plain
 from dfdbayes.core.objective import _second_order
 from dfdbayes.core.simulators.paths import Step, _each
 from dfdbayes.core.windows import automatic_length, long_run, of_windows, starts_of
@@ -123,7 +124,7 @@ def utc(first, n, step):
 def test_times_of_any_clock_and_century_are_exact(times, after):
     """Of a day or more the clock on the wall counts; shorter steps do not see it put back."""
     column = pd.Series(times, name="time")
-    calendar = Calendar(**json.loads(json.dumps(Calendar.of(column).plain())))
+    calendar = from_plain(json.loads(json.dumps(to_plain(Calendar.of(column)))), Calendar)
     places = calendar.places(column)
     assert places[:-1].tolist() == list(range(len(places) - 1)) and places[-1] > places[-2]
     following = calendar.at(places[-1:] + 1)[0]

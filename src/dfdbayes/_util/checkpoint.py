@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -78,13 +78,9 @@ class Folder:
 
     def part(self, name: str, compute: Callable[[], Arrays]) -> Arrays:
         file = self.path / f"{name}.npz"
-        try:
-            with file.open("rb") as opened, np.load(opened, allow_pickle=False) as found:
-                kept = dict(found)
-            if str(kept.pop("run")) == self._run:
-                return kept
-        except Exception:  # whatever is wrong with a file that somebody else may have written: it is no part
-            pass
+        kept, run = _part(file)
+        if run == self._run:
+            return kept
         made = {key: np.asarray(value) for key, value in compute().items()}
 
         def write(scratch: Path) -> None:
@@ -143,13 +139,17 @@ def _about(path: Path) -> dict[str, Any] | None:
 
 def _is_part(file: Path) -> bool:
     """Whether a file is a finished part of a run, of any: it carries the run that it belongs to."""
-    if file.suffix != ".npz":
-        return False
+    return file.suffix == ".npz" and _RUN.fullmatch(_part(file, ("run",))[1]) is not None
+
+
+def _part(file: Path, names: Sequence[str] | None = None) -> tuple[dict[str, np.ndarray], str]:
+    """What a file holds, or what of it has these names, and the run that it belongs to; nothing where it is no part."""
     try:
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as found:
-            return _RUN.fullmatch(str(found["run"])) is not None
+            held = {name: found[name] for name in names or found}
+        return held, str(held.pop("run"))
     except Exception:  # whatever is wrong with a file that somebody else may have written
-        return False
+        return {}, ""
 
 
 def _alien(path: Path) -> list[str]:

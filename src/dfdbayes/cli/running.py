@@ -37,11 +37,11 @@ def run_fit(
     ``instead`` are settings as they are used where those that were asked for, and are written, stand for something else
     by now: columns of data that are a fit's, say.
     """
-    from .._util.declared import unlike
+    from .._util.codec import from_plain
     from ..fitting.runs import Settings, is_finished
     from ..results.saving import UNFINISHED
 
-    assert unlike(settings, Settings) is None, "what is written here is what can be read back"
+    from_plain(settings, Settings)  # what is written here is what can be read back
     if resume and out is None:
         raise SettingError("--resume needs --out, the folder of the run that was interrupted")
     if resume and force:

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -41,6 +41,7 @@ from jaxtyping import Array, Float
 from scipy import linalg, special
 from scipy.special import gammaincinv
 
+from .._util.codec import APART
 from ..errors import CalibrationError, DfdbayesError, MinimiserError, SettingError
 from .linalg import cholesky, inverse, root
 from .minimise import (
@@ -334,14 +335,14 @@ class Calibration:
     from_prior: float
     from_data: float
     used: int
-    names: tuple[str, ...]
-    minimisers: Float[np.ndarray, "b p"]
-    outcomes: tuple[str, ...]
+    names: tuple[str, ...] = field(metadata=APART)
+    minimisers: Float[np.ndarray, "b p"] = field(metadata=APART)
+    outcomes: tuple[str, ...] = field(metadata=APART)
     resampling: str = ""
     degenerate: int = 0
     reached: float = float("nan")
     instead_of: str = ""
-    curvature: Curvature | None = None
+    curvature: Curvature | None = field(default=None, metadata=APART)
 
     @property
     def simulated(self) -> bool:

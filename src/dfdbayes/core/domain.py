@@ -27,21 +27,23 @@ increments undo one by one. So each of them is one to one, as a cycle's is, and 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from ..errors import ModelError
 
 Rows = Int[np.ndarray, "n d"]
 Moved = Int[np.ndarray, "n m"]
 Mask = Bool[np.ndarray, "n m"]
+T = TypeVar("T")
 
 CYCLE, PATH, PAIRS = "cycle", "path", "pairs"
+NEGLIGIBLE = 1e-12  # share of a distribution that a list of counts may leave out: far below what 2**53 numbers can show
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,27 @@ class Coordinate:
         towards = step if self.kind == "above" else -step
         exists = np.ones(x.shape, bool) if step > 0 else x != self.end
         return np.where(exists, x + towards, x), exists
+
+    @property
+    def endless(self) -> bool:
+        """Whether it has infinitely many values."""
+        return self.kind != "finite"
+
+    def listed(self, number: int, first: int = 0) -> Int[np.ndarray, " s"]:
+        """Its levels; of counts ``number`` values from the end on, the ``first`` ones next to it left out."""
+        if self.kind == "finite":
+            return np.asarray(self.levels)
+        if self.kind == "integers":
+            raise ModelError("all integers cannot be listed; declare a half-line, dfd.Counts or dfd.CountsBelow")
+        return (self.end or 0) + (1 if self.kind == "above" else -1) * np.arange(first, first + number)
+
+    def reach(self, seen: Int[np.ndarray, " n"], times: float = 4.0, more: int = 100) -> int:
+        """How many values to list: of counts those up to ``times`` as far from the end as any ``seen``, and ``more``.
+
+        That is how far counts are listed where data alone say how large they get; where masses are known,
+        `until_negligible`.
+        """
+        return len(self.levels) or int(np.ceil(times * np.abs(seen - (self.end or 0)).max(initial=0))) + more + 1
 
     def contains(self, x: np.ndarray) -> np.ndarray:
         if self.kind == "integers":
@@ -235,6 +258,16 @@ class Domain:
         return all(coordinate.kind == "finite" for coordinate, _ in self.runs)
 
     @property
+    def has_integers(self) -> bool:
+        """Whether some coordinate has no end on either side, from which its values could be listed."""
+        return any(coordinate.kind == "integers" for coordinate, _ in self.runs)
+
+    @property
+    def is_one_count(self) -> bool:
+        """Whether it is one half-line, whose values can be listed from its end on."""
+        return self.d == 1 and self.coordinate(0).kind in ("above", "below")
+
+    @property
     def size(self) -> float:
         """How many points the domain has; infinity where a coordinate is unbounded."""
         if not self.is_finite:
@@ -247,6 +280,36 @@ class Domain:
             raise ModelError(f"{self!r} has {self.size:.3g} points: too many to list")
         axes = [c.levels for c, length in self.runs for _ in range(length)]
         return np.array(list(itertools.product(*axes)), dtype=np.int64)
+
+
+def side_by_side(columns: Sequence[np.ndarray]) -> tuple[Float[np.ndarray, "d s"], Bool[np.ndarray, "d s"]]:
+    """Lists of different lengths as one array, the last values of short ones repeated; and what is no repetition."""
+    longest = max(map(len, columns))
+    values = np.array([np.pad(own, (0, longest - len(own)), mode="edge") for own in columns], float)
+    return values, np.arange(longest) < np.array([len(own) for own in columns])[:, None]
+
+
+def beyond(last: Any, before: Any, xp: Any = np) -> Any:
+    """The mass beyond the last of listed ones, by a geometric series; infinite where masses do not fall there."""
+    ratio = xp.where(last > 0.0, last / xp.maximum(before, 1e-300), 0.0)
+    return xp.where(ratio < 1.0, last * ratio / xp.where(ratio < 1.0, 1.0 - ratio, 1.0), xp.inf)
+
+
+def until_negligible(
+    attempt: Callable[[int], tuple[T, Any]], first: int, most: int, refusal: str | None, share: float = NEGLIGIBLE
+) -> T:
+    """What is made of ``first`` values of a count, or of twice as many until those `beyond` are a negligible share.
+
+    Where more than ``most`` are needed that is an error, or what ``most`` give where there is nothing to refuse with.
+    """
+    number = first
+    while True:
+        found, left = attempt(number)
+        if np.all(left <= share) or (refusal is None and 2 * number > most):
+            return found
+        number *= 2
+        if number > most:
+            raise ModelError(refusal)
 
 
 def _repeated(d: int, coordinate: Coordinate) -> Domain:

@@ -84,7 +84,7 @@ def require_possible(
         )
         if domain.d == 1:
             remedy = "recode the column so that values that may occur follow each other, such as 0, 1, 2 for 0, 2, 4"
-        if neighbours == "steps" and not alone("values"):
+        if neighbours == "steps" and not domain.has_integers and not alone("values"):
             remedy += "; or use loss='pseudo'"
         if domain.is_finite:
             remedy += "; or use loss='likelihood', as the domain is finite"
@@ -103,9 +103,7 @@ def _beside(domain: Domain, row: np.ndarray, neighbours: str) -> np.ndarray:
     else:
         for j in range(len(row)):
             own = domain.coordinate(j)
-            end = own.end or 0
-            listed = end + (1 if own.kind == "above" else -1) * np.arange(abs(row[j] - end) + SMALL)
-            values = np.asarray(own.levels) if own.levels else listed
+            values = own.listed(own.reach(row[[j]], 1.0, SMALL))
             found += [_with(row, j, value) for value in values if value != row[j]]
     return np.array(found)
 

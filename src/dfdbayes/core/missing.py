@@ -27,14 +27,15 @@ from scipy import sparse
 from ..errors import MinimiserError, ModelError, SettingError
 from . import losses
 from .dataset import Dataset, keys
-from .domain import Coordinate, Domain
+from .domain import Domain, side_by_side
 from .linalg import free_of, sandwich
 from .losses.base import AbstractLoss
 from .minimise import ENOUGH, Minima, Minimum, evaluate, first_guess, interior, minimise, mode
 from .model import AbstractModel
 from .objective import Objective
+from .simulators.gibbs import Conditionals, swept
 from .sites import Units
-from .terms import filled, padded_size
+from .terms import filled, padded_size, terms
 
 MAX_LISTED_OF_ROW = 64  # completions: six binary entries; `test_drawn_completions_give_what_listed_ones_do` compares
 MAX_LISTED = 2**18  # completions of all rows together, so that a table of them fits into memory
@@ -66,22 +67,14 @@ class Completions:
     base: Float[np.ndarray, " c"]
 
 
-def candidates(coordinate: Coordinate, largest: int) -> np.ndarray:
-    """The values that a missing entry may have; of counts those up to somewhat beyond the largest one."""
-    if coordinate.kind == "finite":
-        return np.asarray(coordinate.levels)
-    end = coordinate.end or 0
-    reach = int(np.ceil(1.5 * abs(largest - end))) + 5
-    return end + (1 if coordinate.kind == "above" else -1) * np.arange(reach + 1)
+def values_of(data: Dataset, domain: Domain) -> list[Int[np.ndarray, " s"]]:
+    """For every column, the values that a missing entry may have.
 
-
-def values_of(data: Dataset, domain: Domain) -> list[np.ndarray]:
-    """For every column, the values that a missing entry may have."""
-    found = []
-    for j in range(data.d):
-        coordinate, seen = domain.coordinate(j), data.rows[data.seen[:, j], j].astype(np.int64)
-        found.append(candidates(coordinate, int(seen.min() if coordinate.kind == "below" else seen.max())))
-    return found
+    Counts up to somewhat beyond the largest one, and not as far as a sum over them goes: each is a row to be weighed.
+    """
+    coordinates = [domain.coordinate(j) for j in range(data.d)]
+    seen = [column[known].astype(np.int64) for column, known in zip(data.rows.T, data.seen.T, strict=True)]
+    return [one.listed(one.reach(own, 1.5, 5)) for one, own in zip(coordinates, seen, strict=True)]
 
 
 def listable(data: Dataset, domain: Domain) -> Bool[np.ndarray, " u"]:
@@ -333,7 +326,7 @@ def objective_with_missing(
     model: AbstractModel, data: Dataset, loss: AbstractLoss, units: Units | None, seed: int
 ) -> ObjectiveWithMissing:
     """The loss on the completions of data with missing entries, shared out for a first guess."""
-    if any(coordinate.kind == "integers" for coordinate, _ in model.domain.runs):
+    if model.domain.has_integers:
         raise ModelError("missing values of a model on all integers cannot be imputed; use missing='drop'")
     if not loss.separable:
         raise ModelError(
@@ -434,21 +427,19 @@ def _drawn(
     model: AbstractModel, theta: np.ndarray, data: Dataset, which: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Completions by Gibbs sampling at ``theta``; elsewhere they are weighed by the ratio of masses."""
-    values = values_of(data, model.domain)
-    longest = max(map(len, values))
-    listed_values = np.array([np.pad(v, (0, longest - len(v)), mode="edge") for v in values], float)
-    allowed = np.array([np.arange(longest) < len(v) for v in values])
+    columns = values_of(data, model.domain)
+    values, allowed = side_by_side(columns)
     owner = np.repeat(which, DRAWN)
     rng = np.random.default_rng([seed, 13])
     start = np.array(data.rows[owner], float)
-    pick = rng.integers([len(v) for v in values], size=start.shape)
-    start = np.where(data.seen[owner], start, np.take_along_axis(listed_values.T, pick, axis=0))
+    pick = rng.integers([len(own) for own in columns], size=start.shape)
+    start = np.where(data.seen[owner], start, values[np.arange(data.d), pick])
     size = padded_size(len(owner))
     turns = filled(_turns(~data.seen[which])[np.repeat(np.arange(len(which)), DRAWN)], size).astype(int)
     given = None if data.given is None else filled(data.given[owner], size)
     key = jax.random.key(int(rng.integers(2**31)))
-    inputs = (filled(start, size), turns, *map(jnp.asarray, (listed_values, allowed)))
-    rows = np.asarray(_gibbs(model, SWEEPS, key, jnp.asarray(theta), *inputs, given))[: len(owner)].astype(np.int64)
+    absent = _Absent(model, jnp.asarray(theta), turns.T, jnp.asarray(values), jnp.asarray(allowed), given)
+    rows = np.asarray(swept(absent, SWEEPS, key, filled(start, size))[0])[: len(owner)].astype(np.int64)
     chosen = data.at(owner)
     base = -log_masses(model, theta, Dataset(rows, chosen.counts, data.columns, chosen.first, given=chosen.given))
     return rows, owner, base
@@ -461,28 +452,33 @@ def _turns(absent: Bool[np.ndarray, "u d"]) -> Int[np.ndarray, "u m"]:
     return np.take_along_axis(order, np.arange(longest) % number[:, None], axis=1)
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def _gibbs(
-    model: AbstractModel, sweeps: int, key: Array, theta: Array, x: Array, turns: Array, values: Array, allowed: Array,
-    given: Array | None,
-) -> Array:  # fmt: skip
-    """Missing entries drawn in turn from their conditional distributions, all rows side by side."""
-    each = jnp.arange(len(x))
+@terms
+class _Absent(Conditionals):
+    """Missing entries, those of a turn in all rows side by side."""
 
-    def turn(x: Array, at: tuple[Array, Array]) -> tuple[Array, None]:
-        j, key = at
+    model: AbstractModel
+    theta: Float[Array, " p"]
+    turns: Int[Array, "m u"]
+    values: Float[Array, "d s"]
+    allowed: Bool[Array, "d s"]
+    given: Float[Array, "u q"] | None
 
-        def log_mass(k: Array) -> Array:
-            return model.log_masses(theta, x.at[each, j].set(values[j, k]), given)
+    @property
+    def blocks(self) -> Array:
+        return self.turns
 
-        log = jax.lax.map(log_mass, jnp.arange(values.shape[1]))
-        chosen = jax.random.categorical(key, jnp.where(allowed[j].T, log, -jnp.inf), axis=0)
-        return x.at[each, j].set(values[j, chosen]), None
+    def log_masses(self, x: Array, j: Array) -> Float[Array, "s u"]:
+        def of(k: Array) -> Array:
+            return self.model.log_masses(self.theta, self._with(x, j, self.values[j, k]), self.given)
 
-    def sweep(x: Array, key: Array) -> tuple[Array, None]:
-        return jax.lax.scan(turn, x, (turns.T, jax.random.split(key, turns.shape[1])))[0], None
+        return jnp.where(self.allowed[j].T, jax.lax.map(of, jnp.arange(self.values.shape[1])), -jnp.inf)
 
-    return jax.lax.scan(sweep, x, jax.random.split(key, sweeps))[0]
+    def put(self, x: Array, j: Array, place: Array) -> Array:
+        return self._with(x, j, self.values[j, place])
+
+    @staticmethod
+    def _with(x: Array, j: Array, values: Array) -> Array:
+        return x.at[jnp.arange(len(x)), j].set(values)
 
 
 # -- what was missing --------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from .narrative import Narrative
 from .parameters import Parameter, Predictor, Rows, Space, Theta, over_rows
 from .simulators.base import Interactions, Sample
 from .simulators.draw import draw
-from .simulators.general import by_general_gibbs
+from .simulators.gibbs import by_log_mass
 from .sites import Sites, Units, blocks_of
 from .terms import MOST_POINTS, Conditionals, Likelihood, Neighbours, Prepared, View, listing
 
@@ -149,7 +149,7 @@ class AbstractModel(ABC):
     @property
     def can_simulate(self) -> bool:
         """Whether data can be simulated: not on all integers, where no sum of masses ends."""
-        return not any(coordinate.kind == "integers" for coordinate, _ in self.domain.runs)
+        return not self.domain.has_integers
 
     # -- simulation ------------------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ class AbstractModel(ABC):
         self, thetas: np.ndarray, size: int, rng: np.random.Generator, sweeps: int, context: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Rows (c, size, d) from chains of their own, and the trace of what mixing is judged by."""
-        return by_general_gibbs(self, thetas, size, rng, sweeps, context)
+        return by_log_mass(self, thetas, size, rng, sweeps, context)
 
     def simulate(
         self, theta: Any, size: int, *, method: str | None = None, seed: int = 0, sweeps: int | None = None
@@ -551,9 +551,8 @@ def _of_rare_values(domain: Domain, data: Dataset) -> tuple[str, str]:
     """A loss that squares no ratio to a rare value."""
     if domain.d == 1 and domain.is_finite:
         return "likelihood", "for one column of few values the constant is a short sum"
-    kinds = {coordinate.kind for coordinate, _ in domain.runs}
     # 2 million values, over all rows and columns, are listed in a second
-    if domain.is_finite or ("integers" not in kinds and listing(data.rows) <= 2**21):
+    if domain.is_finite or (not domain.has_integers and listing(domain, data.rows) <= 2**21):
         return "pseudo", "each column given the others has a constant that is a short sum; rare values do not decide"
     return "ratio", "ratio matching is bounded, so that rare values do not decide"
 

@@ -1,4 +1,4 @@
-"""Priors as plain values and back, in words, their quantiles, and their mirror images."""
+"""Priors as they are saved and loaded, in words, their quantiles, and their mirror images."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 import numpyro.distributions as dist
 from scipy import special
 
+from .._util.codec import UnwritableError, foreign
 from .._util.identity import fingerprint
 
 Plain = dict[str, Any]
@@ -93,25 +94,27 @@ def _labels(part: Any, at: str = "") -> Iterator[str]:
 _TRUNCATED = ("LeftTruncatedDistribution", "RightTruncatedDistribution", "TwoSidedTruncatedDistribution")
 
 
-def plain(prior: Any) -> Plain | None:
-    """A prior's name and arguments in values JSON can hold; None for one that could not be made again from them."""
+def _written(prior: Any) -> Plain:
+    """A prior's name and arguments, if it can be made again from them."""
     try:
-        described = _plain(prior)
-        return described if fingerprint(made(described)) == fingerprint(prior) else None
+        described = _described(prior)
+        if fingerprint(_made(described)) == fingerprint(prior):
+            return described
     except (TypeError, ValueError, AttributeError, KeyError):
-        return None
+        pass
+    raise UnwritableError("a function of a user's own is part of the prior")
 
 
-def made(described: Mapping[str, Any]) -> Any:
-    """The prior that `plain` described."""
+def _made(described: Mapping[str, Any]) -> Any:
+    """The prior that `_described` described."""
     name, arguments = described["name"], {k: _value(v) for k, v in described["arguments"].items()}
     if "transforms" in described:
         steps = [_kind(dist.transforms, s["name"], dist.transforms.Transform)(
                      **{k: _value(v) for k, v in s["arguments"].items()}
                  ) for s in described["transforms"]]  # fmt: skip
-        return dist.TransformedDistribution(made(described["base"]), steps)
+        return dist.TransformedDistribution(_made(described["base"]), steps)
     if "base" in described:
-        base = made(described["base"])
+        base = _made(described["base"])
         if name == "ExpandedDistribution":
             return base.expand(tuple(described["shape"]))
         if name == "Independent":
@@ -128,17 +131,17 @@ def _kind(module: Any, name: str, base: type) -> Any:
     return found
 
 
-def _plain(prior: Any) -> Plain:
+def _described(prior: Any) -> Plain:
     kind = type(prior)
     name = kind.__name__
     if kind is dist.ExpandedDistribution:
-        return {"name": name, "arguments": {}, "base": _plain(prior.base_dist), "shape": list(prior.batch_shape)}
+        return {"name": name, "arguments": {}, "base": _described(prior.base_dist), "shape": list(prior.batch_shape)}
     if kind is dist.Independent:
         shape = prior.reinterpreted_batch_ndims
-        return {"name": name, "arguments": {}, "base": _plain(prior.base_dist), "shape": shape}
+        return {"name": name, "arguments": {}, "base": _described(prior.base_dist), "shape": shape}
     if name in _TRUNCATED:
         ends = {end: _number(getattr(prior, end)) for end in ("low", "high") if end in vars(prior)}
-        return {"name": name, "arguments": ends, "base": _plain(prior.base_dist)}
+        return {"name": name, "arguments": ends, "base": _described(prior.base_dist)}
     if kind is dist.TransformedDistribution:
         steps = [
             {
@@ -147,10 +150,12 @@ def _plain(prior: Any) -> Plain:
             }
             for s in prior.transforms
         ]
-        return {"name": name, "arguments": {}, "base": _plain(prior.base_dist), "transforms": steps}
+        return {"name": name, "arguments": {}, "base": _described(prior.base_dist), "transforms": steps}
     known = [argument for argument in prior.arg_constraints if argument in vars(prior)]
     return {"name": name, "arguments": {argument: _number(getattr(prior, argument)) for argument in known}}
 
+
+foreign(dist.Distribution, _written, _made)
 
 _QUANTILES: dict[type, Callable[[Any, float], Any]] = {
     dist.Normal: lambda p, q: _array(p.loc) + _array(p.scale) * special.ndtri(q),

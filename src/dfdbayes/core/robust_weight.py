@@ -8,19 +8,18 @@ about the data's median, with the spread of its quartiles.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from .._util.codec import APART
 from ..errors import MinimiserError, ModelError, SettingError
 from .dataset import Dataset
 from .losses.local import FISHER, RATIO
 from .losses.robust import Robust
-from .losses.weights import AbstractWeight, OfRows, Totals, kept, transformed
+from .losses.weights import WEIGHTS, AbstractWeight, OfRows, Totals, kept, transformed
 from .minimise import minimise
 from .model import AbstractModel
 from .objective import Objective
@@ -32,6 +31,7 @@ ALONE = "a robust loss chooses its weight from the data of many rows"
 BY_HAND = "What to do: give a weight, dfd.losses.Robust('ratio', weight=function of an array of rows), or another loss."
 
 
+@WEIGHTS.register("tails")
 @dataclass(frozen=True)
 class Tails(AbstractWeight):
     """Rows of one column count less the further out in the tails of a model they lie.
@@ -45,7 +45,7 @@ class Tails(AbstractWeight):
         The tail that leaves one half.
     """
 
-    model: AbstractModel
+    model: AbstractModel = field(metadata=APART)
     theta: tuple[float, ...]
     level: float
 
@@ -86,18 +86,6 @@ class Tails(AbstractWeight):
         ends = [f"below {inside[0]}"] if inside[0] > values[0] else []
         ends += [f"above {inside[-1]}"] if inside[-1] < values[-1] else []
         return f"values {' or '.join(ends)} count less" if ends else "all values count"
-
-    def plain(self) -> dict[str, Any]:
-        return {"kind": "tails", "theta": list(self.theta), "level": self.level}
-
-
-def weight_of(described: Mapping[str, Any] | None, model: AbstractModel | None) -> AbstractWeight | None:
-    """The weight that `AbstractWeight.plain` described; None where it needs a model that is not there."""
-    if described is None:
-        return None
-    if described["kind"] == "totals":
-        return Totals.of_plain(described)
-    return None if model is None else Tails(model, tuple(described["theta"]), described["level"])
 
 
 def decided(loss: Robust, model: AbstractModel, data: Dataset) -> tuple[Robust, str]:

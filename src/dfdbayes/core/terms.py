@@ -43,13 +43,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ..errors import ModelError
-from .domain import Domain
+from .domain import Domain, side_by_side
 from .log_mass_errors import without_constant
 from .parameters import Rows, Space, Theta, over_rows
 from .sites import BLOCKS, Sites
 
 MOST_POINTS = 2**20  # of a domain that is listed
-BEYOND = 4  # times the largest count seen, up to which counts are listed
 BLOCK = 2**14  # rows that are worked on together: the memory of a gradient or a Hessian is that of a block
 Function = Callable[[Array], Array]
 SecondOrder = tuple[Array, Array, Array]
@@ -439,27 +438,17 @@ class Likelihood(FromLogMass):
         return over_rows(of, at, size, self.model.ranks)
 
 
-def listing(rows: np.ndarray) -> float:
-    """How many values of counts `Conditionals` lists at most, over all rows and columns."""
-    return rows.size * (BEYOND * float(np.abs(rows).max()) + 100.0)
+def listing(domain: Domain, rows: np.ndarray) -> int:
+    """How many values `Conditionals` lists at most, over all rows and columns."""
+    return rows.size * max(domain.coordinate(j).reach(rows[:, j]) for j in range(domain.d))
 
 
 def candidates(domain: Domain, rows: np.ndarray) -> tuple[Float[np.ndarray, "d s"], Bool[np.ndarray, "d s"]]:
-    """The values that each coordinate may have; counts are listed up to four times the largest seen and 100 more."""
-    columns = []
-    for j in range(rows.shape[1]):
-        coordinate = domain.coordinate(j)
-        if coordinate.kind == "finite":
-            columns.append(np.asarray(coordinate.levels, float))
-        elif coordinate.kind == "integers":
-            raise ModelError("the pseudo-likelihood of a model on all integers is not available; use loss='dfd'")
-        else:
-            reach = BEYOND * np.abs(rows[:, j] - (coordinate.end or 0)).max() + 100
-            step = 1 if coordinate.kind == "above" else -1
-            columns.append((coordinate.end or 0) + step * np.arange(reach + 1.0))
-    longest = max(map(len, columns))
-    values = np.array([np.pad(c, (0, longest - len(c)), mode="edge") for c in columns])
-    return values, np.array([np.arange(longest) < len(c) for c in columns])
+    """The values that each coordinate may have, by the data; see `Coordinate.reach`."""
+    if domain.has_integers:
+        raise ModelError("the pseudo-likelihood of a model on all integers is not available; use loss='dfd'")
+    coordinates = [domain.coordinate(j) for j in range(domain.d)]
+    return side_by_side([one.listed(one.reach(seen)) for one, seen in zip(coordinates, rows.T, strict=True)])
 
 
 def all_points(model: Model) -> np.ndarray:

@@ -231,24 +231,14 @@ class Design:
         def matrix_of(text: str) -> Any:
             return formulaic.model_matrix(text, asked.frame, context=context(), output="pandas", na_action="raise")
 
-        try:
-            with np.errstate(divide="ignore", invalid="ignore"), _unknown_levels_refused():
-                found, apart = matrix_of(asked.terms), [matrix_of(part) for part in asked.offsets]
-        except formulaic.errors.DataMismatchWarning as problem:
-            raise DataError(
-                f"the levels listed in the formula of {parameter}, '~ {right}', leave out {_levels_in(problem)}. What "
-                "to do: list what is left out, or leave such rows out of the data."
-            ) from problem
-        except Exception as problem:
-            raise DataError(
-                f"the formula of {parameter}, '~ {right}', cannot be computed on these data: "
-                f"{_in_names(_said(problem), names)}"
-            ) from problem
-        matrix = found.to_numpy(dtype=float)
+        levels = (
+            f"the levels listed in the formula of {parameter}, '~ {right}', leave out {{levels}}. What to do: list "
+            "what is left out, or leave such rows out of the data."
+        )
+        with _in_our_words(f"the formula of {parameter}, '~ {right}', cannot be computed on these data", levels, names):
+            found, apart = matrix_of(asked.terms), [matrix_of(part) for part in asked.offsets]
         labels = _labels([str(column) for column in found.columns], names)
-        offset = np.sum([part.to_numpy(dtype=float).sum(axis=1) for part in apart], axis=0) if apart else None
-        _require_finite(parameter, matrix, labels)
-        _require_finite_offset(parameter, offset)
+        matrix, offset = _finite(parameter, labels, found, apart)
         shift, scale = _coding(matrix, labels)
         if scale and not coded:
             column = int(np.argmax((np.array(shift) != 0.0) | (np.array(scale) != 1.0)))
@@ -314,26 +304,15 @@ class Design:
         _require_columns(self.parameter, self.right, asked, remedy)
         self._require_known_levels(frame, names)
         frame = frame.assign(**{name: self._as_fitted(frame[name], name) for name in asked.content.names})
-        import formulaic
-
-        try:
-            with _unknown_levels_refused():
-                found = _again(self.spec, frame).to_numpy(dtype=float)
-                parts = [_again(part, frame) for part in self.offsets]
-        except formulaic.errors.DataMismatchWarning as problem:
-            raise DataError(
-                f"the new data have {_levels_in(problem)} where the formula of {self.parameter}, '~ {self.right}', has "
-                "other levels. What to do: use levels that the fit has seen, or fit again with rows of that level."
-            ) from problem
-        except Exception as problem:
-            raise DataError(
-                f"the formula of {self.parameter}, '~ {self.right}', cannot be computed there: "
-                f"{_in_names(_said(problem), names)}"
-            ) from problem
-        offset = np.sum([part.to_numpy(dtype=float).sum(axis=1) for part in parts], axis=0) if parts else None
-        _require_finite(self.parameter, found, self.labels)
-        _require_finite_offset(self.parameter, offset)
-        return self.code(found), offset
+        formula = f"the formula of {self.parameter}, '~ {self.right}',"
+        levels = (
+            f"the new data have {{levels}} where {formula} has other levels. What to do: use levels that the fit has "
+            "seen, or fit again with rows of that level."
+        )
+        with _in_our_words(f"{formula} cannot be computed there", levels, names):
+            found, apart = _again(self.spec, frame), [_again(part, frame) for part in self.offsets]
+        matrix, offset = _finite(self.parameter, self.labels, found, apart)
+        return self.code(matrix), offset
 
     def _require_known_levels(self, frame: pd.DataFrame, names: Mapping[str, str]) -> None:
         """Refuse a level of a factor that the fit has not seen, which formulaic would make the reference level."""
@@ -450,19 +429,48 @@ def _coding(matrix: np.ndarray, labels: tuple[str, ...]) -> tuple[tuple[float, .
 
 
 @contextmanager
-def _unknown_levels_refused() -> Iterator[None]:
-    """Formulaic warns of levels that it does not know, and takes them for the reference level."""
-    import formulaic
+def _in_our_words(what: str, levels: str, names: Mapping[str, str]) -> Iterator[None]:
+    """What formulaic cannot compute as `DataError`: why ``what`` is so, or ``levels``, with those that are unknown.
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", formulaic.errors.DataMismatchWarning)
-        yield
+    Formulaic only warns of levels that it does not know, and takes them for the reference level.
+    """
+    from formulaic.errors import DataMismatchWarning
+
+    try:
+        with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("error", DataMismatchWarning)
+            yield
+    except DataMismatchWarning as problem:
+        found = re.search(r"\{(.*?)\}", str(problem))
+        unknown = "a level" if found is None else re.sub(r"np\.\w+\((.*?)\)", r"\1", found[1])
+        raise DataError(levels.replace("{levels}", unknown)) from problem
+    except Exception as problem:
+        said = (str(problem).splitlines() or [""])[0]
+        null = re.search(r"`([^`]*)` contains null values", said)
+        if null is not None:
+            said = f"'{null[1]}' is no number in some rows (of zero or a negative value, a logarithm or a root is none)"
+        raise DataError(f"{what}: {_in_names(said, names)}") from problem
 
 
-def _levels_in(problem: Warning) -> str:
-    """The levels that formulaic's warning names."""
-    found = re.search(r"\{(.*?)\}", str(problem))
-    return "a level" if found is None else re.sub(r"np\.\w+\((.*?)\)", r"\1", found[1])
+def _finite(
+    parameter: str, labels: Sequence[str], found: pd.DataFrame, apart: Sequence[pd.DataFrame]
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """A matrix and the sum of its offsets, all of which are numbers."""
+    matrix = found.to_numpy(dtype=float)
+    for row, column in np.argwhere(~np.isfinite(matrix))[:1]:
+        raise DataError(
+            f"row {row + 1}: the term '{labels[column]}' of {parameter} is {matrix[row, column]} (a logarithm of zero "
+            "or less?). Correct the row or the formula."
+        )
+    if not apart:
+        return matrix, None
+    offset = np.sum([part.to_numpy(dtype=float).sum(axis=1) for part in apart], axis=0)
+    for row in np.flatnonzero(~np.isfinite(offset))[:1]:
+        raise DataError(
+            f"row {row + 1}: the offset of {parameter} is {offset[row]} (a logarithm of zero or less?). Correct the "
+            "row or leave it out."
+        )
+    return matrix, offset
 
 
 def _again(spec: ModelSpec, frame: pd.DataFrame) -> pd.DataFrame:
@@ -602,15 +610,6 @@ def as_factor(right: str, name: str) -> str:
     return right
 
 
-def _said(problem: Exception) -> str:
-    """What formulaic says, in our words where it is about numbers that are none."""
-    said = (str(problem).splitlines() or [""])[0]
-    found = re.search(r"`([^`]*)` contains null values", said)
-    if found is None:
-        return said
-    return f"'{found[1]}' is no number in some rows (of zero or a negative value, a logarithm or a root is none)"
-
-
 def _require_columns(
     parameter: str, right: str, asked: _Right,
     remedy: str = "Pass missing='drop' (on the command line: --missing drop) to leave them out.",
@@ -677,25 +676,6 @@ def _require_columns(
 def _distinct_values(column: pd.Series) -> Sequence[Any]:
     """The distinct values of a column that may hold others than numbers."""
     return [] if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufcmM" else list(column.unique())
-
-
-def _require_finite(parameter: str, matrix: np.ndarray, labels: Sequence[str]) -> None:
-    bad = ~np.isfinite(matrix)
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise DataError(
-            f"row {row + 1}: the term '{labels[column]}' of {parameter} is {matrix[row, column]} (a logarithm of zero "
-            "or less?). Correct the row or the formula."
-        )
-
-
-def _require_finite_offset(parameter: str, offset: np.ndarray | None) -> None:
-    if offset is not None and not np.isfinite(offset).all():
-        row = int(np.argmin(np.isfinite(offset)))
-        raise DataError(
-            f"row {row + 1}: the offset of {parameter} is {offset[row]} (a logarithm of zero or less?). Correct the "
-            "row or leave it out."
-        )
 
 
 def require_full_rank(

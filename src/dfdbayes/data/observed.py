@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._util.codec import from_plain, to_plain
 from ..core.dataset import Dataset
 from ..core.domain import Domain
 from .covariates import decoded, encoded, plain_values
@@ -59,38 +60,38 @@ class Observed:
         """The rows that formulas were evaluated on."""
         return self.frame if self.series is None else self.series.used(self.frame)
 
-    def plain(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    def to_file(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays by column number, and what they are in values JSON can hold."""
-        arrays, about = _plain(self.frame, "column")
+        arrays, about = _arrays_of(self.frame, "column")
         by_name = isinstance(self.weights, str)
         if self.weights is not None and not by_name:
             arrays["weights"] = np.asarray(self.weights, float)
-        series = None if self.series is None else self.series.plain()
-        known: dict[str, Any] = {"columns": about, "weights": self.weights if by_name else None, "series": series}
+        known: dict[str, Any] = {"columns": about, "weights": self.weights if by_name else None}
+        known["series"] = to_plain(self.series)
         known |= {"cluster": self.cluster, "weighting": self.weighting}
         if self.place is not None:
             arrays["place"] = self.place
         if self.index is not None:
             levels = self.index.to_frame(index=False)
-            parts, known["index"] = _plain(levels.set_axis(range(levels.shape[1]), axis=1), "index")
+            parts, known["index"] = _arrays_of(levels.set_axis(range(levels.shape[1]), axis=1), "index")
             arrays |= parts
             known["index_names"] = [name if isinstance(name, str) else None for name in self.index.names]
         return arrays, known
 
     @classmethod
-    def of_plain(cls, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> Observed:
-        """Back from `plain`."""
-        frame = _of_plain(arrays, about["columns"], "column")
+    def from_file(cls, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> Observed:
+        """Back from `to_file`."""
+        frame = _frame_of(arrays, about["columns"], "column")
         weights = arrays["weights"] if "weights" in arrays else about["weights"]
-        series, index = about.get("series"), None
+        index = None
         if about.get("index"):
-            parts, names = _of_plain(arrays, about["index"], "index"), about["index_names"]
+            parts, names = _frame_of(arrays, about["index"], "index"), about["index_names"]
             index = (
                 pd.MultiIndex.from_frame(parts, names=names)
                 if len(names) > 1
                 else pd.Index(parts["0"]).rename(names[0])
             )
-        made = None if series is None else Series.of_plain(series)
+        made = from_plain(about.get("series"), Series | None)
         more = about.get("cluster"), about.get("weighting", "auto")
         return cls(frame, weights, made, index, arrays.get("place"), *more)
 
@@ -113,7 +114,7 @@ class Observed:
         return table.where(np.broadcast_to(~lost[:, None], table.shape)) if lost.any() else table
 
 
-def _plain(frame: pd.DataFrame, prefix: str) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
+def _arrays_of(frame: pd.DataFrame, prefix: str) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
     """Columns as arrays that a file can hold, and what they are."""
     arrays: dict[str, np.ndarray] = {}
     about = []
@@ -148,8 +149,8 @@ def _coded(column: pd.Series, kind: dict[str, Any], prefix: str) -> tuple[np.nda
     return codes, kind | {"kind": "levels", "levels": levels, "type": str(column.dtype)}
 
 
-def _of_plain(arrays: Mapping[str, np.ndarray], about: list[dict[str, Any]], prefix: str) -> pd.DataFrame:
-    """Back from `_plain`."""
+def _frame_of(arrays: Mapping[str, np.ndarray], about: list[dict[str, Any]], prefix: str) -> pd.DataFrame:
+    """Back from `_arrays_of`."""
     columns: dict[str, Any] = {}
     for i, kind in enumerate(about):
         values: Any = arrays[f"{prefix}{i}"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,6 @@ from .grammar import Token, calls_of, name_in, split, tokens_of, written
 from .read.columns import listed
 from .read.text import are_numbers
 
-KINDS = ("rows", "numbers", "dates", "months")
 MAX_WHOLE = 2**62  # in size, of whole numbers whose differences are 64-bit integers
 OFFSET = r"\s*(?:[+-]\d{2}:?\d{2}|Z)$"  # of a time zone, at the end of a text
 
@@ -135,9 +134,6 @@ class Calendar:
         """Times as formulas see them: numbers as they are, dates as steps from the first."""
         return np.asarray(values) if self.kind in ("rows", "numbers") else self.places(values)
 
-    def plain(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 class _Dates(NamedTuple):
     """Dates as a clock shows them where they were taken, and in universal time where their time zone is known."""
@@ -223,8 +219,7 @@ def _in_zone(dates: pd.DatetimeIndex) -> _Dates:
     return _Dates(dates.tz_localize(None), dates.tz_convert("UTC").tz_localize(None), str(dates.tz))
 
 
-@dataclass(frozen=True)
-class Lag:
+class Lag(NamedTuple):
     """An earlier value of a column."""
 
     column: str
@@ -354,17 +349,6 @@ class Series:
     def at(self, places: Any) -> Any:
         """Times as a user would write them."""
         return self.calendar.at(places)
-
-    def plain(self) -> dict[str, Any]:
-        """In values that JSON can hold."""
-        lags = [[lag.column, lag.steps] for lag in self.lags]
-        return {"time": self.time, "by": self.by, "lags": lags, "calendar": self.calendar.plain(), "told": self.told}
-
-    @classmethod
-    def of_plain(cls, plain: Mapping[str, Any]) -> Series:
-        """Back from `plain`."""
-        lags = tuple(Lag(str(column), int(steps)) for column, steps in plain["lags"])
-        return cls(plain["time"], plain["by"], lags, Calendar(**plain["calendar"]), plain["told"])
 
 
 @dataclass(frozen=True)

@@ -100,13 +100,22 @@ def draws_of(found: Any, name: str) -> np.ndarray:
     return found.groups["posterior"].arrays[name].reshape(-1)
 
 
-def clean(axes: Any, x: str = "", y: str = "", title: str = "") -> None:
+def figure_of(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, Any]:
+    """A figure of so many inches, and its axes."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, columns)
+
+
+def clean(axes: Any, x: str = "", y: str = "", title: str = "", legend: int = 0) -> None:
+    """Name the axes; with ``legend`` what is drawn, too, in letters of that size."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(colors=INK, labelsize=8)
     axes.set_xlabel(x, fontsize=9, color=INK)
     axes.set_ylabel(y, fontsize=9, color=INK)
     if title:
         axes.set_title(title, fontsize=9, color=INK)
+    if legend:
+        axes.legend(frameon=False, fontsize=legend)
 
 
 def density(axes: Any, values: np.ndarray, **style: Any) -> None:
@@ -119,15 +128,15 @@ def density(axes: Any, values: np.ndarray, **style: Any) -> None:
     axes.set_yticks([])
 
 
-def region(x: np.ndarray, y: np.ndarray, level: float = 0.95, size: int = 120) -> tuple[np.ndarray, ...]:
-    """A grid, a kernel density on it, and the height of its highest-density region of that level."""
+def region(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
+    """A grid, a kernel density on it, and the height of its 95 % highest-density region."""
     step = max(1, len(x) // 2000)
     points = np.stack([x[::step], y[::step]])
     kernel = gaussian_kde(points)
     pad = 0.3 * np.ptp(points, axis=1)
-    axes = [np.linspace(p.min() - e, p.max() + e, size) for p, e in zip(points, pad, strict=True)]
-    heights = kernel(np.stack([g.ravel() for g in np.meshgrid(*axes)])).reshape(size, size)
-    return (*axes, heights, np.quantile(kernel(points), 1 - level))
+    axes = [np.linspace(p.min() - e, p.max() + e, 120) for p, e in zip(points, pad, strict=True)]
+    heights = kernel(np.stack([g.ravel() for g in np.meshgrid(*axes)])).reshape(120, 120)
+    return (*axes, heights, np.quantile(kernel(points), 0.05))
 
 
 def shortest(action: Callable[[], Any], repeats: int = 3) -> tuple[Any, float]:
@@ -192,6 +201,5 @@ def contaminated(
                 remark += f"; {found.settings['loss_weight']}"
             numbers.append(Number(f"posterior mean, {TITLES[name]}, {share:.0%}", float(draws.mean()), remark=remark))
         axes.axvline(5.0, color="black", lw=0.8, ls=":")
-        clean(axes, parameter, "", TITLES[name] + (" (robust kernel)" if name == "ksd" else ""))
-        axes.legend(frameon=False, fontsize=8)
+        clean(axes, parameter, "", TITLES[name] + (" (robust kernel)" if name == "ksd" else ""), legend=8)
     return figure, tuple(numbers)

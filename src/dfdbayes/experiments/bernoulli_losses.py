@@ -1,18 +1,16 @@
 """Loss surfaces of the Bernoulli model: both losses are smallest at the same place, with different shapes."""
 
 import numpy as np
-from matplotlib.figure import Figure
 
 import dfdbayes as dfd
 
-from .base import BLUE, GREY, Finding, Number, Settings, clean
+from .base import BLUE, GREY, Finding, Number, Settings, clean, figure_of
 
 
 def run(settings: Settings) -> Finding:
     model, n = dfd.models.Bernoulli(), 500
     grid = np.linspace(0.02, 0.98, 481)[:, None]
-    figure = Figure(figsize=(9, 4.8), layout="constrained")
-    panels = figure.subplots(2, 3)
+    figure, panels = figure_of(9, 4.8, 2, 3)
     numbers = []
     for column, truth in enumerate((0.1, 0.5, 0.9)):
         x = dfd.simulate(model, {"probability": truth}, n, seed=0).rows

@@ -1,11 +1,10 @@
 """Posteriors of the Bernoulli model with and without calibration, and the losses' curvatures."""
 
 import numpy as np
-from matplotlib.figure import Figure
 
 import dfdbayes as dfd
 
-from .base import COLOURS, TITLES, Finding, Number, Settings, clean, density, draws_of, fit
+from .base import COLOURS, TITLES, Finding, Number, Settings, clean, density, draws_of, figure_of, fit
 
 LOSSES = {"dfd": "dfd", "ksd": dfd.losses.KernelStein(dfd.kernels.EQUALITY), "likelihood": "likelihood"}
 PRINTED = {"dfd": 96.0, "ksd": 32.0, "likelihood": 4.0}
@@ -21,8 +20,7 @@ def run(settings: Settings) -> Finding:
         remark = "" if name == "likelihood" else "the printed value is not the second derivative; see What we found"
         numbers.append(Number(f"curvature at 1/2, {TITLES[name]}", curvature, PRINTED[name], None, remark))
     for label, calibrated in (("uncalibrated", False), ("calibrated", True)):
-        figure = Figure(figsize=(9, 6), layout="constrained")
-        panels = figure.subplots(3, 3)
+        figure, panels = figure_of(9, 6, 3, 3)
         for column, truth in enumerate((0.1, 0.5, 0.9)):
             x = dfd.simulate(model, {"probability": truth}, 500, seed=0).rows
             for axes, (name, loss) in zip(panels[:, column], LOSSES.items(), strict=True):

@@ -1,12 +1,11 @@
 """The posterior becomes normal as n grows: distance to its limit."""
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy.stats import norm
 
 import dfdbayes as dfd
 
-from .base import BLUE, GREY, Finding, Number, Settings, clean, exponent, with_papers_priors
+from .base import BLUE, GREY, Finding, Number, Settings, clean, exponent, figure_of, with_papers_priors
 
 
 def distance(model, objective, minimum):
@@ -29,8 +28,7 @@ def run(settings: Settings) -> Finding:
     model = with_papers_priors(dfd.models.Poisson())
     sizes = (10, 30, 100, 300, 1000, 3000, 10_000, 30_000)
     repeats = 10 if settings.quick else 50
-    figure = Figure(figsize=(9, 3.2), layout="constrained")
-    first, second, last = figure.subplots(1, 3)
+    figure, (first, second, last) = figure_of(9, 3.2, 1, 3)
     means = []
     for n in sizes:
         found = []
@@ -44,8 +42,7 @@ def run(settings: Settings) -> Finding:
                 axes.plot(grid, mass / width, color=BLUE, label="posterior")
                 axes.plot(grid, limit / width, "--", color=GREY, label="normal limit")
                 axes.set_yticks([])
-                clean(axes, "rate", "", f"n = {n}")
-                axes.legend(frameon=False, fontsize=8)
+                clean(axes, "rate", "", f"n = {n}", legend=8)
         means.append(float(np.mean(found)))
     last.loglog(sizes, means, "o-", color=BLUE)
     clean(last, "n", "total variation", f"mean of {repeats} data sets")

@@ -5,16 +5,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from matplotlib.figure import Figure
 
 import dfdbayes as dfd
 
-from .base import BLUE, GREEN, INK, ORANGE, Finding, Number, Settings, clean, with_papers_priors
+from .base import BLUE, GREEN, INK, ORANGE, Finding, Number, Settings, clean, figure_of, with_papers_priors
 
 THETA = {"rate": 4.0, "nu": 0.75}
 
 
-def adam(objective, weights, start, steps, rate=0.1):
+def adam(objective, weights, start, steps):
     """Minimisers as one gets them from a fixed number of Adam steps in log coordinates, all replicates at once."""
     terms = objective.weigh(weights)
 
@@ -25,7 +24,7 @@ def adam(objective, weights, start, steps, rate=0.1):
         z, m, v = state
         g = jax.vmap(jax.grad(loss))(z, terms)
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
-        z = z - rate * (m / (1 - 0.9 ** (i + 1))) / (jnp.sqrt(v / (1 - 0.999 ** (i + 1))) + 1e-8)
+        z = z - 0.1 * (m / (1 - 0.9 ** (i + 1))) / (jnp.sqrt(v / (1 - 0.999 ** (i + 1))) + 1e-8)
         return (z, m, v), None
 
     z = jnp.broadcast_to(jnp.log(start), (len(weights), len(start)))
@@ -56,8 +55,7 @@ def run(settings: Settings) -> Finding:
                 found[name].append(dfd.calibrate(objective, name, bootstrap=replicates, minimum=minimum).beta)
         for name in weights:
             weights[name].append(found[name])
-    figure = Figure(figsize=(9, 3.4), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    figure, (left, right) = figure_of(9, 3.4, 1, 2)
     titles = {"score-matching": "the paper's", "score-matching-invariant": "invariant", "lyddon": "Lyddon's"}
     for k, (name, colour) in enumerate(zip(weights, (BLUE, GREEN, ORANGE), strict=True)):
         at = np.arange(len(sizes)) + 0.26 * (k - 1)
@@ -67,8 +65,7 @@ def run(settings: Settings) -> Finding:
         left.plot([], [], "s", color=colour, label=titles[name])
     left.set_xticks(range(len(sizes)), [str(n) for n in sizes])
     left.set_ylim(bottom=0)
-    clean(left, "n", "beta", f"{realisations} data sets at each n, theta* = (4, 0.75)")
-    left.legend(frameon=False, fontsize=8)
+    clean(left, "n", "beta", f"{realisations} data sets at each n, theta* = (4, 0.75)", legend=8)
 
     objective = dfd.objective(model, dfd.simulate(model, THETA, 2000, seed=0).rows)
     minimum = dfd.minimise(objective)

@@ -32,8 +32,7 @@ def run(settings: Settings) -> Finding:
             areas.append(float((heights > level).sum() * (a[1] - a[0]) * (b[1] - b[0])))
             edges.append((a, b, heights, level))
         axes.plot(points[:100, 0], points[:100, 1], ".", color=ORANGE, ms=3)
-        clean(axes, "rate", "nu", f"{title}: beta = {found.beta:.2f}")
-        axes.legend(frameon=False, fontsize=8)
+        clean(axes, "rate", "nu", f"{title}: beta = {found.beta:.2f}", legend=8)
         a, b, heights, level = edges[0]
         rows = np.clip(np.searchsorted(b, points[:, 1]), 0, len(b) - 1)
         columns = np.clip(np.searchsorted(a, points[:, 0]), 0, len(a) - 1)

@@ -1,7 +1,6 @@
 """Conway-Maxwell-Poisson: three posteriors for over- and under-dispersed counts."""
 
 import numpy as np
-from matplotlib.figure import Figure
 
 import dfdbayes as dfd
 
@@ -15,6 +14,7 @@ from .base import (
     Settings,
     clean,
     draws_of,
+    figure_of,
     fit,
     region,
     with_papers_priors,
@@ -32,8 +32,7 @@ SOLVED = {
 
 def run(settings: Settings) -> Finding:
     model = with_papers_priors(dfd.models.ConwayMaxwellPoisson())
-    figure = Figure(figsize=(11, 5.2), layout="constrained")
-    panels = figure.subplots(2, 4)
+    figure, panels = figure_of(11, 5.2, 2, 4)
     numbers = []
     for row, shape in zip(panels, (0.75, 1.25), strict=True):
         x = dfd.simulate(model, {"rate": 4.0, "nu": shape}, 2000, seed=0).rows

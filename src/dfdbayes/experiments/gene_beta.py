@@ -1,11 +1,10 @@
 """The weight of the Conway-Maxwell-Poisson graphical model over bootstrap realisations of the gene data."""
 
 import numpy as np
-from matplotlib.figure import Figure
 
 import dfdbayes as dfd
 
-from .base import BLUE, GREEN, INK, ORANGE, Finding, Number, Settings, clean, gene_data, without_data
+from .base import BLUE, GREEN, INK, ORANGE, Finding, Number, Settings, clean, figure_of, gene_data, without_data
 
 METHODS = {"lyddon": ("Lyddon's", ORANGE), "score-matching": ("the paper's", BLUE),
            "score-matching-invariant": ("invariant", GREEN)}  # fmt: skip
@@ -31,8 +30,7 @@ def run(settings: Settings) -> Finding:
                 found[method].append(weight.beta)
             except dfd.errors.CalibrationError as problem:
                 found[method].append(problem.calibration.beta if problem.calibration is not None else float("nan"))
-    figure = Figure(figsize=(5.6, 3.4), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = figure_of(5.6, 3.4)
     numbers = []
     for k, (method, (label, colour)) in enumerate(METHODS.items()):
         values = np.array(found[method])

@@ -11,7 +11,6 @@ from .base import COLOURS, TITLES, Finding, Number, Settings, clean, density, dr
 
 WEIGHTS = {"dfd": 0.013, "ksd": 0.157, "pseudo": 0.579}
 SECONDS = {"dfd": 540.0, "ksd": 2353.0, "pseudo": 1053.0}
-SIDES = (6, 8, 10)
 
 
 def run(settings: Settings) -> Finding:
@@ -23,7 +22,7 @@ def run(settings: Settings) -> Finding:
     )
     for reading, title in readings:
         figure = Figure(figsize=(9, 2.9), layout="constrained")
-        for axes, side in zip(figure.subplots(1, 3), SIDES, strict=True):
+        for axes, side in zip(figure.subplots(1, 3), (6, 8, 10), strict=True):
             grid = dfd.graphs.grid(side, side)
             model = dfd.models.Ising(grid)
             source = model if reading == "open" else dfd.models.Ising(dfd.graphs.grid(side, side, periodic=True))
@@ -49,8 +48,7 @@ def run(settings: Settings) -> Finding:
                     faster = f"{SECONDS[loss] / taken:.0f} times faster than printed (another machine)"
                     numbers.append(Number(f"seconds, {TITLES[loss]}, 10x10", taken, SECONDS[loss], None, faster))
             axes.axvline(5.0, color="black", lw=0.8, ls=":")
-            clean(axes, "temperature", "", f"{side} x {side}")
-            axes.legend(frameon=False, fontsize=7)
+            clean(axes, "temperature", "", f"{side} x {side}", legend=7)
         figure.suptitle(title, fontsize=9)
         figures[reading] = figure
     text = (

@@ -1,18 +1,16 @@
 """The divergence hardly sees mixing proportions of components far apart."""
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy.stats import poisson
 
 import dfdbayes as dfd
 
-from .base import BLUE, GREY, Finding, Number, Settings, clean
+from .base import BLUE, GREY, Finding, Number, Settings, clean, figure_of
 
 
 def run(settings: Settings) -> Finding:
     n, grid = 2000, np.linspace(0.02, 0.98, 193)
-    figure = Figure(figsize=(9, 4.8), layout="constrained")
-    panels = figure.subplots(2, 3)
+    figure, panels = figure_of(9, 4.8, 2, 3)
     numbers = []
     for row, rates in zip(panels, ((5.0, 60.0), (5.0, 15.0)), strict=True):
         values = np.arange(0, int(rates[1] + 5 * np.sqrt(rates[1])))

@@ -1,11 +1,10 @@
 """Sales in 3168 stores: Conway-Maxwell-Poisson by the divergence, Poisson by standard Bayes."""
 
 import numpy as np
-from matplotlib.figure import Figure
 
 import dfdbayes as dfd
 
-from .base import BLUE, GREY, ORANGE, Finding, Number, Settings, clean, draws_of, fit, region
+from .base import BLUE, GREY, ORANGE, Finding, Number, Settings, clean, draws_of, figure_of, fit, region
 
 
 def as_in_the_code() -> dfd.Dataset:
@@ -19,8 +18,7 @@ def as_in_the_code() -> dfd.Dataset:
 def run(settings: Settings) -> Finding:
     data = dfd.datasets.sales()
     cmp, poisson = dfd.models.ConwayMaxwellPoisson(), dfd.models.Poisson()
-    figure = Figure(figsize=(10, 3.2), layout="constrained")
-    left, *bars = figure.subplots(1, 3)
+    figure, (left, *bars) = figure_of(10, 3.2, 1, 3)
     numbers = []
     for reading, source, colour in (
         ("all 3168 stores", data, BLUE),
@@ -37,8 +35,7 @@ def run(settings: Settings) -> Finding:
                                   f"posterior sd {draws.std():.4f}"))  # fmt: skip
         if source is data:
             whole = found
-    clean(left, "rate", "nu", "95 % regions, DFD-Bayes, CMP")
-    left.legend(frameon=False, fontsize=7)
+    clean(left, "rate", "nu", "95 % regions, DFD-Bayes, CMP", legend=7)
     rival = fit(poisson, data, loss="likelihood", beta=1.0, **settings.walk(500, 5000))
     for axes, result, title in zip(bars, (rival, whole), ("Poisson, standard Bayes", "CMP, DFD-Bayes"), strict=True):
         predicted = result.replicate(draws=100, size=data.n)
@@ -47,8 +44,7 @@ def run(settings: Settings) -> Finding:
         axes.errorbar(table.index, table["predicted"], yerr=table["sd"], fmt=".", color=BLUE, ms=3, lw=1,
                       label="predicted, one sd")  # fmt: skip
         axes.set_xlim(-1, 22)
-        clean(axes, "sales", "share of stores", title)
-        axes.legend(frameon=False, fontsize=8)
+        clean(axes, "sales", "share of stores", title, legend=8)
         gap = 0.5 * float(np.abs(table["observed"] - table["predicted"]).sum())
         numbers.append(Number(f"total variation between observed and predicted, {title}", gap))
     text = (

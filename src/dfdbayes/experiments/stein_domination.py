@@ -3,11 +3,10 @@
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
-from matplotlib.figure import Figure
 
 import dfdbayes as dfd
 
-from .base import BLUE, INK, Finding, Number, Settings, clean
+from .base import BLUE, INK, Finding, Number, Settings, clean, figure_of
 
 LEVELS, D = 3, 2
 STATES = np.stack(np.meshgrid(*[np.arange(LEVELS)] * D, indexing="ij"), axis=-1).reshape(-1, D)
@@ -36,13 +35,17 @@ def run(settings: Settings) -> Finding:
         steins += list(np.sqrt(np.maximum(objective.values(logs), 0.0)))
         fishers += [np.sqrt(dfd.divergence(np.exp(log).reshape([LEVELS] * D), q.reshape([LEVELS] * D))) for log in logs]
     stein, fisher = np.array(steins), np.array(fishers)
-    figure = Figure(figsize=(4.6, 4.2), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = figure_of(4.6, 4.2)
     axes.loglog(fisher, stein, ".", color=BLUE, ms=3, alpha=0.5)
     ends = [min(fisher.min(), stein.min()), fisher.max()]
     axes.plot(ends, ends, color=INK, lw=1, label="equality")
-    clean(axes, "root of the discrete Fisher divergence", "kernel Stein discrepancy", f"{len(stein)} random pairs")
-    axes.legend(frameon=False, fontsize=8)
+    clean(
+        axes,
+        "root of the discrete Fisher divergence",
+        "kernel Stein discrepancy",
+        f"{len(stein)} random pairs",
+        legend=8,
+    )
     numbers = (
         Number("largest ratio of discrepancy to root divergence", float(np.max(stein / fisher)), 1.0,
                remark="the proposition bounds it by 1: it holds" if np.all(stein <= fisher) else "the bound FAILS"),

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpyro.distributions as dist
 
+from .._util.codec import from_plain, plain_or_none
 from ..core.exponential import ExponentialFamily
-from ..core.graphs import Graph
 from ..core.log_mass_errors import MADE
 from ..core.model import AbstractModel, Model
 from ..errors import ModelError, close
@@ -59,7 +59,7 @@ def _random_graph(columns: int, options: Options) -> AbstractModel:
     """A random graph; one that was bound to a graph where options hold that, as a saved fit has it."""
     model = RandomGraph(TERMS.needed(options), options.get("directed"))
     seen = options.get("observed")
-    return model if seen is None else model.bound(ObservedGraph.of_plain(seen))
+    return model if seen is None else model.bound(from_plain(seen, ObservedGraph))
 
 
 @named("autologistic", takes=("at", "neighbours", GRAPH, "observed"), model=Autologistic, whole=True)
@@ -67,7 +67,7 @@ def _autologistic(columns: int, options: Options) -> AbstractModel:
     """A model of maps; one that was bound to a map where options hold that, as a saved fit has it."""
     own = {name: value for name in ("at", "neighbours", "graph") if (value := options.get(name)) is not None}
     model, seen = Autologistic(**own), options.get("observed")
-    return model if seen is None else model.bound(ObservedMap.of_plain(seen))
+    return model if seen is None else model.bound(from_plain(seen, ObservedMap))
 
 
 _SPREAD = (
@@ -129,12 +129,5 @@ def paper_priors(model: AbstractModel) -> dict[str, Any]:
 
 
 def plain_options(model: AbstractModel) -> dict[str, Any]:
-    """A model's options in values that JSON can hold; `by_name` takes them back."""
-    plain = dict(model.options)
-    if isinstance(plain.get("graph"), Graph):
-        graph = plain["graph"]
-        plain["graph"] = {"size": graph.size, "pairs": [list(p) for p in graph.pairs], "shape": graph.shape}
-        plain["graph"] |= {"names": list(graph.names)} if graph.names else {}
-    if isinstance(plain.get("observed"), (ObservedGraph, ObservedMap)):
-        plain["observed"] = plain["observed"].plain()
-    return plain
+    """A model's options in values that JSON can hold, as far as it can; `by_name` takes them back."""
+    return {name: plain_or_none(value) or value for name, value in model.options.items()}

@@ -14,11 +14,11 @@ import numpy as np
 
 from .. import families as models
 from .._util.checkpoint import FITTED, NOTHING, Checkpoint, keeping
+from .._util.codec import plain_or_none
 from .._util.identity import fingerprint
 from .._util.resources import Clock, estimate, forget_compiled, require_memory, require_unforked, threads
 from ..backends.local import Backend, Source, by_client
 from ..core import losses
-from ..core import priors as plain_priors
 from ..core import resampling as resamplings
 from ..core import samplers as sampling
 from ..core.calibration import Calibration, calibrate
@@ -420,10 +420,10 @@ def _asked(objective: Objective, plan: Plan) -> dict[str, Any]:
         "options": models.plain_options(objective.model),
         "formulas": dict(objective.model.formulas) or None,
         "loss": plan.loss.name,
-        "loss_arguments": losses.plain(plan.loss),
+        "loss_arguments": plain_or_none(plan.loss),
         "loss_reason": plan.reason,
         "priors": {p.name: describe_prior(p.prior) for p in space.parameters},
-        "prior_arguments": {p.name: plain_priors.plain(p.prior) for p in space.parameters},
+        "prior_arguments": {p.name: plain_or_none(p.prior) for p in space.parameters},
         "sampler": chosen.name,
         "draws": chosen.draws,
         "warmup": chosen.warmup,
@@ -467,7 +467,7 @@ def _identity(objective: Objective, minimum: Minimum, plan: Plan) -> dict[str, A
     parts |= {"data": objective.observed.digest, "calibration": fingerprint(plan.calibration)}
     parts |= {
         "sampler settings": fingerprint(plan.sampler),
-        "loss settings": fingerprint(losses.plain(plan.loss) or plan.loss),
+        "loss settings": fingerprint(plain_or_none(plan.loss) or plan.loss),
     }
     # The minimum stands for what no identity sees: what a function calls outside of JAX.
     parts["minimum"] = [f"{number:.8g}" for number in (minimum.value, *minimum.vector)]

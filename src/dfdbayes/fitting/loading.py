@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
+from numpyro.distributions import Distribution
 
 from .. import families as models
-from .._util.declared import unlike
+from .._util.codec import LackingError, from_plain, to_plain
 from .._util.resources import fits_memory
 from .._util.tables import Table
-from ..core import losses, priors
 from ..core.calibration import Calibration, Curvature
 from ..core.dataset import Dataset
 from ..core.influence import ClusterSummary
 from ..core.losses.base import AbstractLoss
-from ..core.minimise import Minimum, Outcome
+from ..core.minimise import Minimum
 from ..core.missing import Imputation
 from ..core.mixing import entries_of
 from ..core.model import AbstractModel
 from ..core.objective import Objective, arranged
-from ..core.parameters import ZEROS
-from ..core.robust_weight import weight_of
+from ..core.parameters import EDGE, ZEROS
 from ..data.formulas import Design, parse
 from ..data.observed import Observed
 from ..errors import DataError, DfdbayesError, ModelError
@@ -37,6 +37,8 @@ from .fit_result import Fit
 
 if TYPE_CHECKING:
     import xarray as xr
+
+OLDER = 2  # the format that version 0.2 wrote
 
 
 def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
@@ -61,8 +63,8 @@ def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
             tree = opened.load()
         about = json.loads(tree.attrs["dfdbayes"])
         number = int(about["format"])
-        if number == FORMAT:
-            return _restored(tree, about, model)
+        if number in (OLDER, FORMAT):
+            return _restored(tree, about if number == FORMAT else up_to_date(about, tree), model)
     except ModelError:
         raise
     except Exception as problem:  # whatever a damaged or alien file makes the libraries say
@@ -123,7 +125,7 @@ def _model_of(
     if not known >= set(formulas) or (base.base_identity is not None) != of_its_own:
         raise ModelError(f"the formulas are not of the model '{base.name}'")
     arrays = tree["regression"].to_dataset()
-    observed = Observed.of_plain({str(name): arrays[name].values for name in arrays}, about["regression"])
+    observed = Observed.from_file({str(name): arrays[name].values for name in arrays}, about["regression"])
     designs = [
         Design.of(name, parse(text, name)[1], observed.rows, coded=base.domain.d == 1)[0]
         for name, text in formulas.items()
@@ -156,13 +158,13 @@ def _is_of_the_file(model: AbstractModel, about: dict[str, Any], data: Dataset) 
     return bool(np.isclose(value, minimum["value"], rtol=1e-8, atol=1e-8))
 
 
-def _loss(described: dict[str, Any] | None, model: AbstractModel | None) -> AbstractLoss | None:
+def _loss(described: Any, model: AbstractModel | None) -> AbstractLoss | None:
     """A loss by what was written of it; None where that needs a model or a function that is not there."""
-    if described is None:
+    known = {} if model is None else {"model": model}
+    try:
+        return from_plain(described, AbstractLoss | None, "loss", **known)
+    except LackingError:
         return None
-    kept = described["arguments"].get("weight")
-    weight = weight_of(kept, model)
-    return None if kept is not None and weight is None else losses.made(described, weight)
 
 
 def _curvature(tree: xr.DataTree) -> Curvature | None:
@@ -201,11 +203,27 @@ def _require_declared(fit: Fit) -> None:
     if fit.model is not None and fit.model.designs:
         parts["regression"] = fit.model.observed, Observed
     for name, (value, hint) in parts.items():
-        wrong = unlike(value, hint, name)
-        if wrong is not None:
-            raise TypeError(f"'{wrong}' of its {name} is of another type than there should be")
+        from_plain(value, hint, name)
     if (len(fit.data.columns), len(fit.minimum.names)) != (fit.data.d, len(fit.minimum.vector)):
         raise ValueError("not as many names as columns or parameters")
+
+
+def up_to_date(about: dict[str, Any], tree: xr.DataTree) -> dict[str, Any]:
+    """What a file of version 0.2 says, as it would be written now."""
+    found = about | {"format": FORMAT}
+    if about["checks"] is not None:
+        checks = dict(about["checks"])
+        findings = {one["kind"]: one for one in (checks["goodness"] or {}).get("findings", [])}
+        checks["misfits"] = [[told, remedy, findings[kind]] for told, remedy, kind in checks.get("misfits", [])]
+        if checks.get("agreement") is not None and checks["agreement"].get("apart") is None:
+            checks["agreement"] = checks["agreement"] | {"apart": float("nan")}
+        found["checks"] = checks
+    if about["uncalibrated"] is not None:
+        entries = list(entries_of(Table.of_dataset(tree["posterior"].to_dataset())))
+        found["uncalibrated"] = to_plain(pd.DataFrame(about["uncalibrated"], index=entries))
+    if about.get("influential") is not None:
+        found["influential"] = to_plain(pd.DataFrame(about["influential"]).set_index("row"))
+    return found
 
 
 def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | None) -> Fit:
@@ -222,9 +240,10 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
         except ModelError:
             lost = ["model"]
         else:
-            kept = {name: plain for name, plain in settings["prior_arguments"].items() if plain is not None}
             if _is_of_the_file(model, about, data):
-                model = model.with_space(model.space.with_priors({n: priors.made(plain) for n, plain in kept.items()}))
+                kept = {name: plain for name, plain in settings["prior_arguments"].items() if plain is not None}
+                kept = {name: from_plain(plain, Distribution, name) for name, plain in kept.items()}
+                model = model.with_space(model.space.with_priors(kept))
             else:  # a model of one's own that has the name of a built-in one
                 model, lost = None, ["model"]
     else:
@@ -241,22 +260,12 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
     loss = _loss(settings["loss_arguments"], model)
     if loss is None:
         lost.append("loss")
-    saved = about["minimum"]
-    minimum = Minimum(
-        theta={name: (float(v) if np.ndim(v) == 0 else np.asarray(v, float)) for name, v in saved["theta"].items()},
-        names=tuple(saved["names"]),
-        vector=np.asarray(saved["vector"]),
-        value=saved["value"],
-        gradient_norm=saved["gradient_norm"],
-        outcome=Outcome(saved["outcome"]),
-        iterations=saved["iterations"],
-        edges=tuple(saved["edges"]),
-        lower=np.asarray(saved["lower"]),
-        upper=np.asarray(saved["upper"]),
-    )
+    theta = from_plain(about["minimum"]["theta"], dict[str, float | Float[np.ndarray, "..."]], "theta")
+    minimum = from_plain(about["minimum"] | {"theta": theta}, Minimum)
     replicates = tree["calibration"].to_dataset()
-    calibration = Calibration(
-        **about["calibration"],
+    calibration = from_plain(
+        about["calibration"],
+        Calibration,
         names=minimum.names,
         minimisers=replicates["minimisers"].values,
         outcomes=tuple(str(outcome) for outcome in replicates["outcomes"].values),
@@ -270,7 +279,7 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
     if "regression" in tree:
         del tree["regression"]
     groups = {title: Table.of_dataset(group.to_dataset()) for title, group in tree.children.items()}
-    names = list(entries_of(groups["posterior"]))
+    edges = () if model is None else tuple(entry for p in model.space.of_role(EDGE) for entry in p.entries)
     found = Fit(
         model,
         data,
@@ -282,13 +291,13 @@ def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | N
         about["timings"],
         about["versions"],
         loss,
-        None if about["checks"] is None else Checks.of_plain(about["checks"]),
-        None if about["uncalibrated"] is None else pd.DataFrame(about["uncalibrated"], index=names),
+        from_plain(about["checks"], Checks | None, "checks", edges=edges),
+        from_plain(about["uncalibrated"], pd.DataFrame | None, "uncalibrated"),
         tuple(lost),
-        None if about.get("imputation") is None else Imputation(**about["imputation"]),
+        from_plain(about.get("imputation"), Imputation | None, "imputation"),
         incomplete,
-        None if about.get("clusters") is None else ClusterSummary(**about["clusters"]),
-        None if about.get("influential") is None else pd.DataFrame(about["influential"]).set_index("row"),
+        from_plain(about.get("clusters"), ClusterSummary | None, "clusters"),
+        from_plain(about.get("influential"), pd.DataFrame | None, "influential"),
         drawn,
     )
     _require_declared(found)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from .._util.checkpoint import ABOUT
-from .._util.declared import unlike
+from .._util.codec import UnlikeError, from_plain
 from .._util.files import write_together
 from .._util.resources import threads
 from ..core.model import AbstractModel
@@ -227,9 +227,12 @@ def rerun_settings(folder: Path, about: Mapping[str, Any], model: str | None) ->
     Nothing else is read back than what the command line writes: a folder may come from a stranger.
     """
     settings = dict(about["settings"])
-    wrong = unlike(settings, Settings)
-    if wrong is not None:
-        raise DataError(f"'{folder}' is not the folder of a run: the setting '{wrong}' in {RUN} is none of a run's")
+    try:
+        from_plain(settings, Settings)
+    except UnlikeError as problem:
+        raise DataError(
+            f"'{folder}' is not the folder of a run: the setting '{problem.name}' in {RUN} is none of a run's"
+        ) from None
     if is_code(settings["model"]):
         if model is None:
             raise SettingError(

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +10,7 @@ from jaxtyping import Float
 from scipy import special
 
 from ..errors import DfdbayesWarning, MisfitWarning
-from .goodness_of_fit import SATURATED, Finding, GoodnessOfFit
+from .goodness_of_fit import SATURATED, GoodnessOfFit
 from .graph_goodness import GraphGoodness
 from .hausman import Agreement
 from .misfit_messages import Misfit
@@ -173,7 +170,8 @@ class Checks:
             return [MisfitWarning(self.graph.problem)] if self.graph.away else []
         if self.sites is not None and self.equal is not None:
             found = _differing_in(self.equal)
-            return [MisfitWarning(f"{self.sentence} What to do: {self.remedy}.")] if found else []
+            remedy = self.remedy or "look at dfd.plots.sites(fit); a covariate may be missing"  # of an older file
+            return [MisfitWarning(f"{self.sentence} What to do: {remedy}.")] if found else []
         if not self._differs:
             return []
         return [MisfitWarning(f"the model {self._misfit}. What to do: {self.misfits[0].remedy}.")]
@@ -183,39 +181,6 @@ class Checks:
 
     def correlations(self) -> pd.DataFrame | None:
         return self.pairs
-
-    def plain(self) -> dict[str, Any]:
-        """The same in values JSON can hold."""
-        return {
-            "goodness": None if self.goodness is None else self.goodness.plain(),
-            "table": _text(self.table), "marginals": [_text(table) for table in self.marginals],
-            "pairs": _text(self.pairs), "equal": _text(self.equal), "residuals": _text(self.residuals),
-            "means": None if self.means is None else self.means.tolist(), "columns": list(self.columns),
-            "sets": self.sets, "size": self.size, "method": self.method, "mixed": self.mixed, "problem": self.problem,
-            "graph": None if self.graph is None else self.graph.plain(), "sites": _text(self.sites),
-            "agreement": None if self.agreement is None else self.agreement.plain(),
-            "held": self.held, "remedy": self.remedy,
-            "misfits": [[one.sentence, one.remedy, one.finding.kind] for one in self.misfits],
-        }  # fmt: skip
-
-    @classmethod
-    def of_plain(cls, about: dict[str, Any]) -> Checks:
-        tables: dict[str, Any] = {name: _table(about[name]) for name in ("table", "pairs", "equal", "residuals")}
-        goodness = None if about["goodness"] is None else GoodnessOfFit.of_plain(about["goodness"])
-        told, findings = about.get("misfits", ()), () if goodness is None else goodness.findings
-        return cls(
-            goodness=goodness,
-            misfits=tuple(Misfit(words[0], words[1], _of_kind(words[2], findings)) for words in told),
-            marginals=tuple(found for text in about["marginals"] if (found := _table(text)) is not None),
-            means=None if about["means"] is None else np.asarray(about["means"]),
-            columns=tuple(about["columns"]),
-            graph=None if about.get("graph") is None else GraphGoodness.of_plain(about["graph"]),
-            sites=_table(about.get("sites")),
-            held=about.get("held", False),
-            remedy=about.get("remedy", "look at dfd.plots.sites(fit); a covariate may be missing"),
-            agreement=None if about.get("agreement") is None else Agreement.of_plain(about["agreement"]),
-            **tables, **{name: about[name] for name in ("sets", "size", "method", "mixed", "problem")},
-        )  # fmt: skip
 
 
 def _differing_in(table: pd.DataFrame) -> list[str]:
@@ -230,15 +195,3 @@ def _differing_in(table: pd.DataFrame) -> list[str]:
         for name, row in ((name, table.loc[name].to_dict()) for name in told)
         if beyond_chance(row["p_value"], len(table)) and share_matters(row["observed"], row["predicted"])
     ]
-
-
-def _of_kind(kind: str, findings: Sequence[Finding]) -> Finding:
-    return next(one for one in findings if one.kind == kind)
-
-
-def _text(table: pd.DataFrame | None) -> str | None:
-    return None if table is None else table.to_json(orient="split", double_precision=15)
-
-
-def _table(text: str | None) -> pd.DataFrame | None:
-    return None if text is None else pd.read_json(io.StringIO(text), orient="split", precise_float=True)

@@ -104,18 +104,6 @@ class GoodnessOfFit:
         value = f"p < {2 / (1 + REPLICATES):.2g}" if least else f"p = {self.p_value:.3g} (+- {self.error:.2g})"
         return f"test of {self.test}: {value}"
 
-    def plain(self) -> dict[str, Any]:
-        """The same in values JSON can hold."""
-        return vars(self) | {"findings": [vars(finding) for finding in self.findings]}
-
-    @classmethod
-    def of_plain(cls, about: dict[str, Any]) -> GoodnessOfFit:
-        """Back from `plain`."""
-        found = []
-        for one in about.get("findings", ()):
-            found.append(Finding(**one | {name: tuple(one[name]) for name in ("columns", "values")}))
-        return cls(**about | {"findings": tuple(found)})
-
 
 NO_TEST = GoodnessOfFit(NONE, float("nan"), float("nan"), float("nan"))
 
@@ -284,8 +272,7 @@ def _pool(model: AbstractModel, theta: np.ndarray, given: np.ndarray | None, rng
         own = np.repeat(given, per, axis=0)
         x = model.draw(theta[None], len(own), rng, context=own).rows[0].astype(np.int64)
         return Pool(_placed(model, theta, x, np.ones(len(x)), own, given.mean(axis=0)), own, per)
-    one_count = model.domain.d == 1 and model.domain.coordinate(0).kind in ("above", "below")
-    if one_count or (model.domain.is_finite and model.domain.size <= MOST_POINTS):
+    if model.domain.is_one_count or (model.domain.is_finite and model.domain.size <= MOST_POINTS):
         points, chances = listed(model, theta[None])
         if len(points) <= MOST_LISTED:
             return Pool(Rows(points, chances[0]), exact=True)

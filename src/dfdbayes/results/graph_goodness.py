@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pandas as pd
 
@@ -129,27 +127,6 @@ class GraphGoodness:
             f"{self.sentence}\n{self.size} simulated graphs; p-values of features: {together}\n"
             f"{self.statistics.round(3).to_string()}\nfeatures[name] has the table of each feature"
         )
-
-    def plain(self) -> dict[str, Any]:
-        """The same in values JSON can hold."""
-        tables = {name: table.to_json(orient="split", double_precision=15) for name, table in self.features.items()}
-        own = self.statistics.to_json(orient="split", double_precision=15)
-        about = {"size": self.size, "method": self.method, "mixed": self.mixed, "p_values": dict(self.p_values)}
-        about["by_likelihood"] = self.by_likelihood
-        return {"features": tables, "statistics": own, **about}
-
-    @classmethod
-    def of_plain(cls, about: Mapping[str, Any]) -> GraphGoodness:
-        """Back from `plain`."""
-
-        def table(text: str) -> pd.DataFrame:
-            found = pd.read_json(io.StringIO(text), orient="split", precise_float=True, convert_axes=False, dtype=False)
-            return found.astype(float).set_axis(found.index.astype(str), axis=0)
-
-        tables = {name: table(text) for name, text in about["features"].items()}
-        own = table(about["statistics"])
-        more = about.get("p_values", {}), about.get("by_likelihood", False)
-        return cls(tables, own, about["size"], about["method"], about["mixed"], *more)
 
 
 def _joined(names: Sequence[str]) -> str:

@@ -6,13 +6,14 @@ on both (a Hausman test with a joint sandwich).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from .._util.codec import APART
 from ..core import losses, resampling
 from ..core.dataset import Dataset
 from ..core.losses.base import AbstractLoss
@@ -56,24 +57,12 @@ class Agreement:
     p_value: float
     sentence: str
     apart: float = float("nan")
-    edges: tuple[str, ...] = ()
+    edges: tuple[str, ...] = field(default=(), metadata=APART)
 
     @property
     def agree(self) -> bool:
         """Whether they differ by no more than chance."""
         return not self.p_value < LEVEL
-
-    def plain(self) -> dict[str, Any]:
-        """The same in values JSON can hold."""
-        about = {"table": self.table.to_dict("split"), "p_value": self.p_value, "sentence": self.sentence}
-        return about | {"apart": None if np.isnan(self.apart) else self.apart}
-
-    @classmethod
-    def of_plain(cls, about: dict[str, Any]) -> Agreement:
-        """Back from `plain`."""
-        apart = about.get("apart")
-        table = pd.DataFrame(**about["table"])
-        return cls(table, about["p_value"], about["sentence"], float("nan") if apart is None else apart)
 
     @property
     def matters(self) -> bool:

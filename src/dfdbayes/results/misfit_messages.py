@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -27,8 +27,7 @@ UNRELATED = 0.05  # correlation, below which two columns are hardly related
 ALIKE = 3.0  # of AIC, by which one explanation must be better than plain spread
 
 
-@dataclass(frozen=True)
-class Misfit:
+class Misfit(NamedTuple):
     """What differs between model and data, and what to try.
 
     Attributes

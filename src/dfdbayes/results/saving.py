@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
+from .._util.codec import to_plain
 from .._util.tables import Table, netcdf
 from ..core.calibration import Curvature
 from ..core.model import AbstractModel
@@ -18,7 +19,7 @@ from . import selections
 from .fitted import Fitted
 from .tree import data_table
 
-FORMAT = 2
+FORMAT = 3  # and 2 can be read, which version 0.2 writes: see `loading.up_to_date`
 POSTERIOR, UNFINISHED = (
     "posterior.nc",
     "UNFINISHED",
@@ -58,24 +59,23 @@ def written(fit: Fitted) -> bytes:
         groups["incomplete_data"] = data_table(fit.incomplete)
     observed: dict[str, Any] | None = None
     if fit.model is not None and fit.model.designs:
-        arrays, observed = fit.model.observed.plain()
+        arrays, observed = fit.model.observed.to_file()
         of_data = ("index", "place")  # of all rows, also those that were left out
         axes_of = {name: ("line",) if name.startswith(of_data) else ("row",) for name in arrays}
         groups["regression"] = Table.of({name: (axes_of[name], a) for name, a in arrays.items()})
     kept = {
         "regression": observed,
-        "checks": None if fit.checks is None else fit.checks.plain(),
-        "uncalibrated": None if fit.uncalibrated is None else fit.uncalibrated.to_dict(orient="list"),
-        "imputation": None if fit.imputation is None else asdict(fit.imputation),
-        "clusters": None if fit.clusters is None else asdict(fit.clusters),
-        "influential": None if fit.influential is None else fit.influential.reset_index().to_dict(orient="list"),
+        "checks": to_plain(fit.checks),
+        "uncalibrated": to_plain(fit.uncalibrated),
+        "imputation": to_plain(fit.imputation),
+        "clusters": to_plain(fit.clusters),
+        "influential": to_plain(fit.influential),
     }
     return netcdf(groups, dfdbayes=json.dumps(_description(fit) | kept))
 
 
 def _description(fit: Fitted) -> dict[str, Any]:
     """All but the arrays, as JSON can hold it."""
-    c, m = fit.calibration, fit.minimum
     return {
         "format": FORMAT,
         "settings": fit.settings,
@@ -91,26 +91,9 @@ def _description(fit: Fitted) -> dict[str, Any]:
             "notes": list(fit.data.notes),
             "given": list(fit.data.given_columns),
         },
-        "minimum": {
-            "theta": {name: np.asarray(value).tolist() for name, value in m.theta.items()},
-            "names": list(m.names),
-            "vector": m.vector.tolist(),
-            "value": m.value,
-            "gradient_norm": m.gradient_norm,
-            "outcome": str(m.outcome),
-            "iterations": m.iterations,
-            "edges": list(m.edges),
-            "lower": m.lower.tolist(),
-            "upper": m.upper.tolist(),
-        },
-        "calibration": {
-            key: getattr(c, key)
-            for key in (
-                "method", "beta", "error", "condition", "numerator", "denominator", "from_prior", "from_data",
-                "used", "resampling", "degenerate", "reached", "instead_of",
-            )
-        },
-    }  # fmt: skip
+        "minimum": to_plain(fit.minimum),
+        "calibration": to_plain(fit.calibration),
+    }
 
 
 def plain(fit: Fitted, interval: float = 0.95) -> dict[str, Any]:
@@ -129,8 +112,8 @@ def plain(fit: Fitted, interval: float = 0.95) -> dict[str, Any]:
         "parameters": {str(name): row.to_dict() for name, row in table.iterrows()},
         "calibration": about["calibration"] | {"outcomes": fit.calibration.tally},
         "minimum": {k: about["minimum"][k] for k in ("theta", "value", "gradient_norm", "outcome")},
-        "imputation": None if fit.imputation is None else asdict(fit.imputation),
-        "clusters": None if fit.clusters is None else asdict(fit.clusters),
+        "imputation": to_plain(fit.imputation),
+        "clusters": to_plain(fit.clusters),
         "settings": fit.settings,
         "warnings": list(fit.warnings),
         "timings": fit.timings,

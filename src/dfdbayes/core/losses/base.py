@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from jaxtyping import Array
 
+from ..._util import codec
+from ...errors import SettingError
 from ..model import AbstractModel
 from ..registry import Registry
 from ..sites import Sites
@@ -72,16 +72,17 @@ class AbstractLoss(ABC):
         """The terms of the loss at the data, free of the parameters."""
         return model.terms_at(sites, self.view)
 
-    def plain(self) -> dict[str, Any] | None:
-        """Its settings in values JSON can hold, for `of_plain`; None where one of them is something else."""
-        found: dict[str, Any] = {p.name: getattr(self, p.name) for p in fields(self)} if is_dataclass(self) else {}
-        return found if all(isinstance(value, (bool, int, float, str)) for value in found.values()) else None
-
-    @classmethod
-    def of_plain(cls, settings: Mapping[str, Any], weight: Any = None) -> Self:
-        """The loss that `plain` described; ``weight`` is that of rows, where the loss takes one."""
-        return cls(**settings)
-
 
 LOSSES: Registry[AbstractLoss | type[AbstractLoss]] = Registry("loss")
 """Losses, and classes of which the one with the default settings is meant."""
+codec.by_name(AbstractLoss, LOSSES, inside="arguments")
+
+
+def by_name(loss: Any) -> AbstractLoss:
+    """The loss that a word names; a loss object is returned as it is."""
+    if isinstance(loss, AbstractLoss):
+        return loss
+    if not isinstance(loss, str):
+        raise SettingError(f"{loss!r} is not a loss; give a word ({', '.join(LOSSES)}) or a dfd.losses object")
+    known = LOSSES.by_name(loss)
+    return known() if isinstance(known, type) else known

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
+
+from ..._util.codec import UnwritableError, by_name, from_plain, to_plain
+from ..registry import Registry
 
 FEW_VALUES = 16  # of a coordinate on average, up to which products of matrices compare rows faster than loops do
 
 Matrix = Float[np.ndarray, "a b"]
 
 
+@runtime_checkable
 class Kernel(Protocol):
     """A positive definite function of two rows."""
 
@@ -22,6 +26,10 @@ class Kernel(Protocol):
 
     def neighbours(self, rows: np.ndarray, up: np.ndarray) -> Iterator[tuple[Matrix, Matrix]]:
         """For each coordinate: the kernel of x and y^{j+}, and of x^{j+} and y^{j+}."""
+
+
+KERNELS: Registry[Any] = Registry("kernel")
+by_name(Kernel, KERNELS)
 
 
 def one_hot(rows: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
@@ -110,6 +118,7 @@ class Custom:
             yield self.between(rows, moved), self.between(moved, moved)
 
 
+@KERNELS.register("robust")
 @dataclass(frozen=True)
 class Robust:
     """m(x) k(x, y) m(y): rows with a small weight m hardly count.
@@ -120,6 +129,15 @@ class Robust:
     weight: Callable[[np.ndarray], np.ndarray]
     kernel: Kernel = HAMMING
     name: str = "robust"
+
+    def to_state(self) -> dict[str, Any]:
+        if not isinstance(self.weight, below):
+            raise UnwritableError("the weight of the kernel is a function of a user's own")
+        return {"threshold": self.weight.threshold, "kernel": to_plain(self.kernel, Kernel)}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        return cls(below(from_plain(state["threshold"], float)), from_plain(state["kernel"], Kernel))
 
     def between(self, a: np.ndarray, b: np.ndarray) -> Matrix:
         return self.weight(a)[:, None] * self.kernel.between(a, b) * self.weight(b)[None, :]
@@ -156,21 +174,5 @@ def of_differences(kernel: Kernel) -> tuple[OfDifferences, tuple[Callable[[np.nd
     return None if inner is None else (inner[0], (*inner[1], kernel.weight))  # type: ignore[attr-defined]
 
 
-def plain(kernel: Kernel) -> dict[str, Any] | None:
-    """A kernel's name and arguments in values JSON can hold; None for one with a function of a user's own."""
-    if kernel in _KNOWN.values():
-        return {"name": next(name for name, known in _KNOWN.items() if known == kernel)}
-    if isinstance(kernel, Robust) and isinstance(kernel.weight, below):
-        inner = plain(kernel.kernel)
-        return None if inner is None else {"name": "robust", "threshold": kernel.weight.threshold, "kernel": inner}
-    return None
-
-
-def made(described: Mapping[str, Any]) -> Kernel:
-    """The kernel that `plain` described."""
-    if described["name"] == "robust":
-        return Robust(below(described["threshold"]), made(described["kernel"]))
-    return _KNOWN[described["name"]]
-
-
-_KNOWN: dict[str, Kernel] = {kernel.name: kernel for kernel in (HAMMING, OVERLAP, EQUALITY)}
+for _kernel in (HAMMING, OVERLAP, EQUALITY):
+    KERNELS.register(_kernel.name)(_kernel)

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from ..._util.codec import from_plain, to_plain
 from ...errors import SettingError
 from ..sites import Sites
 from ..terms import Site
@@ -167,17 +168,12 @@ class Robust(AbstractLoss):
     def term(self, u: Array, site: Site | None) -> Array:
         return self._base.term(u, site)
 
-    def plain(self) -> dict[str, Any] | None:
-        """What is weighted, and how, in values JSON can hold; None where a function of a user's own is part of it."""
-        weight = None if self.weight is None else self.weight.plain()
-        known = self.base is None or BASES.get(self.base.name) == self.base
-        if not known or (self.weight is not None and weight is None):
-            return None
-        return {"base": None if self.base is None else self.base.name, "weight": weight}
+    def to_state(self) -> dict[str, Any]:
+        return {"base": None if self.base is None else to_plain(self.base)["name"], "weight": self.weight}
 
     @classmethod
-    def of_plain(cls, settings: Mapping[str, Any], weight: AbstractWeight | None = None) -> Robust:
-        return cls(settings["base"], weight)
+    def from_state(cls, state: Mapping[str, Any], **known: Any) -> Self:
+        return cls(from_plain(state["base"], str | None), from_plain(state["weight"], AbstractWeight | None, **known))
 
     def with_weight(self, base: LocalLoss, weight: AbstractWeight) -> Robust:
         """The same with what was left to the data."""

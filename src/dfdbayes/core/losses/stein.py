@@ -11,7 +11,7 @@ done where there are too many rows for all pairs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -21,12 +21,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from ..._util.codec import to_plain
 from ..linear import Dense
 from ..model import AbstractModel
 from ..parameters import Theta
 from ..sites import Sites
 from ..terms import AbstractTerms, Loss, Prepared, Site, View, pad, padded_size, refuse_blocks, terms
-from . import kernels
 from .base import LOSSES, AbstractLoss
 from .kernels import HAMMING, Kernel
 from .stein_pairs import Blocks, Sums, Values, row_slopes, shifted
@@ -126,13 +126,8 @@ class KernelStein(AbstractLoss):
     references = ("yang", "ksd")
     separable: ClassVar[bool] = False
 
-    def plain(self) -> dict[str, Any] | None:
-        kernel = kernels.plain(self.kernel)
-        return None if kernel is None else {} if self.kernel == HAMMING else {"kernel": kernel}
-
-    @classmethod
-    def of_plain(cls, settings: Mapping[str, Any], weight: Any = None) -> KernelStein:
-        return cls(kernels.made(settings["kernel"])) if "kernel" in settings else cls()
+    def to_state(self) -> dict[str, Any]:
+        return {"kernel": to_plain(self.kernel, Kernel)}
 
     def prepare(self, model: AbstractModel, sites: Sites) -> Prepared:
         refuse_blocks(sites)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtr, ndtri
+
+from ..._util.codec import by_name
+from ..registry import Registry
 
 LEAST = 1e-150  # of a tail, so that every weight is positive
 
@@ -26,9 +29,9 @@ class AbstractWeight(ABC):
     def words(self) -> str:
         """Which rows count less."""
 
-    def plain(self) -> dict[str, Any] | None:
-        """The weight in values JSON can hold; None where a function of a user's own is part of it."""
-        return None
+
+WEIGHTS: Registry[type[AbstractWeight]] = Registry("weight of rows")
+by_name(AbstractWeight, WEIGHTS, tag="kind")
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ def kept(tail: Float[np.ndarray, " u"], level: float) -> Float[np.ndarray, " u"]
     return squared / (squared + level**2)
 
 
+@WEIGHTS.register("totals")
 @dataclass(frozen=True)
 class Totals(AbstractWeight):
     """Rows count less as their columns together, or a count alone, lie far from the middle of the data.
@@ -105,17 +109,6 @@ class Totals(AbstractWeight):
         ends = [f"{name} above about {_count(middle + z * above):.3g}" for name, (middle, _, above) in counts[:4]]
         more = "" if len(counts) <= 4 else f" and {len(counts) - 4} more"
         return text + (f", and so do rows with {', '.join(ends)}{more}" if ends else "")
-
-    def plain(self) -> dict[str, Any]:
-        own = {key: getattr(self, key) for key in ("middle", "below", "above", "level")}
-        lists = {key: list(getattr(self, key)) for key in ("roots", "slopes", "names")}
-        return {"kind": "totals", **own, **lists, "columns": [list(column) for column in self.columns]}
-
-    @classmethod
-    def of_plain(cls, described: Mapping[str, Any]) -> Totals:
-        parts: dict[str, Any] = {key: described[key] for key in ("middle", "below", "above", "level")}
-        parts |= {key: tuple(described[key]) for key in ("roots", "slopes", "names")}
-        return cls(**parts, columns=tuple(tuple(column) for column in described["columns"]))
 
 
 def transformed(rows: np.ndarray, roots: tuple[bool, ...]) -> Float[np.ndarray, "u d"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._util.checkpoint import NOTHING, Checkpoint
+from ...errors import SettingError
 from ..linalg import inverse
 from ..registry import Registry
 
@@ -117,6 +118,36 @@ class AbstractSampler(ABC):
 
 
 SAMPLERS: Registry[type[AbstractSampler]] = Registry("sampler")
+
+
+def by_name(
+    sampler: Any,
+    draws: int | None = None,
+    warmup: int | None = None,
+    chains: int | None = None,
+    *,
+    bounded: bool = False,
+) -> Any:
+    """The sampler that a word names (or the given one) with these lengths, where they are given.
+
+    A loss that is ``bounded`` below has no steep walls, so that some samplers take longer steps.
+    """
+    if isinstance(sampler, str):
+        kind = SAMPLERS.by_name(sampler)
+        sampler = kind(**kind.when_bounded) if bounded else kind()
+    if not hasattr(sampler, "run"):
+        raise SettingError(
+            f"{sampler!r} is not a sampler; give a word ({', '.join(SAMPLERS)}) or a dfd.samplers object"
+        )
+    lengths = {"draws": draws, "warmup": warmup, "chains": chains}
+    for name, value in lengths.items():
+        least = 0 if name == "warmup" else (1 if name == "chains" else 4)
+        if value is not None and value < least:
+            raise SettingError(f"{name} is {value}; it must be at least {least}")
+    given: dict[str, float] = {name: value for name, value in lengths.items() if value is not None}
+    if draws is not None and hasattr(sampler, "enough"):
+        given["enough"] = float("inf")  # so many, and not as many as are enough
+    return replace(sampler, **given)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -77,6 +77,4 @@ def _sweeps(model: Simulable, method: str) -> int:
 def _default(model: Simulable) -> str:
     if model.domain.is_finite and model.domain.size <= MOST_POINTS:
         return "enumeration"
-    if model.domain.d == 1 and model.domain.coordinate(0).kind in ("above", "below"):
-        return "inversion"
-    return "gibbs"
+    return "inversion" if model.domain.is_one_count else "gibbs"

@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...errors import ModelError
+from ..domain import beyond, until_negligible
 from .base import Simulable
 
-MOST_POINTS = 2**16
-TAIL = 1e-12
+MOST_POINTS = 2**16  # whose chances at some thousand parameters fit into memory
 
 
 @partial(jax.jit, static_argnums=0)
@@ -55,29 +55,24 @@ def by_inversion(
 def listed(
     model: Simulable, thetas: Float[np.ndarray, "c p"], most: int = 2**20
 ) -> tuple[Int[np.ndarray, "s d"], Float[np.ndarray, "c s"]]:
-    """Points of a finite domain, or of one count up to where the tail is below 1e-12 of the total; and their chances.
+    """Points of a finite domain, or of one count until a negligible share of the mass lies beyond; and their chances.
 
-    The tail is bounded by a geometric series, which holds where ratios of neighbouring masses fall; an error where more
-    than ``most`` points would be needed.
+    An error where more than ``most`` points would be needed.
     """
-    if model.domain.is_finite:
-        points = model.domain.points()
+    domain = model.domain
+    if domain.is_finite:
+        points = domain.points()
         return points, _normalised(_each_log_masses(model, thetas, points))
-    coordinate = model.domain.coordinate(0)
-    if model.domain.d != 1 or coordinate.kind not in ("above", "below"):
-        raise ModelError(f"inversion needs one coordinate on a half-line, not {model.domain!r}")
-    direction = 1 if coordinate.kind == "above" else -1
-    terms = 256
-    while True:
-        points = ((coordinate.end or 0) + direction * np.arange(terms))[:, None]
-        log = _each_log_masses(model, thetas, points)
-        chance = _normalised(log)
-        ratio = np.exp(log[:, -1] - log[:, -2])
-        if np.all((ratio < 1) & (chance[:, -1] * ratio < TAIL * (1 - ratio))):
-            return points, chance
-        if terms >= most:
-            raise ModelError("the mass function's tail is too heavy (or it has no finite sum): no data can be drawn")
-        terms *= 2
+    if not domain.is_one_count:
+        raise ModelError(f"inversion needs one coordinate on a half-line, not {domain!r}")
+
+    def attempt(number: int) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+        points = domain.coordinate(0).listed(number)[:, None]
+        chance = _normalised(_each_log_masses(model, thetas, points))
+        return (points, chance), beyond(chance[:, -1], chance[:, -2])
+
+    heavy = "the mass function's tail is too heavy (or it has no finite sum): no data can be drawn"
+    return until_negligible(attempt, 256, most, heavy)
 
 
 def _normalised(log: np.ndarray) -> np.ndarray:

@@ -1,125 +1,245 @@
-"""Gibbs sampling of models with interactions, all chains at once and one colour of the graph at a time.
+"""Gibbs sampling: coordinates drawn in turn from their distributions given all others, many chains side by side.
 
-Nodes of one colour have no edges among them, so given the rest they are independent and are drawn together.
+There is one sweep, that of `Conditionals`: these say what is drawn together, and give the log masses of its values
+given the rest. Those of models with interactions are here (`OnGraph`), and those of any model from its log mass alone
+(`FromLogMass`); networks, maps and rows with missing entries have their own.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 from scipy import special
 
 from ...errors import ModelError
+from ..domain import Coordinate, Domain, beyond, side_by_side, until_negligible
 from ..graphs import Graph
-from .base import Interactions
+from ..parameters import Rows, over_rows
+from ..terms import static, terms
+from .base import Interactions, Simulable
+
+FIRST_LISTED, MOST_LISTED = 32, 4096  # counts of each coordinate: so many conditional masses of every chain are held
+NEGLIGIBLE_IN_CHAIN = 1e-9
+"""Share beyond the list in any state that is visited. More than independent draws leave out (`domain.NEGLIGIBLE`): a
+longer list means another start, so that a smaller share would change the data that a seed gives."""
+TOO_LARGE = "at these parameters very large counts are likely: the model cannot be simulated"
 
 
-class Weights(NamedTuple):
-    """Interactions as arrays; the first axis stands for different parameters."""
+class Conditionals:
+    """Log masses of some coordinates given all others, at the states of all chains; a pytree (see `terms.terms`)."""
 
+    endless: ClassVar[Any] = None
+    """By coordinate, whether its list of values may be too short, where a list may be."""
+
+    @property
+    def blocks(self) -> Any:
+        """Coordinates that are drawn together: rows of an array, or a tuple where their numbers differ."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def log_masses(self, state: Any, block: Any) -> Float[Array, "s ..."]:
+        """Of each listed value of a block's coordinates, in every chain; coordinates are last."""
+
+    @abstractmethod
+    def put(self, state: Any, block: Any, place: Array) -> Any:
+        """The state with values at these places of their lists."""
+
+    def watched(self, state: Any) -> Any:
+        """What mixing is judged by."""
+        return ()
+
+    def keys(self, key: Array) -> Array:
+        """The random keys of the blocks of a sweep."""
+        return jax.vmap(lambda block: jax.random.fold_in(key, block))(jnp.arange(len(self.blocks)))
+
+    def sweep(self, carry: tuple[Any, Array], key: Array) -> tuple[tuple[Any, Array], Any]:
+        """All blocks once; with the state goes the largest share of mass that any list left out."""
+
+        def update(carry: tuple[Any, Array], own: tuple[Any, Array]) -> tuple[tuple[Any, Array], None]:
+            (state, left), (block, key) = carry, own
+            log = self.log_masses(state, block)
+            mass = jnp.exp(log - jnp.max(log, axis=0)[None])
+            cumulated = jnp.cumsum(mass, axis=0)
+            u = jax.random.uniform(key, log.shape[1:])
+            place = jnp.sum((u * cumulated[-1])[None] > cumulated[:-1], axis=0)
+            if self.endless is not None:
+                share = beyond(mass[-1] / cumulated[-1], mass[-2] / cumulated[-1], jnp)
+                left = jnp.maximum(left, jnp.max(jnp.where(jnp.broadcast_to(self.endless[block], u.shape), share, 0.0)))
+            return (self.put(state, block, place), left), None
+
+        blocks, keys = self.blocks, self.keys(key)
+        if isinstance(blocks, tuple):
+            for block, own in zip(blocks, keys, strict=True):
+                carry, _ = update(carry, (block, own))
+        else:  # one piece of compiled code for all
+            carry, _ = jax.lax.scan(update, carry, (blocks, keys))
+        return carry, self.watched(carry[0])
+
+
+@partial(jax.jit, static_argnums=1)
+def swept(conditionals: Conditionals, sweeps: int, key: Array, state: Any) -> tuple[Any, Array, Any]:
+    """The state after so many sweeps, the largest share of mass that any list left out, and the trace."""
+    (state, left), trace = jax.lax.scan(conditionals.sweep, (state, jnp.zeros(())), jax.random.split(key, sweeps))
+    return state, left, trace
+
+
+def together(colours: Sequence[np.ndarray]) -> Any:
+    """Classes of nodes as blocks: an array where all have one size."""
+    return np.array(colours) if len({len(nodes) for nodes in colours}) == 1 else tuple(colours)
+
+
+# -- models with interactions ------------------------------------------------------------------
+
+
+@terms
+class OnGraph(Conditionals):
+    """An intercept a node and an interaction an edge; nodes of one colour have no edges among them.
+
+    States are (parameters, chains, nodes). Of two values the higher comes first: a small uniform number draws it.
+    """
+
+    graph: Graph = static()
+    kind: str = static()
+    values: Float[Array, " s"]
     intercept: Float[Array, "c d"]
     interaction: Float[Array, "c e"]
-    nu: Float[Array, "c d"]
+    nu: Float[Array, "c d"] | None
+
+    @classmethod
+    def of(cls, model: Interactions, domain: Domain) -> OnGraph:
+        """The values of counts are listed until a negligible share lies beyond where no neighbour weakens a node."""
+        coordinate = domain.coordinate(0)
+        values = _listed(coordinate, model) if model.nu is not None else np.array(coordinate.levels, float)
+        if model.kind == "product" and model.nu is None:
+            values = values[::-1]
+        intercept, interaction = (jnp.asarray(np.array(part, float)) for part in (model.intercept, model.interaction))
+        nu = None if model.nu is None else jnp.asarray(np.array(model.nu, float))
+        return cls(model.graph, model.kind, jnp.asarray(values), intercept, interaction, nu)
+
+    @property
+    def blocks(self) -> Any:
+        return together(self.graph.colours)
+
+    def log_masses(self, x: Array, nodes: Any) -> Float[Array, "s c n nodes"]:
+        own = self.intercept[None, :, None, nodes]
+        if self.graph.pairs:
+            around, edges, present = (jnp.asarray(part)[nodes] for part in self.graph.neighbours)
+            seen = x[:, :, around][None]
+            if self.kind == "match":
+                seen = jnp.where(seen == self.values[:, None, None, None, None], 1.0, 0.0)
+            own = own + jnp.sum(seen * (self.interaction[:, edges] * present[None])[None, :, None], axis=-1)
+        if self.kind == "match":
+            return jnp.broadcast_to(own, (len(self.values), *x.shape[:2], own.shape[-1]))
+        values = self.values[:, None, None, None]
+        log = jnp.broadcast_to(own, (1, *x.shape[:2], own.shape[-1])) * values
+        return log if self.nu is None else log - self.nu[None, :, None, nodes] * gammaln(values + 1.0)
+
+    def put(self, x: Array, nodes: Any, place: Array) -> Array:
+        return x.at[:, :, nodes].set(self.values[place])
+
+    def watched(self, x: Array) -> Array:
+        """Sum over edges of what they weigh."""
+        if not self.graph.pairs:
+            return jnp.sum(x, axis=-1)
+        i, j = self.graph.edges.T
+        a, b = x[..., i], x[..., j]
+        return jnp.sum(a * b if self.kind == "product" else jnp.where(a == b, 1.0, 0.0), axis=-1)
 
 
-def weights_of(model: Interactions) -> Weights:
-    """The arrays of interactions, with nu = 1 where there is none."""
-    nu = np.ones_like(model.intercept) if model.nu is None else model.nu
-    return Weights(*(jnp.asarray(np.array(part, float)) for part in (model.intercept, model.interaction, nu)))
+def _listed(coordinate: Coordinate, model: Interactions) -> np.ndarray:
+    if np.any(np.asarray(model.interaction) > 0):
+        raise ModelError("counts with positive interactions have no finite sum: nothing can be drawn")
 
+    def attempt(number: int) -> tuple[np.ndarray, np.ndarray]:
+        values = coordinate.listed(number).astype(float)
+        log_rate, nu = (np.reshape(np.asarray(part), (-1, 1)) for part in (model.intercept, model.nu))
+        mass = special.softmax(log_rate * values - nu * special.gammaln(values + 1.0), axis=1)
+        return values, beyond(mass[:, -1], mass[:, -2])
 
-class Conditional(NamedTuple):
-    """What is drawn at a site: the values it can take, and what an edge weighs."""
-
-    kind: str
-    levels: tuple[int, ...]
-    counts: bool
-
-
-def _local(x: Array, weights: Weights, graph: Graph, nodes: np.ndarray, level: int | None) -> Array:
-    """Field at the nodes from their neighbours (or from those neighbours that equal ``level``)."""
-    if not graph.pairs:
-        return jnp.broadcast_to(weights.intercept[:, None, nodes], (*x.shape[:2], len(nodes)))
-    around, edges, present = (part[nodes] for part in graph.neighbours)
-    seen = x[:, :, around] if level is None else jnp.where(x[:, :, around] == level, 1.0, 0.0)
-    pull = jnp.sum(seen * (weights.interaction[:, edges] * present[None])[:, None], axis=-1)
-    return weights.intercept[:, None, nodes] + pull
-
-
-def _drawn(key: Array, x: Array, weights: Weights, graph: Graph, site: Conditional, nodes: np.ndarray) -> Array:
-    """New values at nodes without edges among them, given all others; ``x`` is (parameters, chains, nodes)."""
-    u = jax.random.uniform(key, (*x.shape[:2], len(nodes)))
-    if site.kind == "product" and not site.counts:
-        low, high = site.levels
-        return heat_bath(u, _local(x, weights, graph, nodes, None), low, high)
-    values = jnp.asarray(site.levels, float)
-    if site.counts:
-        rate = _local(x, weights, graph, nodes, None)
-        power = weights.nu[:, None, nodes]
-        log = rate[..., None] * values[None, None, None] - power[..., None] * gammaln(values + 1.0)[None, None, None]
-    else:
-        log = jnp.stack([_local(x, weights, graph, nodes, level) for level in site.levels], axis=-1)
-    cumulated = jnp.cumsum(jnp.exp(log - jnp.max(log, axis=-1, keepdims=True)), axis=-1)
-    index = jnp.sum(u[..., None] * cumulated[..., -1:] > cumulated, axis=-1)
-    return values[jnp.minimum(index, len(site.levels) - 1)]
-
-
-def heat_bath(u: Array, local: Array, low: int, high: int) -> Array:
-    """The higher state where ``u`` is below its probability: increasing in the local field."""
-    return jnp.where(u < jax.nn.sigmoid((high - low) * local), float(high), float(low))
-
-
-def statistic(x: Array, graph: Graph, kind: str) -> Array:
-    """Sum over edges of what they weigh: the quantity whose mixing is watched."""
-    i, j = graph.edges.T
-    a, b = x[..., i], x[..., j]
-    return jnp.sum(a * b if kind == "product" else jnp.where(a == b, 1.0, 0.0), axis=-1)
-
-
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def _sweeps(graph: Graph, site: Conditional, count: int, key: Array, x: Array, weights: Weights) -> tuple[Array, Array]:
-    def sweep(x: Array, key: Array) -> tuple[Array, Array]:
-        for colour, nodes in enumerate(graph.colours):
-            x = x.at[:, :, nodes].set(_drawn(jax.random.fold_in(key, colour), x, weights, graph, site, nodes))
-        return x, statistic(x, graph, site.kind) if len(graph.pairs) else jnp.sum(x, axis=-1)
-
-    return jax.lax.scan(sweep, x, jax.random.split(key, count))
+    return until_negligible(attempt, FIRST_LISTED, 4 * MOST_LISTED, TOO_LARGE)
 
 
 def by_gibbs(
-    model: Interactions, domain: Any, per: int, rng: np.random.Generator, sweeps: int
+    model: Interactions, domain: Domain, per: int, rng: np.random.Generator, sweeps: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """States after ``sweeps`` sweeps, and the trace of the watched statistic (sweeps, parameters, chains)."""
-    weights = weights_of(model)
-    site = conditional(model, domain)
-    shape = (weights.intercept.shape[0], per, domain.d)
-    levels = np.asarray(site.levels)
-    x = rng.poisson(1.0, shape) if site.counts else levels[rng.integers(len(levels), size=shape)]
+    conditionals = OnGraph.of(model, domain)
+    shape, levels = (len(conditionals.intercept), per, domain.d), np.asarray(domain.coordinate(0).levels)
+    x = rng.poisson(1.0, shape) if model.nu is not None else levels[rng.integers(len(levels), size=shape)]
     key = jax.random.key(int(rng.integers(2**31)))
-    x, trace = _sweeps(model.graph, site, sweeps, key, jnp.asarray(x, float), weights)
+    x, _, trace = swept(conditionals, sweeps, key, jnp.asarray(x, float))
     return np.asarray(x).astype(np.int64), np.asarray(trace)
 
 
-def conditional(model: Interactions, domain: Any) -> Conditional:
-    """The values a site can take. Counts are listed up to where the heaviest possible tail is below 1e-10."""
-    if model.nu is None:
-        return Conditional(model.kind, domain.coordinate(0).levels, counts=False)
-    if np.any(np.asarray(model.interaction) > 0):
-        raise ModelError("counts with positive interactions have no finite sum: nothing can be drawn")
-    log_rate, power = np.ravel(model.intercept), np.ravel(model.nu)
-    largest = 32
-    while largest <= 2**14:  # the last listed mass against the mode's bounds the tail by a geometric series
-        mode = np.exp(np.minimum(log_rate / np.maximum(power, 1e-9), np.log(largest)))
-        peak = log_rate * mode - power * special.gammaln(mode + 1.0)
-        last = log_rate * largest - power * special.gammaln(largest + 1.0)
-        ratio = np.exp(log_rate - power * np.log(largest))
-        if np.all((ratio < 1) & (last - np.maximum(peak, 0.0) < np.log(1e-10 * np.maximum(1 - ratio, 1e-300)))):
-            return Conditional("product", tuple(range(largest)), counts=True)
-        largest += largest // 2
-    raise ModelError("at these parameters counts above 10,000 are likely: the model cannot be simulated")
+# -- any model ---------------------------------------------------------------------------------
+
+
+@terms
+class FromLogMass(Conditionals):
+    """One chain of a model that is known by its log mass: a coordinate at a time."""
+
+    model: Simulable
+    row: Rows
+    values: Float[Array, "d s"]
+    allowed: Bool[Array, "d s"]
+    endless: Bool[Array, " d"] | None  # type: ignore[misc]
+
+    @property
+    def blocks(self) -> Any:
+        return jnp.arange(len(self.values))
+
+    def log_masses(self, x: Array, j: Array) -> Float[Array, " s"]:
+        log = jax.vmap(lambda value: self.model.log_mass_at(self.row, x.at[j].set(value)))(self.values[j])
+        return jnp.where(self.allowed[j], log, -jnp.inf)
+
+    def put(self, x: Array, j: Array, place: Array) -> Array:
+        return x.at[j].set(self.values[j, place])
+
+    def watched(self, x: Array) -> Array:
+        return jnp.sum(x)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _each_swept(
+    model: Simulable, sweeps: int, key: Array, x: Array, thetas: Array, listed: Any, given: Array | None
+) -> tuple[Array, Array, Array]:
+    """Chains (parameters, rows) of their own; with covariates every row has its own parameters, too."""
+
+    def of_row(row: Rows, key: Array, x: Array) -> Any:
+        return swept(FromLogMass(model, row, *listed), sweeps, key, x)
+
+    def of_theta(keys: Array, x: Array, theta: Array) -> Any:
+        rows = model.at_rows(model.space.unflatten(theta), given)
+        return over_rows(of_row, rows, x.shape[0], model.ranks, keys, x)
+
+    return jax.vmap(of_theta)(jax.random.split(key, x.shape[:2]), x, thetas)
+
+
+def by_log_mass(
+    model: Simulable, thetas: np.ndarray, per: int, rng: np.random.Generator, sweeps: int, given: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """States (parameters, rows, d) and the trace of their sums, of chains with covariates ``given`` or without."""
+    coordinates = [model.domain.coordinate(j) for j in range(model.domain.d)]
+    if model.domain.has_integers:
+        raise ModelError("models on all integers cannot be simulated from their log mass; give a simulator of your own")
+    key = jax.random.key(int(rng.integers(2**31)))
+
+    def attempt(number: int) -> tuple[tuple[np.ndarray, np.ndarray], float]:
+        values, allowed = side_by_side([one.listed(number) for one in coordinates])
+        endless = None if model.domain.is_finite else np.array([one.endless for one in coordinates])
+        begin = values[np.arange(model.domain.d), rng.integers(2, size=(len(thetas), per, model.domain.d))]
+        x, left, trace = _each_swept(
+            model, sweeps, key, jnp.asarray(begin), thetas, (values, allowed, endless),
+            None if given is None else jnp.asarray(given),
+        )  # fmt: skip
+        return (np.asarray(x).astype(np.int64), np.moveaxis(np.asarray(trace), -1, 0)), float(jnp.max(left))
+
+    return until_negligible(attempt, FIRST_LISTED, MOST_LISTED, TOO_LARGE, NEGLIGIBLE_IN_CHAIN)

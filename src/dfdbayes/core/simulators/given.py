@@ -16,18 +16,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ...errors import ModelError
+from ..domain import NEGLIGIBLE, beyond, until_negligible
 from ..parameters import Rows, own_of
 from ..terms import filled
 from .base import Simulable
 
 CELLS = 2**20  # numbers worked on at once
-TAIL = 1e-11  # of a distribution's mass, that may be left out at either end
 SIZES = (16, 64, 256, 1024, 4096)
 FIRST = 64  # values that are listed first
 MOST_LISTED = 2**18
 MOST_POINTS = 2**12  # of a finite domain
 SPREAD = 8.0  # standard deviations of a Poisson distribution, on either side of the means, that are listed first
+TOO_LARGE = (
+    "at these parameters counts are so large, or so spread, that their distribution cannot be listed. What to do: look "
+    "for a covariate or an offset with values that are far too large."
+)
 
 
 @dataclass(frozen=True)
@@ -132,20 +135,17 @@ class Chunk:
         if domain.is_finite:
             return domain.points()
         low, width = self._window(rows)
-        coordinate = domain.coordinate(0)
-        direction = 1 if coordinate.kind == "above" else -1
         few = self if self.means is None else self.few()  # where means are known the window is about all of them
-        while width <= MOST_LISTED:
-            points = ((coordinate.end or 0) + direction * (low + np.arange(width)))[:, None]
+
+        def attempt(number: int) -> tuple[np.ndarray, float]:
+            nonlocal low
+            points = domain.coordinate(0).listed(number, low)[:, None]
             masses, _ = few.masses(rows, points)
-            above, below = _is_cut(masses[:, -1], masses[:, -2]), low > 0 and _is_cut(masses[:, 0], masses[:, 1])
-            if not above and not below:
-                return points
-            low, width = (max(0, low - width) if below else low), 2 * width
-        raise ModelError(
-            "at these parameters counts are so large, or so spread, that their distribution cannot be listed. What to "
-            "do: look for a covariate or an offset with values that are far too large."
-        )
+            below = float(beyond(masses[:, 0], masses[:, 1]).max()) if low else 0.0
+            low = max(0, low - number) if below > NEGLIGIBLE else low
+            return points, max(below, float(beyond(masses[:, -1], masses[:, -2]).max()))
+
+        return until_negligible(attempt, width, MOST_LISTED, TOO_LARGE)
 
     def _window(self, rows: np.ndarray) -> tuple[int, int]:
         """Where to begin, and how many values: about the means, where nothing is special about the first value."""
@@ -169,13 +169,6 @@ class Chunk:
             yield from (part[k : k + each] for k in range(0, len(part), each))
 
 
-def _is_cut(last: np.ndarray, before: np.ndarray) -> bool:
-    """Whether more than a negligible mass lies beyond an end, by a geometric series: ratios of masses fall there."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(last > 0.0, last / before, 0.0)
-    return bool(np.any((ratio >= 1.0) | (last * ratio > TAIL * (1.0 - ratio))))
-
-
 def width(model: Simulable, mean: float) -> int:
     """About how many values of a row with this mean are listed."""
     if model.domain.is_finite:
@@ -189,7 +182,7 @@ def is_listable(model: Simulable) -> bool:
     domain = model.domain
     if domain.is_finite:
         return domain.size <= MOST_POINTS
-    return domain.d == 1 and domain.coordinate(0).kind in ("above", "below")
+    return domain.is_one_count
 
 
 def chunks(

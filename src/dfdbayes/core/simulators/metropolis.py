@@ -11,14 +11,13 @@ import numpy as np
 from jaxtyping import Array
 
 from ...errors import ModelError
-from ..graphs import Graph
 from .base import Interactions
-from .gibbs import Weights, weights_of
+from .gibbs import OnGraph
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def _flips(graph: Graph, levels: tuple[int, int], steps: int, key: Array, x: Array, weights: Weights) -> Array:
-    around, edges, present = map(jnp.asarray, graph.neighbours)
+@partial(jax.jit, static_argnums=1)
+def _flips(model: OnGraph, steps: int, key: Array, x: Array) -> Array:
+    around, edges, present = map(jnp.asarray, model.graph.neighbours)
     batch = jnp.arange(x.shape[0])[:, None]
     chain = jnp.arange(x.shape[1])[None, :]
 
@@ -27,10 +26,8 @@ def _flips(graph: Graph, levels: tuple[int, int], steps: int, key: Array, x: Arr
         node = jax.random.randint(which, x.shape[:2], 0, x.shape[2])
         here = x[batch, chain, node]
         pull = x[batch[..., None], chain[..., None], around[node]] * present[node]
-        local = weights.intercept[batch, node] + jnp.sum(
-            pull * weights.interaction[batch[..., None], edges[node]], axis=-1
-        )
-        there = float(sum(levels)) - here
+        local = model.intercept[batch, node] + jnp.sum(pull * model.interaction[batch[..., None], edges[node]], axis=-1)
+        there = jnp.sum(model.values) - here
         u = jax.random.uniform(accept, x.shape[:2])
         moved = jnp.where(jnp.log(u) < (there - here) * local, there, here)
         return x.at[batch, chain, node].set(moved)
@@ -43,7 +40,6 @@ def by_metropolis(model: Interactions, domain: Any, per: int, rng: np.random.Gen
     levels = domain.coordinate(0).levels
     if model.kind != "product" or model.nu is not None or len(levels) != 2:
         raise ModelError("the single-site Metropolis chain is for Ising models and networks")
-    weights = weights_of(model)
-    start = np.asarray(levels, float)[rng.integers(2, size=(weights.intercept.shape[0], per, domain.d))]
+    start = np.asarray(levels, float)[rng.integers(2, size=(len(model.intercept), per, domain.d))]
     key = jax.random.key(int(rng.integers(2**31)))
-    return np.asarray(_flips(model.graph, levels, steps, key, jnp.asarray(start), weights)).astype(np.int64)
+    return np.asarray(_flips(OnGraph.of(model, domain), steps, key, jnp.asarray(start))).astype(np.int64)

@@ -6,7 +6,6 @@ they meet before time zero, every chain would have: the common state at time zer
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import jax
@@ -15,25 +14,18 @@ import numpy as np
 from jaxtyping import Array
 
 from ...errors import ModelError
-from ..graphs import Graph
 from .base import Interactions
-from .gibbs import Weights, _local, heat_bath, weights_of
+from .gibbs import OnGraph
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def _from_the_past(
-    graph: Graph, levels: tuple[int, int], key: Array, steps: Array, bottom: Array, top: Array, weights: Weights
-) -> tuple[Array, Array]:
+@jax.jit
+def _from_the_past(conditionals: OnGraph, key: Array, steps: Array, bottom: Array, top: Array) -> tuple[Array, Array]:
     """Run both chains from time -steps to 0; the numbers of a time depend on that time only."""
 
-    def sweep(t: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
-        at = jax.random.fold_in(key, steps - t)
-        for colour, nodes in enumerate(graph.colours):
-            u = jax.random.uniform(jax.random.fold_in(at, colour), (*bottom.shape[:2], len(nodes)))
-            state = tuple(  # type: ignore[assignment]
-                x.at[:, :, nodes].set(heat_bath(u, _local(x, weights, graph, nodes, None), *levels)) for x in state
-            )
-        return state
+    def sweep(t: Array, states: tuple[Array, Array]) -> tuple[Array, Array]:
+        at, left = jax.random.fold_in(key, steps - t), jnp.zeros(())
+        below, above = (conditionals.sweep((x, left), at)[0][0] for x in states)
+        return below, above
 
     return jax.lax.fori_loop(0, steps, sweep, (bottom, top))
 
@@ -45,12 +37,12 @@ def by_coupling_from_the_past(
     levels = domain.coordinate(0).levels
     if model.kind != "product" or model.nu is not None or np.any(np.asarray(model.interaction) < 0):
         raise ModelError("coupling from the past needs an attractive Ising model (no negative interactions)")
-    weights = weights_of(model)
-    shape = (weights.intercept.shape[0], per, domain.d)
+    conditionals = OnGraph.of(model, domain)
+    shape = (len(conditionals.intercept), per, domain.d)
     low, high = (jnp.full(shape, float(level)) for level in levels)
     key, steps = jax.random.key(int(rng.integers(2**31))), 4
     while steps <= most:
-        bottom, top = _from_the_past(model.graph, levels, key, jnp.asarray(steps), low, high, weights)
+        bottom, top = _from_the_past(conditionals, key, jnp.asarray(steps), low, high)
         if bool(jnp.all(bottom == top)):
             return np.asarray(top).astype(np.int64)
         steps *= 2

@@ -18,9 +18,6 @@ from ...errors import DataError, Problems, SettingError, affected
 from .reading import ROWS_AT_ONCE, Memory, Table, unmasked
 from .text import NO_WORDS, ROWS_LOOKED_AT, Columns, MissingCodes, Ragged, both, doubtful, repeated
 
-HANDLED = ("refuse", "drop", "impute")
-WEIGHTINGS = ("auto", "frequency", "sampling")
-
 
 @dataclass(frozen=True)
 class Reading:
@@ -72,10 +69,9 @@ class Reading:
         cluster: str | None = None,
         weighting: str = "auto",
     ) -> Reading:
-        if weighting not in WEIGHTINGS:
+        if weighting not in ("auto", "frequency", "sampling"):
             raise SettingError(f"weighting must be 'auto', 'frequency' or 'sampling', not {weighting!r}")
-        if missing not in HANDLED:
-            raise SettingError(f"missing must be 'refuse', 'drop' or 'impute', not {missing!r}")
+        require_missing(missing)
         if weights is not None and table.frequencies is not None:
             raise SettingError("the data are {value: count} and hold their own weights; leave out weights=")
         weights = table.frequencies if weights is None else weights
@@ -211,7 +207,7 @@ class Reading:
         """Covariates and the clusters' numbers, one line each."""
         lines = []
         for name in self.given:
-            numbers = pd.to_numeric(pd.Series(chunk[name][where]), errors="coerce").to_numpy(dtype=float)
+            numbers = as_numbers(chunk[name][where])
             wrong = ~np.isfinite(numbers)
             if wrong.any():
                 problems.add(
@@ -331,6 +327,12 @@ def _require_as_many(weights: np.ndarray, rows: int) -> None:
         raise DataError(f"there are {len(weights)} weights for {rows} rows; give one weight per row")
 
 
+def require_missing(rule: str) -> None:
+    """Refuse what says nothing of missing values."""
+    if rule not in ("refuse", "drop", "impute"):
+        raise SettingError(f"missing must be 'refuse', 'drop' or 'impute', not {rule!r}")
+
+
 def require_column(cluster: Any, frame: pd.DataFrame | None = None) -> None:
     """Refuse a cluster that is no name of a column, and one whose values cannot be told apart."""
     if cluster is None:
@@ -404,7 +406,7 @@ def _as_integers(
         return nothing
     try:
         known = [None if isinstance(value, str) else value for value in column] if converted else column
-        numbers = pd.to_numeric(pd.Series(known), errors="coerce").to_numpy(dtype=float)
+        numbers = as_numbers(known)
     except (OverflowError, TypeError, ValueError):
         problems.add(f"column '{name}' holds values that are no whole numbers, or too large for any count", elsewhere)
         return nothing
@@ -425,6 +427,11 @@ def _as_integers(
     wrong = texts | fractional
     whole = np.where(wrong, 0, numbers).astype(np.int64)
     return np.ma.array(whole, mask=wrong) if wrong.any() else whole
+
+
+def as_numbers(values: Any) -> np.ndarray:
+    """Values as numbers, NaN where one is none."""
+    return pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=float)
 
 
 def label(value: Any) -> str:
@@ -493,7 +500,7 @@ def _is_time(column: np.ndarray) -> bool:
 
 
 def _as_weights(weights: np.ndarray, name: str, start: int, problems: Problems) -> np.ndarray:
-    numbers = pd.to_numeric(pd.Series(np.asarray(weights)), errors="coerce").to_numpy(dtype=float)
+    numbers = as_numbers(np.asarray(weights))
     wrong = ~np.isfinite(numbers) | (numbers < 0)
     if wrong.any():
         problems.add(

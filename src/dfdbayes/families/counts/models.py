@@ -18,9 +18,9 @@ from ...core.dataset import Dataset
 from ...core.domain import Binary, Counts
 from ...core.exponential import ExponentialFamily
 from ...core.linear import softplus
+from ...core.minimise import logarithmic, logistic
 from ...core.model import Row
 from ...core.parameters import LOCATION, SHAPE, ZEROS, Parameter, Rows, Space
-from ...core.starts import logarithmic, logistic
 from ...errors import ModelError
 from ..named import named
 from .mean_form import held, of_mean

@@ -16,14 +16,13 @@ from ...core.dataset import Dataset
 from ...core.domain import Binary
 from ...core.linear import Features
 from ...core.losses.base import AbstractLoss
-from ...core.minimise import Minima, Minimum
+from ...core.minimise import Minima, Minimum, logistic
 from ...core.mixing import evenly
 from ...core.model import AbstractModel, Row
 from ...core.objective import Objective
 from ...core.parameters import Parameter, Space
 from ...core.resampling import Fits
 from ...core.sites import Sites
-from ...core.starts import logistic
 from ...core.terms import Prepared, View, doubled_size
 from ...errors import DataError, ModelError, SettingError
 from ...results.graph_goodness import GraphGoodness

@@ -193,18 +193,15 @@ class ObservedGraph:
             matrices={name: self.matrices[name] for name in matrices},
         )
 
-    def plain(self) -> dict[str, Any]:
-        """The graph in values JSON can hold."""
+    def to_state(self) -> dict[str, Any]:
         return {
-            "names": list(self.names), "directed": self.directed, "source": self.source,
-            "ties": np.argwhere(self.adjacency if self.directed else np.triu(self.adjacency)).tolist(),
-            "attributes": {name: values.tolist() for name, values in self.attributes.items()},
-            "matrices": {name: values.tolist() for name, values in self.matrices.items()},
+            "names": self.names, "directed": self.directed, "source": self.source,
+            "ties": np.argwhere(self.adjacency if self.directed else np.triu(self.adjacency)),
+            "attributes": self.attributes, "matrices": self.matrices,
         }  # fmt: skip
 
     @classmethod
-    def of_plain(cls, about: Mapping[str, Any]) -> ObservedGraph:
-        """Back from `plain`."""
+    def from_state(cls, about: Mapping[str, Any]) -> ObservedGraph:
         pairs = np.array(about["ties"], int).reshape(-1, 2)
         attributes = {name: values_of(values) for name, values in about["attributes"].items()}
         made = cls._of_parts(Parts(tuple(about["names"]), pairs, about["directed"], attributes, about["source"]))

@@ -15,10 +15,10 @@ from ...core.domain import Binary, Domain, Finite, Spins
 from ...core.exponential import ExponentialFamily
 from ...core.graphs import Graph, of
 from ...core.linalg import newton
+from ...core.minimise import logistic
 from ...core.model import Row
 from ...core.parameters import Parameter
 from ...core.simulators.base import Interactions
-from ...core.starts import logistic
 from ...errors import ModelError
 from ...results.test_statistics import BALANCE
 from ..named import GRAPH, named

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import jax
@@ -31,16 +30,16 @@ from ...core.domain import Binary, Categories, Domain
 from ...core.graphs import Graph, of, parse
 from ...core.linear import Features
 from ...core.losses.base import AbstractLoss
-from ...core.minimise import Minima, Minimum, minimise, mode
+from ...core.minimise import Minima, Minimum, logistic, minimise, mode
 from ...core.mixing import evenly
 from ...core.model import AbstractModel, Row
 from ...core.objective import Objective
 from ...core.parameters import Parameter, Space
 from ...core.resampling import Fits
 from ...core.simulators.base import Mixing, mixing_of
+from ...core.simulators.gibbs import Conditionals, swept
 from ...core.sites import Sites, Units, blocks_of_rows
-from ...core.starts import logistic
-from ...core.terms import Prepared, View
+from ...core.terms import Prepared, View, static, terms
 from ...errors import DataError, ModelError, SettingError
 from ...results.relevance import LIKE, tail_probability
 from .narrative import INTERACTION, MapNarrative
@@ -486,16 +485,13 @@ def by_colours(
     rng: np.random.Generator, sweeps: int | None = None,
 ) -> tuple[Int[np.ndarray, "b n"], Mixing]:  # fmt: skip
     """Maps whose ``free`` sites were drawn given the others, each at its own parameters or all at the same."""
-    layout = _layout(model.graph, free)
-    fields = jnp.asarray(_bordered(model.fields(thetas)))
-    strength = jnp.asarray(thetas[:, -1])
+    sites = _Sites.of(model, thetas, free)
     x = jnp.asarray(np.concatenate([begin, np.full((len(begin), 1), -1)], axis=1).T.astype(np.int32))
     key = jax.random.key(int(rng.integers(2**31)))
     traces: list[np.ndarray] = []
     while True:
         key, own = jax.random.split(key)
-        count = 64 if sweeps is None else sweeps  # at a time
-        x, trace = _sweeps(count, model.states, own, x, fields, strength, *layout)
+        x, _, trace = swept(sites, 64 if sweeps is None else sweeps, own, x)  # so many at a time
         traces.append(np.asarray(trace))
         watched = np.concatenate(traces)
         found = max((mixing_of(watched[:, j]) for j in range(watched.shape[1])), key=lambda m: m.autocorrelation_time)
@@ -503,44 +499,56 @@ def by_colours(
             return np.asarray(x[:-1]).T.astype(np.int64), found
 
 
-def _bordered(fields: Float[np.ndarray, "c n k"]) -> Float[np.ndarray, "n k c"]:
-    """Sites first, and one more that stands for none."""
-    return np.concatenate([fields, np.zeros_like(fields[:, :1])], axis=1).transpose(1, 2, 0)
+@terms
+class _Sites(Conditionals):
+    """Sites of one colour together; states are (sites + 1, maps), the last site being no neighbour of any category.
 
+    Attributes
+    ----------
+    colours : (colours, w) integers
+        Free sites of each colour; the number after the last site stands for none.
+    around : (sites + 1, k) integers
+        The neighbours of each.
+    """
 
-def _layout(graph: Graph, free: np.ndarray) -> tuple[Array, Array, Array]:
-    """Free sites of each colour, their neighbours (the number after the last site for none), and all edges."""
-    nodes, _, present = graph.neighbours
-    around = np.concatenate([np.where(present > 0, nodes, graph.size), np.full((1, nodes.shape[1]), graph.size)])
-    classes = [sites[free[sites]] for sites in graph.colours]
-    classes = [sites for sites in classes if len(sites)]
-    width = max(map(len, classes), default=1)
-    padded = np.array([np.pad(sites, (0, width - len(sites)), constant_values=graph.size) for sites in classes])
-    edges = graph.edges if len(graph.edges) else np.zeros((1, 2), int)
-    return jnp.asarray(padded.reshape(-1, width)), jnp.asarray(around), jnp.asarray(edges)
+    states: int = static()
+    fields: Float[Array, "n k c"]
+    strength: Float[Array, " c"]
+    colours: Int[Array, "colours w"]
+    around: Int[Array, "n neighbours"]
+    edges: Int[Array, "e 2"]
 
+    @classmethod
+    def of(cls, model: Autologistic, thetas: Float[np.ndarray, "c p"], free: Bool[np.ndarray, " n"]) -> _Sites:
+        """Those of a map whose ``free`` sites are drawn."""
+        graph, fields = model.graph, model.fields(thetas)
+        nodes, _, present = graph.neighbours
+        around = np.concatenate([np.where(present > 0, nodes, graph.size), np.full((1, nodes.shape[1]), graph.size)])
+        classes = [sites[free[sites]] for sites in graph.colours if free[sites].any()]
+        width = max(map(len, classes), default=1)
+        padded = np.array([np.pad(sites, (0, width - len(sites)), constant_values=graph.size) for sites in classes])
+        edges = graph.edges if len(graph.edges) else np.zeros((1, 2), int)
+        bordered = np.concatenate([fields, np.zeros_like(fields[:, :1])], axis=1).transpose(1, 2, 0)
+        arrays = (bordered, thetas[:, -1], padded.reshape(-1, width), around, edges)
+        return cls(model.states, *map(jnp.asarray, arrays))
 
-@partial(jax.jit, static_argnums=(0, 1))
-def _sweeps(
-    count: int, states: int, key: Array, x: Array, fields: Array, strength: Array, classes: Array, around: Array,
-    edges: Array,
-) -> tuple[Array, Array]:  # fmt: skip
-    """``x`` is (sites + 1, maps), the last one a site that is no neighbour of any category."""
+    @property
+    def blocks(self) -> Array:
+        return self.colours
 
-    def of_class(carry: tuple[Array, Array], sites: Array) -> tuple[tuple[Array, Array], None]:
-        x, key = carry
-        key, own = jax.random.split(key)
-        seen = x[around[sites]]  # (w, neighbours, maps)
-        logs = jnp.stack([fields[sites, c] + strength[None] * jnp.sum(seen == c, axis=1) for c in range(states)])
-        masses = jnp.cumsum(jnp.exp(logs - jnp.max(logs, axis=0)[None]), axis=0)
-        u = jax.random.uniform(own, masses.shape[1:])
-        drawn = jnp.sum((u * masses[-1])[None] > masses[:-1], axis=0)
-        return (x.at[sites].set(drawn.astype(x.dtype)).at[-1].set(-1), key), None  # noqa: PD008
+    def keys(self, key: Array) -> Array:
+        """Each split off the last: maps were drawn so before, and a seed gives the same ones."""
+        return jax.lax.scan(lambda key, _: tuple(jax.random.split(key)), key, None, length=len(self.blocks))[1]
 
-    def sweep(x: Array, key: Array) -> tuple[Array, Array]:
-        (x, _), _ = jax.lax.scan(of_class, (x, key), classes)
-        like = jnp.sum(x[edges[:, 0]] == x[edges[:, 1]], axis=0)
-        shares = [jnp.sum(x == c, axis=0) for c in range(1, states)]
-        return x, jnp.stack([like, *shares]).astype(float)
+    def log_masses(self, x: Array, sites: Array) -> Float[Array, "k w maps"]:
+        seen, each = x[self.around[sites]], range(self.states)  # (w, neighbours, maps)
+        return jnp.stack([self.fields[sites, c] + self.strength[None] * jnp.sum(seen == c, axis=1) for c in each])
 
-    return jax.lax.scan(sweep, x, jax.random.split(key, count))
+    def put(self, x: Array, sites: Array, place: Array) -> Array:
+        return x.at[sites].set(place.astype(x.dtype)).at[-1].set(-1)  # noqa: PD008
+
+    def watched(self, x: Array) -> Array:
+        """How many neighbours are alike, and how many sites have each category but the first."""
+        like = jnp.sum(x[self.edges[:, 0]] == x[self.edges[:, 1]], axis=0)
+        shares = [jnp.sum(x == c, axis=0) for c in range(1, self.states)]
+        return jnp.stack([like, *shares]).astype(float)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,10 +13,9 @@ from scipy import sparse
 
 from ...core.dataset import Dataset, match
 from ...data.formulas import INTERCEPT, Design, parse, require_full_rank, variables
+from ...data.read.columns import require_missing
 from ...errors import DataError, SettingError
 from .read import cells_of, coded, named_edges, neighbours_of, sites_of
-
-RULES = ("refuse", "drop", "impute")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +59,7 @@ class ObservedMap:
         graph: tuple[tuple[str, ...], np.ndarray, int] | None, missing: str,
     ) -> ObservedMap:  # fmt: skip
         """Read a map; ``graph`` are the names, the edges and the number of nodes of a graph that sites are on."""
-        if missing not in RULES:
-            raise SettingError(f"missing is {missing!r}; known: {', '.join(RULES)}")
+        require_missing(missing)
         sites = sites_of(source, at)
         frame, at = sites.frame, sites.at
         response, right = _response(formula, frame, at)
@@ -171,30 +168,6 @@ class ObservedMap:
             "without a covariate, are left out as well but serve as neighbours; right where what is missing does not "
             "depend on the values",
         )
-
-    def plain(self) -> dict[str, Any]:
-        """The map in values JSON can hold."""
-        return {
-            "values": self.values.tolist(), "categories": list(self.categories), "labels": list(self.labels),
-            "matrix": [[None if np.isnan(v) else v for v in row] for row in self.matrix.tolist()],
-            "offset": None if self.offset is None else self.offset.tolist(), "edges": self.edges.tolist(),
-            "places": None if self.places is None else self.places.tolist(),
-            "cells": None if self.cells is None else self.cells.tolist(),
-            "at": list(self.at), "response": self.response, "source": self.source, "missing": self.missing,
-        }  # fmt: skip
-
-    @classmethod
-    def of_plain(cls, about: Mapping[str, Any]) -> ObservedMap:
-        """Back from `plain`."""
-        numbers = np.array(about["matrix"], dtype=float).reshape(len(about["values"]), len(about["labels"]))
-        return cls(
-            np.array(about["values"], np.int64), tuple(about["categories"]), numbers, tuple(about["labels"]),
-            None if about["offset"] is None else np.array(about["offset"], float),
-            np.array(about["edges"], np.int64).reshape(-1, 2),
-            None if about["places"] is None else np.array(about["places"], float),
-            None if about["cells"] is None else np.array(about["cells"], np.int64),
-            tuple(about["at"]), about["response"], about["source"], about["missing"],
-        )  # fmt: skip
 
     def __repr__(self) -> str:
         lost = int((~self.observed).sum())

@@ -1,29 +1,33 @@
 """Gibbs sampling of networks whose columns are each of their own kind, all chains at once.
 
 The values of every node are listed, with their own part of the log mass and what neighbours see of them; counts are
-listed up to where the mass left out is below 1e-9. A chain's state is the place of each node's value in its list.
+listed until a negligible share of the mass lies beyond. A chain's state is the place of each node's value in its list.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Bool, Float
 
+from ...core.domain import side_by_side, until_negligible
 from ...core.graphs import Graph
 from ...core.parameters import Space
 from ...core.simulators.base import Simulable
-from ...errors import ModelError
+from ...core.simulators.gibbs import (
+    FIRST_LISTED,
+    MOST_LISTED,
+    NEGLIGIBLE_IN_CHAIN,
+    TOO_LARGE,
+    Conditionals,
+    swept,
+    together,
+)
+from ...core.terms import static, terms
 from .kinds import Kind
-
-FIRST, MOST = 32, 4096  # counts listed at first, and at most
-TAIL = 1e-9
-Carry = tuple[Array, Array, Array]
-"""Places of values, what neighbours see of them, and the largest share of a last listed value."""
 
 
 class Levels(Simulable, Protocol):
@@ -44,69 +48,59 @@ class Levels(Simulable, Protocol):
     def coefficients(self, theta: Array) -> Array: ...
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def _sweeps(
-    graph: Graph, count: int, key: Array, state: Array, level: Array, seen: Array, matrix: Array, endless: Array
-) -> tuple[Array, Array, Array]:
-    """States (c, chains, d) after sweeps, the largest share of a last listed value, and the sums of scores."""
+@terms
+class OfLevels(Conditionals):
+    """Places of values in their lists, of nodes of one colour together; a state has their edge statistics, too.
 
-    def update(carry: Carry, key: Array, nodes: Array) -> Carry:
-        state, score, tail = carry
-        local = jnp.einsum("cnd,cpd->cpn", matrix[:, nodes], score)
-        log = level[:, None, nodes, :] + local[..., None] * seen[None, None, nodes, :]
-        mass = jnp.exp(log - jnp.max(log, axis=-1, keepdims=True))
-        cumulated = jnp.cumsum(mass, axis=-1)
-        u = jax.random.uniform(key, local.shape)[..., None]
-        place = jnp.minimum(jnp.sum(u * cumulated[..., -1:] > cumulated, axis=-1), seen.shape[1] - 1)
-        last = endless[nodes][None, None, :] * mass[..., -1] / cumulated[..., -1]
-        score = score.at[:, :, nodes].set(seen[nodes[None, None, :], place])
-        return state.at[:, :, nodes].set(place), score, jnp.maximum(tail, jnp.max(last))
+    Attributes
+    ----------
+    listed_nodes, listed_s : arrays
+        Of each of the ``l`` listed values of each node its own part of the log mass, and its edge statistic.
+    matrix : (c, d, d) floats
+        Signed interactions.
+    """
 
-    def sweep(carry: Carry, key: Array) -> tuple[Carry, Array]:
-        keys = jax.vmap(lambda colour: jax.random.fold_in(key, colour))(jnp.arange(len(graph.colours)))
-        if len({len(nodes) for nodes in graph.colours}) == 1:  # one piece of compiled code for all colours
-            nodes = jnp.asarray(np.array(graph.colours))
-            carry = jax.lax.scan(lambda c, one: (update(c, *one), None), carry, (keys, nodes))[0]
-        else:
-            for own, some in zip(keys, graph.colours, strict=True):
-                carry = update(carry, own, jnp.asarray(some))
-        return carry, jnp.sum(carry[1], axis=-1)
+    graph: Graph = static()
+    listed_nodes: Float[Array, "l c d"]
+    listed_s: Float[Array, "l d"]
+    matrix: Float[Array, "c d d"]
+    endless: Bool[Array, " d"]  # type: ignore[misc]
 
-    score = seen[jnp.arange(seen.shape[0])[None, None, :], state]
-    (state, _, tail), trace = jax.lax.scan(sweep, (state, score, jnp.zeros(())), jax.random.split(key, count))
-    return state, tail, trace
+    @property
+    def blocks(self) -> Any:
+        return together(self.graph.colours)
+
+    def log_masses(self, state: tuple[Array, Array], nodes: Any) -> Float[Array, "l c p nodes"]:
+        field = jnp.einsum("cnd,cpd->cpn", self.matrix[:, nodes], state[1])
+        return self.listed_nodes[:, :, None, nodes] + field[None] * self.listed_s[:, None, None, nodes]
+
+    def put(self, state: tuple[Array, Array], nodes: Any, place: Array) -> tuple[Array, Array]:
+        s = self.listed_s[place, jnp.asarray(nodes)[None, None]]
+        return state[0].at[:, :, nodes].set(place), state[1].at[:, :, nodes].set(s)
+
+    def watched(self, state: tuple[Array, Array]) -> Array:
+        return jnp.sum(state[1], axis=-1)
 
 
 def by_levels(
     model: Levels, thetas: np.ndarray, per: int, rng: np.random.Generator, sweeps: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """States, and the trace of their sums (sweeps, parameters, chains)."""
-    key, width = jax.random.key(int(rng.integers(2**31))), FIRST
+    key, each = jax.random.key(int(rng.integers(2**31))), np.arange(len(model.kinds))
     matrix = jax.vmap(lambda theta: model.matrix(model.interaction_of(model.space.unflatten(theta))))(thetas)
-    endless = np.array([float(kind.counts) for kind in model.kinds])
-    while width <= MOST:
-        listed = [np.arange(width) if kind.counts else np.asarray(kind.levels) for kind in model.kinds]
-        longest = max(map(len, listed))
-        values = np.array([np.pad(own, (0, longest - len(own)), mode="edge") for own in listed])
-        allowed = np.array([np.arange(longest) < len(own) for own in listed])
-        own = model.node_statistics(values.T)
-        level = jax.vmap(lambda theta, own=own: jnp.einsum("fd,fdk->dk", model.coefficients(theta), own))(thetas)
-        level = jnp.where(allowed[None], level, -jnp.inf)
-        begin = rng.integers(2, size=(len(thetas), per, len(listed)))
-        state, tail, trace = _sweeps(
-            model.graph,
-            sweeps,
-            key,
-            jnp.asarray(begin),
-            level,
-            jnp.asarray(model.edge_statistics(values.T)),
-            matrix,
-            jnp.asarray(endless),
-        )
-        if float(tail) < TAIL:
-            return values[np.arange(len(listed)), np.asarray(state)].astype(np.int64), np.asarray(trace)
-        width *= 2
-    raise ModelError("at these parameters very large counts are likely: the network cannot be simulated")
+    endless = np.array([kind.coordinate.endless for kind in model.kinds])
+
+    def attempt(number: int) -> tuple[tuple[np.ndarray, np.ndarray], Array]:
+        values, is_level = side_by_side([kind.coordinate.listed(number) for kind in model.kinds])
+        t, s = model.node_statistics(values.T), model.edge_statistics(values.T).T
+        nodes = jax.vmap(lambda theta: jnp.einsum("fd,fdl->ld", model.coefficients(theta), t), out_axes=1)(thetas)
+        nodes = jnp.where(is_level.T[:, None], nodes, -jnp.inf)
+        begin = rng.integers(2, size=(len(thetas), per, len(each)))
+        conditionals = OfLevels(model.graph, nodes, jnp.asarray(s), matrix, jnp.asarray(endless))
+        (state, _), left, trace = swept(conditionals, sweeps, key, (jnp.asarray(begin), jnp.asarray(s[begin, each])))
+        return (values[each, np.asarray(state)].astype(np.int64), np.asarray(trace)), left
+
+    return until_negligible(attempt, FIRST_LISTED, MOST_LISTED, TOO_LARGE, NEGLIGIBLE_IN_CHAIN)
 
 
 def by_levels_given(
@@ -133,7 +127,7 @@ def by_levels_given(
 
 
 def _at_rows(model: Levels, thetas: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """The base's parameters, flat, at every vector of coefficients and row of covariates."""
+    """The parameters of the network without covariates, flat, at every vector of coefficients and row of covariates."""
 
     def of(theta: Array) -> Array:
         rows = model.at_rows(model.space.unflatten(theta), jnp.asarray(given))
