@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._util.codec import from_plain, to_plain
+from .._util.codec import UnwritableError, cell_from_plain, cell_to_plain, from_plain, to_plain
 from ..core.dataset import Dataset
 from ..core.domain import Domain
-from .covariates import decoded, encoded, plain_values
 from .read.dataset import read
 from .series import Series
 
@@ -122,7 +121,11 @@ def _arrays_of(frame: pd.DataFrame, prefix: str) -> tuple[dict[str, np.ndarray],
         kind: dict[str, Any] = {"name": str(name), "kind": "number"}
         if isinstance(column.dtype, pd.CategoricalDtype):
             levels = column.cat.categories
-            kind |= {"kind": "category", "levels": list(map(encoded, levels)), "ordered": bool(column.cat.ordered)}
+            kind |= {
+                "kind": "category",
+                "levels": list(map(cell_to_plain, levels)),
+                "ordered": bool(column.cat.ordered),
+            }
             kind["type"] = str(levels.dtype)
             values = column.cat.codes.to_numpy()
         elif pd.api.types.is_bool_dtype(column) and not column.hasnans:
@@ -138,12 +141,14 @@ def _arrays_of(frame: pd.DataFrame, prefix: str) -> tuple[dict[str, np.ndarray],
 
 def _coded(column: pd.Series, kind: dict[str, Any], prefix: str) -> tuple[np.ndarray, dict[str, Any]]:
     """A column of texts, dates or the like, by its distinct values; names of rows that no file keeps become texts."""
+    codes, distinct = pd.factorize(column)
     try:
-        codes, levels = plain_values(column)
-    except TypeError:
+        levels = list(map(cell_to_plain, distinct))
+    except UnwritableError:
         if prefix != "index":
             raise
-        codes, levels = plain_values(column.map(str))
+        codes, distinct = pd.factorize(column.map(str))
+        levels = list(map(cell_to_plain, distinct))
     if column.dtype == object and (codes >= 0).all() and all(isinstance(level, str) for level in levels):
         return np.array(column.tolist(), dtype="U"), kind | {"kind": "text"}
     return codes, kind | {"kind": "levels", "levels": levels, "type": str(column.dtype)}
@@ -155,11 +160,11 @@ def _frame_of(arrays: Mapping[str, np.ndarray], about: list[dict[str, Any]], pre
     for i, kind in enumerate(about):
         values: Any = arrays[f"{prefix}{i}"]
         if kind["kind"] == "category":
-            levels = _typed([decoded(level) for level in kind["levels"]], kind.get("type"))
+            levels = _typed([cell_from_plain(level) for level in kind["levels"]], kind.get("type"))
             values = pd.Categorical.from_codes(values.astype(int), pd.Index(levels), ordered=kind["ordered"])
         elif kind["kind"] == "levels":
             distinct = np.empty(len(kind["levels"]) + 1, object)  # the last, -1, is a missing one
-            distinct[:-1] = [decoded(level) for level in kind["levels"]]
+            distinct[:-1] = [cell_from_plain(level) for level in kind["levels"]]
             values = _typed(distinct[values.astype(int)], kind["type"])
         elif kind["kind"] == "bool":
             values = values.astype(bool)
