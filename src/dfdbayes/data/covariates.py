@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._util.codec import UnwritableError, cell_to_plain
-from ..errors import DataError, Problems
+from ..errors import Problems
 from .grammar import written
 from .read.columns import tell_mistakes, tell_unclear
 from .read.reading import FROM_FILE, Table
 from .read.text import doubtful, is_number, note, suspected
-
-CODES = range(3, 7)  # how many groups whole numbers from 1 on may be codes of
 
 
 def require_plain(frame: pd.DataFrame, columns: Sequence[str], rights: Sequence[str]) -> None:
@@ -55,27 +52,10 @@ def _like_codes(frame: pd.DataFrame, covariates: Sequence[str]) -> list[str]:
     found = []
     for name in covariates:
         seen = frame[name].dropna().unique() if pd.api.types.is_numeric_dtype(frame[name]) else ()
-        if len(seen) in CODES and set(seen) == set(range(1, len(seen) + 1)):
+        if 3 <= len(seen) <= 6 and set(seen) == set(range(1, len(seen) + 1)):
             found.append(
                 f"'{name}' has the values 1 to {len(seen)} and is taken for a number, with one effect per unit. What "
                 f"to do: write C({written(name)}) in the formula if these are codes of groups; nothing if they are "
                 "numbers."
             )
     return found
-
-
-def require_kept(frame: pd.DataFrame) -> None:
-    """Refuse columns whose values a file could not keep as they are."""
-    for name, column in frame.items():
-        values: Any = column.dtype.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
-        if values.dtype.kind in "biufcM":
-            continue
-        for kind in dict.fromkeys(map(type, values)):
-            value = next(own for own in values if type(own) is kind)
-            try:
-                _ = None if isinstance(value, complex) else cell_to_plain(value)  # which a formula says more of
-            except UnwritableError:
-                raise DataError(
-                    f"'{name}' holds {value!r}, a {kind.__name__}, and what a fit depends on must be numbers, texts, "
-                    f"dates, or intervals. What to do: make texts of them, frame[{name!r}].map(str)."
-                ) from None

@@ -1,4 +1,4 @@
-"""The rows that a regression was made of, kept with it."""
+"""The rows that a regression was made of, kept with it, and their values as files can hold them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pandas as pd
 from .._util.codec import UnwritableError, cell_from_plain, cell_to_plain, from_plain, to_plain
 from ..core.dataset import Dataset
 from ..core.domain import Domain
+from ..errors import DataError
 from .read.dataset import read
 from .series import Series
 
@@ -187,3 +188,20 @@ def _typed(values: Any, kind: str | None) -> pd.Series:
         return found.astype(kind)  # type: ignore[call-overload]
     except (TypeError, ValueError):
         return found.infer_objects()
+
+
+def require_kept(frame: pd.DataFrame) -> None:
+    """Refuse columns whose values a file could not keep as they are."""
+    for name, column in frame.items():
+        values: Any = column.dtype.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
+        if values.dtype.kind in "biufcM":
+            continue
+        for kind in dict.fromkeys(map(type, values)):
+            value = next(own for own in values if type(own) is kind)
+            try:
+                _ = None if isinstance(value, complex) else cell_to_plain(value)  # which a formula says more of
+            except UnwritableError:
+                raise DataError(
+                    f"'{name}' holds {value!r}, a {kind.__name__}, and what a fit depends on must be numbers, texts, "
+                    f"dates, or intervals. What to do: make texts of them, frame[{name!r}].map(str)."
+                ) from None

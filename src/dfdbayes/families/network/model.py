@@ -45,7 +45,7 @@ import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-from ...core.dataset import Dataset
+from ...core.dataset import Dataset, Sites
 from ...core.domain import Domain
 from ...core.graphs import Graph, complete, edge_labels, of
 from ...core.minimise import logistic
@@ -53,7 +53,6 @@ from ...core.model import AbstractModel, Row, against
 from ...core.narrative import Narrative
 from ...core.parameters import EDGE, NODE, SHAPE, Parameter, Space
 from ...core.simulators.base import Interactions
-from ...core.sites import Sites
 from ...core.terms import Prepared, View
 from ...errors import ModelError
 from ...results.test_statistics import SKEWNESS, VARIANCE, ZEROS
@@ -104,6 +103,12 @@ class Pairwise(AbstractModel):
     """The model like this one in which the spread of counts is a parameter, where it is none here."""
     derived: None = None
     narrative: Narrative = field(default=NetworkNarrative(), compare=False)
+
+    @property
+    def paper_priors(self) -> dict[str, Any]:
+        if self.nonpositive_edges and self.options.get("prior") != "squared":
+            raise ModelError("the paper's priors are of roots: make the model with prior='squared'")
+        return {}
 
     @property
     def meanings(self) -> Mapping[str, str]:  # type: ignore[override]
