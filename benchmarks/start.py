@@ -53,7 +53,7 @@ OF_THE_COMMAND = [
     "dfdbayes.cli",
     "dfdbayes.fitting.fit",
     "dfdbayes.fitting.runs",
-    "dfdbayes.present.report.sections",
+    "dfdbayes.present.page",
     "h5netcdf",
 ]
 

@@ -24,7 +24,7 @@ _import_jax().config.update("jax_enable_x64", True)
 warnings.filterwarnings("ignore", "IProgress not found")  # of bars in notebooks that libraries have and nobody sees
 
 if TYPE_CHECKING:
-    from . import errors
+    from . import errors, plots
     from . import families as models
     from .core import graphs, losses, resampling, samplers
     from .core.calibration import Calibration, calibrate
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from .fitting.model_choice import ModelComparison, compare_models
     from .fitting.nested import compare_nested
     from .fitting.runs import rerun
-    from .present import figures as plots
 
 __all__ = [
     "Binary",
@@ -144,7 +143,7 @@ _MODULES = {
     "families": "ExponentialFamily Model models",
     "core.graphs": "graphs",
     "core.parameters": "Parameter",
-    "present.figures": "plots",
+    "plots": "plots",
     "fitting.runs": "rerun",
     "families.network.evidence": "evidence",
     "families.graph.model": "graph_goodness",

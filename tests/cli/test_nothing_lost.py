@@ -278,7 +278,7 @@ def test_a_mistake_in_showing_a_fit_does_not_lose_it(call, runs, tmp_path, monke
     def broken(*arguments):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("dfdbayes.present.text_report.told", broken)
+    monkeypatch.setattr("dfdbayes.present.renderers.console", broken)
     monkeypatch.setattr(sys, "argv", ["dfdbayes", *writing("fit", runs, tmp_path / "out")])
     with pytest.raises(ZeroDivisionError):
         cli.main()
@@ -289,7 +289,7 @@ def test_a_mistake_in_the_report_does_not_lose_the_fit(call, runs, tmp_path, mon
     def broken(*arguments):
         raise ZeroDivisionError("an empty axis")
 
-    monkeypatch.setattr("dfdbayes.fitting.runs.render", broken)
+    monkeypatch.setattr("dfdbayes.fitting.runs.page", broken)
     code, _, err = call(*writing("fit", runs, tmp_path / "out"))
     assert code == 2 and "report.html" in err and "an empty axis" in err and "posterior.nc" in err
     assert dfd.load(tmp_path / "out" / "posterior.nc").data.n == 60

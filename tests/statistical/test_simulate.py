@@ -192,8 +192,8 @@ def test_coupling_from_further_in_the_past_gives_the_same_state():
 
     model = ISING["open"]
     model = OnGraph.of(model.interactions({"temperature": np.array([2.5])}), model.domain)
-    low, high = (jnp.full((1, 50, 9), level) for level in (-1.0, 1.0))
-    ends = [_from_the_past(model, jax.random.key(3), jnp.asarray(steps), low, high) for steps in (64, 128)]
+    states = jnp.stack([jnp.full((1, 50, 9), level) for level in (-1.0, 1.0)])
+    ends = [_from_the_past(model, jax.random.key(3), jnp.asarray(steps), states) for steps in (64, 128)]
     for bottom, top in ends:
         assert (bottom == top).all()
     assert (ends[0][0] == ends[1][0]).all()

@@ -108,7 +108,7 @@ def test_a_dataclass_comes_back_as_it_was():
 def test_what_is_of_another_type_is_refused_by_name(name, wrong):
     with pytest.raises(UnlikeError) as told:
         from_plain(sent(whole()) | {name: wrong}, Whole)
-    assert told.value.name in (name, "b")
+    assert told.value.name == name
 
 
 def test_fields_of_registered_classes_are_held_to_their_types():

@@ -10,7 +10,8 @@ import small_fits
 from dfdbayes.core.dataset import column_summary, frequencies, pooled_summary
 from dfdbayes.families.network import evidence, verdict
 from dfdbayes.fitting.runs import write_run
-from dfdbayes.present.report import render, wording
+from dfdbayes.present import methods
+from dfdbayes.present.renderers import page as render
 from dfdbayes.results.tree import assemble
 from dfdbayes.results.uncalibrated import is_calibrated, outweighed, side_by_side
 
@@ -181,7 +182,7 @@ def test_where_the_prior_outweighs_the_data():
 def test_a_paper_has_no_fingerprints_of_arrays():
     prior = {"interaction": "Normal(loc=[0, -0.1368094592, 0, ..., 0, #d16cd936], scale=[1, 1, 1, ..., 1, #565cc823])"}
     fit = replace(small_fits.network(), settings=small_fits.network().settings | {"priors": prior})
-    assert wording.priors(fit) == "interaction ~ Normal(loc=[0, -0.137, 0, ..., 0], scale=[1, 1, 1, ..., 1])"
+    assert methods.priors(fit) == "interaction ~ Normal(loc=[0, -0.137, 0, ..., 0], scale=[1, 1, 1, ..., 1])"
 
 
 REGION = np.full(4, 0.18)

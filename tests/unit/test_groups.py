@@ -20,7 +20,7 @@ from dfdbayes.families.network import evidence, groups, verdict
 from dfdbayes.families.network import terms as network_tables
 from dfdbayes.families.network.terms import LevelConditionals, NodeTerms
 from dfdbayes.fitting.regressions import read_regression
-from dfdbayes.present.report import render
+from dfdbayes.present.renderers import page as render
 from dfdbayes.results.tree import assemble
 from small_fits import quietly
 

@@ -12,11 +12,11 @@ import pytest
 import dfdbayes as dfd
 import small_fits
 from browser import opened
-from dfdbayes import plots
-from dfdbayes.families.network import evidence, selection
+from dfdbayes.families.network import evidence, figure, interactive, selection
 from dfdbayes.families.network import report as networks
+from dfdbayes.present import html
 from dfdbayes.present.figures.base import shortened
-from dfdbayes.present.report import interactive, render
+from dfdbayes.present.renderers import page as render
 
 EVIL = (
     "<script>hacked=1</script>",
@@ -128,9 +128,8 @@ def test_where_graphs_are_not_chosen_the_slider_is_about_the_null_region():
 
 def test_only_the_strongest_of_very_many_edges_are_drawn(monkeypatch):
     """None is lost without a word."""
-    monkeypatch.setattr(interactive, "MOST_EDGES", 4)
-    monkeypatch.setattr(plots, "MOST_EDGES", 4)
-    text = networks.network(small_fits.network())
+    monkeypatch.setattr(figure, "MOST_EDGES", 4)
+    text = "".join(map(html.block, networks.network(small_fits.network())))
     assert len(Elements(text).of("edge")) == 4 and len(Elements(text).of("node")) == 4
     assert "Only the 4 strongest edges are drawn." in text and "2 more rows are in dfdbayes.evidence" in text
 

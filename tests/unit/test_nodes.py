@@ -76,6 +76,7 @@ def log_mass_of(model, theta):
 
 
 @pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.daily("binary", "blume-capel", "mixed", "poisson of the paper")
 def test_predictability_is_the_share_explained_of_every_value_enumerated(kind):
     model = MODELS[kind]
     data, thetas = data_of(model), parameters_of(model)

@@ -14,7 +14,7 @@ from dfdbayes._util.codec import from_plain, to_plain
 from dfdbayes._util.words import rounded
 from dfdbayes.core.diagnostics import ridges
 from dfdbayes.families.own.from_file import model_of
-from dfdbayes.present.report import sections
+from dfdbayes.present import html, sections
 from dfdbayes.results.checks import Checks
 from small_fits import QUICK, quietly
 
@@ -94,7 +94,7 @@ def test_the_remedy_goes_the_right_way():
     apart = own(lambda t, x: t["a"] * x[0] + t["b"] * x[1] - gammaln(x + 1).sum(), dfd.Counts(2), a=NORMAL, b=NORMAL)
     fit = quietly(apart, both)
     assert "lacks a term of both x[0] and x[1]" in " ".join(one.remedy for one in fit.checks.misfits)
-    page = str(sections.predictive(fit))
+    page = "".join(map(html.block, sections.predictive(fit)))
     assert "(100 of the 300, to save time) were simulated from the posterior, by Gibbs sampling" in page
     assert "The correlation of the two columns is 0.9" in page
 

@@ -10,7 +10,7 @@ from scipy import stats
 import dfdbayes as dfd
 from dfdbayes.families.network.temporal import effects_over_time
 from dfdbayes.families.network.verdict import by_bayes_factor
-from dfdbayes.present.figures import temporal
+from dfdbayes.plots import temporal
 
 BACK = np.array([[1.2, 0.0, 0.0], [0.9, 0.6, 0.0], [0.0, 0.0, 0.0]])  # of the column on the row
 TOGETHER = 0.8  # of the last two

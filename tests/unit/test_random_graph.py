@@ -142,6 +142,7 @@ def test_priors_are_weak_on_the_scale_of_the_data():
 
 
 @pytest.mark.parametrize("loss", ["pseudo", "ratio"])
+@pytest.mark.daily("pseudo")
 def test_refits_are_modes_of_each_graph(loss):
     """All at once, each is the mode that one search for its graph alone finds; a graph without triangles has one."""
     from dfdbayes.core.minimise import mode

@@ -18,8 +18,10 @@ from browser import opened
 from dfdbayes import plots
 from dfdbayes.core import diagnostics
 from dfdbayes.core.minimise import Outcome
-from dfdbayes.present.report import render, sections
-from dfdbayes.present.report.wording import REFERENCES, Methods
+from dfdbayes.present import html, sections
+from dfdbayes.present.blocks import Caution
+from dfdbayes.present.methods import REFERENCES, Methods
+from dfdbayes.present.renderers import page as render
 from dfdbayes.results import checking
 from dfdbayes.results.tree import assemble
 
@@ -110,12 +112,12 @@ def every_warning(monkeypatch) -> tuple[str, ...]:
 def test_every_warning_stands_with_its_remedy(monkeypatch):
     warnings = every_warning(monkeypatch)
     assert len(warnings) == 14
-    text = unescape(sections.warnings(replace(small_fits.counts(), warnings=warnings)))
+    text = unescape("".join(html.block(Caution(warning)) for warning in warnings))
     assert text.count("<strong>What to do:</strong>") == text.count('class="warning"') == 14
     for warning in warnings:
         happened, marked, remedy = warning.partition("What to do:")
         assert marked and len(remedy) > 10 and happened.strip() in text and remedy in text
-    assert not sections.warnings(replace(small_fits.counts(), warnings=()))
+    assert "<h2>Warnings</h2>" not in render(replace(small_fits.counts(), warnings=()))
 
 
 def test_names_are_escaped_everywhere():
@@ -189,7 +191,7 @@ def cited(**changes) -> Methods:
 def test_the_result_for_a_paper_has_no_advice():
     fit = small_fits.ALL["poisson"]()
     advice = fit.checks.misfits[0].advice
-    told = unescape(str(sections.methods(fit, fit.summary())))
+    told = sections.paper(fit).result
     assert fit.answer.endswith(advice) and advice not in told and fit.checks.misfits[0].sentence in told
 
 
@@ -254,5 +256,5 @@ def test_a_page_says_nothing_twice():
     estimates = text[text.index('<section id="estimates">') : text.index('<section id="does-the')]
     assert "intercept[" in estimates and "interaction[" not in estimates
     wide = small_fits.wide([f"w{j}" for j in range(30)])
-    many = sections.chains(replace(wide, settings=wide.settings | {"sampler": "nuts"}), wide.summary())
-    assert many.count("<tr>") == 1 + sections.MOST_CHAINS
+    _, many, _ = sections.chains(replace(wide, settings=wide.settings | {"sampler": "nuts"}))
+    assert len(many.frame) == sections.MOST_CHAINS

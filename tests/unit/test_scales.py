@@ -13,7 +13,7 @@ from dfdbayes.families import named_model
 from dfdbayes.families.network import mixed
 from dfdbayes.families.network.descriptions import told
 from dfdbayes.fitting.runs import again
-from dfdbayes.present.report import sections
+from dfdbayes.present import sections
 from small_fits import quietly
 
 WORDS = ["never", "rarely", "often", "always"]
@@ -75,7 +75,7 @@ def test_the_console_says_kinds_and_shows_interactions_first(labelled, capsys):
         next(i for i, line in enumerate(lines) if line.startswith(name)) for name in ("interaction", "threshold")
     )
     assert first < last
-    assert "ordinal (4 levels, never to always)" in sections.model(labelled)
+    assert "ordinal (4 levels, never to always)" in sections.model(labelled)[-1].rows["kinds"]
 
 
 def test_a_run_is_repeated_with_the_levels_that_were_declared(words):

@@ -58,6 +58,8 @@ class EllipticalSlice(AbstractSampler):
     warmup: int = 250
     chains: int = 4
     name: ClassVar[str] = "elliptical-slice"
+    title: ClassVar[str] = "elliptical slice sampling"
+    phrase: ClassVar[str] = "elliptical slice sampling (Murray et al., 2010)"
     gradients: ClassVar[float] = 1.0  # evaluations of a density cost less than gradients; it takes about three
 
     def run(self, task):

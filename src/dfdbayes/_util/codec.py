@@ -218,7 +218,7 @@ def from_plain(plain: Any, kind: Any, part: str = "", **known: Any) -> Any:
         return plain
     if isinstance(plain, Mapping):
         pairs = [(from_plain(key, inner[0], part, **known), key, one) for key, one in plain.items()]
-        return {made: from_plain(one, inner[1], str(key), **known) for made, key, one in pairs}
+        return {made: from_plain(one, inner[1], part or str(key), **known) for made, key, one in pairs}
     return [from_plain(one, inner[0], part, **known) for one in plain] if isinstance(plain, Sequence) else plain
 
 

@@ -172,10 +172,10 @@ def coverage_command(
 ) -> None:
     """Simulate data sets, fit them all, and report how often intervals hold the truth."""
     from .. import families as models
+    from .. import plots
     from ..core.graphs import parse
     from ..families.own.from_file import model_of
     from ..fitting.coverage import coverage
-    from ..present import figures as plots
 
     folder = require_writable(out) if out is not None else None
     kept = None if folder is None else require_here(folder / "replicates.jsonl")

@@ -51,7 +51,7 @@ def compare(
         **arg.formulas_of(nu, zeros),
     )  # fmt: skip
     if folder is not None:
-        from ..present import figures as plots
+        from .. import plots
 
         write_text(folder / "comparison.csv", compared.table.to_csv())
         draw(folder / "comparison.png", plots.comparison(compared))

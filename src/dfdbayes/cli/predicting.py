@@ -67,12 +67,11 @@ def forecast(
     with _warnings_kept() as said:
         found = fit.forecast(steps, newdata, interval, seed=seed)
     if folder is not None:
-        from ..present import figures as plots
-        from ..present.report import write_report
+        from .. import plots
 
         write_text(folder / FORECASTS[0], found.table.to_csv())
         draw(folder / FORECASTS[1], plots.forecast(found))
-        write_report(fit, folder / FORECASTS[2], found)
+        fit.report(folder / FORECASTS[2], found)
     if as_json:
         table = found.table.reset_index()
         keys = [str(name) for name in found.table.index.names]

@@ -112,12 +112,12 @@ def write_text(path: Path, text: str) -> None:
 
 def show(result: Any, interval: float, as_json: bool = False) -> None:
     """Print a fit: the answer, the table, how sure and why, how it was found."""
-    from ..present.text_report import told
+    from ..present.renderers import console
 
     if as_json:
         print(json.dumps(result.describe(interval), allow_nan=False))
         return
-    say(told(result, interval))
+    say(console(result, interval))
 
 
 def show_timings(result: Any, imported: float, written: float) -> None:

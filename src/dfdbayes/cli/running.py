@@ -129,7 +129,7 @@ def _fit_and_show(
     from ..fitting.runs import write_run
 
     if folder is not None:  # the page's pictures are imported while the compiler is at work, which needs no Python
-        threading.Thread(target=import_module, args=("dfdbayes.present.report.sections",)).start()
+        threading.Thread(target=import_module, args=("dfdbayes.present.page",)).start()
     imported = time.perf_counter() - BEGAN
     checkpoint = None if folder is None else folder / CHECKPOINT
     about = {

@@ -60,6 +60,7 @@ from .missing import joint_mode
 from .objective import Objective, in_batches
 from .parameters import Space
 from .registry import Registry
+from .renderers import renderer
 from .resampling import Bootstrap, Parametric, noise, spread
 from .resampling import bootstrap as run_bootstrap
 from .sites import CLUSTERS, WINDOWS
@@ -358,9 +359,7 @@ class Calibration:
         return self.message
 
     def _repr_html_(self) -> str:
-        from ..present.report.notebook import of_calibration  # a doorway down the road: what shows a result knows it
-
-        return of_calibration(self)
+        return renderer("calibration")(self)
 
     @property
     def how(self) -> AbstractCalibration:

@@ -467,11 +467,11 @@ class _Absent(Conditionals):
     def blocks(self) -> Array:
         return self.turns
 
-    def log_masses(self, x: Array, j: Array) -> Float[Array, "s u"]:
+    def log_masses(self, x: Array, j: Array) -> Float[Array, "u s"]:
         def of(k: Array) -> Array:
             return self.model.log_masses(self.theta, self._with(x, j, self.values[j, k]), self.given)
 
-        return jnp.where(self.allowed[j].T, jax.lax.map(of, jnp.arange(self.values.shape[1])), -jnp.inf)
+        return jnp.where(self.allowed[j], jax.lax.map(of, jnp.arange(self.values.shape[1])).T, -jnp.inf)
 
     def put(self, x: Array, j: Array, place: Array) -> Array:
         return self._with(x, j, self.values[j, place])

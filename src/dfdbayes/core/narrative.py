@@ -6,12 +6,15 @@ is a `results.fitted.Fitted`, which nothing here has to name: a narrative reads 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._util.words import Estimate, also, counted, listed, multiplied, named
 from .parameters import ZEROS, Parameter
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ONE_BY_ONE = 4  # parameters that are told each; of more, how many exclude zero
 CLEAREST = 3  # effects that a reader can keep in mind
@@ -50,9 +53,39 @@ class Narrative:
         """The picture that shows it best; None for the densities of the posterior."""
         return None
 
-    def sections(self, fit: Any) -> dict[str, Any]:
-        """Sections of a report that only this family has, by their titles."""
+    # -- in documents; what these return is made of `present.blocks` ------------------------------
+
+    def estimates(self, fit: Any, summary: pd.DataFrame) -> pd.DataFrame:
+        """The summary as people read it: the lines in their order, and columns for what else is said of them."""
+        return summary
+
+    def elsewhere(self, fit: Any) -> tuple[list[str], str]:
+        """Entries that have a table of their own in a section of this family, and a sentence that says where."""
+        return [], ""
+
+    def findings(self, fit: Any) -> dict[str, list[Any]]:
+        """Sections about what was found that only this family has, by their titles; they stand before the estimates."""
         return {}
+
+    def comparisons(self, fit: Any) -> dict[str, list[Any]]:
+        """The same of what stands after the estimates."""
+        return {}
+
+    def checks(self, fit: Any) -> list[Any] | None:
+        """Whether the model reproduces the data; None where rows are compared with simulated ones."""
+        return None
+
+    def data(self, fit: Any) -> list[Any] | None:
+        """The data at a glance; None where they are rows."""
+        return None
+
+    def draws_intervals(self, fit: Any) -> bool:
+        """Whether intervals of many entries are drawn, too: not where a section of this family shows them."""
+        return True
+
+    def methods(self, fit: Any) -> tuple[str, tuple[str, ...]]:
+        """What the paragraph about methods says of this family alone, and the keys of what that cites."""
+        return "", ()
 
     # -- without covariates ----------------------------------------------------------------------
 

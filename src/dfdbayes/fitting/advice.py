@@ -21,9 +21,6 @@ from ..families.map.read import MAX_CATEGORIES
 from .table_layout import frequencies_of, places_of, survey_weights_of, time_of
 
 MOST_LEVELS = 11  # of answers in words
-MOST = 8  # covariates that are written into a formula
-LACKING = 0.7  # share of rows that a formula must leave
-YEARS = 3  # of months from which a season is in the formula
 LARGE = 200  # a mean beyond which whole numbers are hardly counts of something
 _NO_RESPONSES = {"year", "month", "day", "week", "hour", "minute", "time", "age", "stratum", "strata", "round", "wave",
                  "period", "school", "educ", "education", "grade", "rank", "block", "plot", "row", "col"}  # fmt: skip
@@ -152,7 +149,7 @@ def _of_series(table: About) -> tuple[Suggestion, ...] | None:
     response = responses[0]
     lag = f"lag({response.name})"
     terms = [lag if response.zero_one else f"log1p({lag})"]
-    years = calendar.kind == "months" and calendar.step == 1.0 and len(table.frame) >= 12 * YEARS
+    years = calendar.kind == "months" and calendar.step == 1.0 and len(table.frame) >= 36  # years that show a season
     terms += [f"season({time}, 12)"] if years and time.isidentifier() else []
     usable = [
         own
@@ -309,13 +306,13 @@ def _regression(table: About, response: Profile, others: Sequence[Profile], riva
 def _together(frame: pd.DataFrame, response: Profile, usable: Sequence[Profile]) -> list[Profile]:
     """Covariates for one formula: not too many, with values in most of the same rows, none a sum of the others."""
     complete = frame[response.name].notna().to_numpy()
-    least = LACKING * complete.sum()
+    least = 0.7 * complete.sum()  # a formula must not lose more of the rows than that
     kept: list[Profile] = []
     numbers = np.ones((len(frame), 1))
     for own in usable:
         column = frame[own.name]
         both = complete & column.notna().to_numpy()
-        if len(kept) == MOST or both.sum() < least:
+        if len(kept) == 8 or both.sum() < least:  # of more covariates a user makes the choice
             continue
         if own.kind != "text":
             values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float)

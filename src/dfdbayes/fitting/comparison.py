@@ -49,9 +49,14 @@ class Comparison:
         return f"Comparison of {', '.join(self.fits)}{failed}\n{self.table}"
 
     def _repr_html_(self) -> str:
-        from ..present.report.notebook import of_comparison
+        from ..present.figures import comparison
+        from ..present.notebook import shown
 
-        return of_comparison(self)
+        title = f"{', '.join(self.fits)}, fitted to {next(iter(self.fits.values())).data.source}"
+        failed = [f"{name}: {why}" for name, why in self.failed.items()]
+        few = self.fits if len(self.fits) < 3 else {}
+        answers = " ".join(f"{name}: {fit.answer}" for name, fit in few.items())
+        return shown(title, answers, self.table, comparison(self), title, failed, rest="comparison.table")
 
 
 def compare_losses(

@@ -31,8 +31,6 @@ from ..results.tree import LINE
 from .fit import fit
 from .progress import Silent
 
-LEVELS = (0.5, 0.8, 0.9, 0.95)
-
 
 @dataclass(frozen=True)
 class Coverage:
@@ -61,9 +59,12 @@ class Coverage:
         )
 
     def _repr_html_(self) -> str:
-        from ..present.report.notebook import of_coverage
+        from ..present.figures import coverage
+        from ..present.notebook import shown
 
-        return of_coverage(self)
+        failed = [f"{number} fits failed: {why}" for why, number in self.failures.items()]
+        picture, caption = coverage(self), "Coverage against level"
+        return shown("Coverage", f"{self!r}.", self.table, picture, caption, failed, rest="coverage.table")
 
     def error(self, share: float) -> float:
         """Binomial standard error of a coverage."""
@@ -83,7 +84,7 @@ def coverage(
     n: int,
     replicates: int = 200,
     *,
-    levels: Sequence[float] = LEVELS,
+    levels: Sequence[float] = (0.5, 0.8, 0.9, 0.95),
     source: Callable[[int], Any] | None = None,
     simulation: str | None = None,
     seed: int = 0,

@@ -12,6 +12,7 @@ import pandas as pd
 from .._util.files import write_atomically
 from ..errors import DisagreementWarning, ModelError, SettingError, outside
 from ..families.network.accessor import NetworkAccessor
+from ..present import renderers
 from ..results.accessor import ACCESSORS
 from ..results.fitted import Fitted
 from ..results.for_arviz import more_groups
@@ -360,9 +361,7 @@ class Fit(Fitted):
 
     def report(self, path: str | Path, forecast: Forecast | None = None) -> Path:
         """Write one self-contained HTML page about this fit; of a series, with a forecast where one is given."""
-        from ..present.report import write_report  # here and below: what shows a fit is imported when it is shown
-
-        return write_report(self, path, forecast)
+        return renderers.report(self, path, forecast)
 
     def save(self, path: str | Path) -> Path:
         """Write everything to one netCDF file, completely or not at all."""
@@ -382,20 +381,14 @@ class Fit(Fitted):
 
         A notebook shows it; elsewhere keep it by ``fit.plot().savefig("fit.png")``: pyplot does not know of it.
         """
-        from ..present.figures import answer as picture
-
-        return picture(self)
+        return renderers.picture(self)
 
     def _repr_html_(self) -> str:
-        from ..present.report.notebook import of_fit
-
-        return of_fit(self)
+        return renderers.notebook(self)
 
     def __repr__(self) -> str:
         return f"Fit of {self.settings['model']} to {self.data.source}, {self.size}. {self.answer}"
 
     def __str__(self) -> str:
         """The answer, the table, and how it was found."""
-        from ..present.text_report import told
-
-        return told(self, 0.95)
+        return renderers.console(self)

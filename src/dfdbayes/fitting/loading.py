@@ -38,8 +38,6 @@ from .fit_result import Fit
 if TYPE_CHECKING:
     import xarray as xr
 
-OLDER = 2  # the format that version 0.2 wrote
-
 
 def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
     """Read a fit written by `Fit.save`, or the folder of a run on the command line. Nothing in it is executed.
@@ -63,7 +61,7 @@ def load(path: str | Path, model: AbstractModel | None = None) -> Fit:
             tree = opened.load()
         about = json.loads(tree.attrs["dfdbayes"])
         number = int(about["format"])
-        if number in (OLDER, FORMAT):
+        if number in (2, FORMAT):  # 2 is that of version 0.2
             return _restored(tree, about if number == FORMAT else up_to_date(about, tree), model)
     except ModelError:
         raise

@@ -24,10 +24,6 @@ from .cross_validation import Folds, folds_of, held_out, matched, require_compar
 from .fit import fit
 from .fit_result import Fit
 
-SURE = 0.95  # of a difference's sign, from which one model is called better
-LEAST = 4.0  # of a sum of log scores, below which errors of differences are not to be trusted (Sivula et al., 2020)
-DRAWS = 100  # of the posterior, for the widely applicable information criterion
-ROUNDS = 2000  # of stacking weights
 TIED = "these data cannot tell"
 WEIGHT = "weight: the share of each model in the best mixture of their predictions, which is not how sure its lead is"
 
@@ -214,7 +210,11 @@ def _difference(differences: Float[np.ndarray, "k u"], dealt: Folds) -> dict[str
 
 
 def _sure(worse: float, error: float, judge: AbstractLoss) -> bool:
-    return worse > ndtri(0.5 * (1.0 + SURE)) * error and (worse > LEAST or not judge.normalised)
+    """Whether a model is worse: its sign is known with 95 %, by a sum of log scores whose error is to be trusted.
+
+    Below 4 it is not (Sivula et al., 2020).
+    """
+    return worse > ndtri(0.975) * error and (worse > 4.0 or not judge.normalised)
 
 
 def _verdict(tied: tuple[str, ...], table: pd.DataFrame, judge: AbstractLoss) -> str:
@@ -240,7 +240,7 @@ def _stacked(held: list[Float[np.ndarray, "k u"]], weights: Float[np.ndarray, "k
     log = -np.stack([values[used] for values in held], axis=1)
     each, density = weights[used] / weights[used].sum(), np.exp(log - log.max(axis=1, keepdims=True))
     share = np.full(len(held), 1.0 / len(held))
-    for _ in range(ROUNDS):
+    for _ in range(2000):  # each is a small product of matrices, and weights of weak models fall slowly
         own = density * share
         share = each @ (own / own.sum(axis=1, keepdims=True))
     return share
@@ -255,7 +255,7 @@ def _criteria(one: Fit, judge: AbstractLoss) -> dict[str, float]:
         log = -min(float(minimise(objective, one.estimate).value), objective(one.estimate))
     except DfdbayesError:
         log = float("nan")
-    lines = -objective.unit_values(evenly(one.joint_draws, DRAWS))
+    lines = -objective.unit_values(evenly(one.joint_draws, 100))  # for WAIC
     top = lines.max(axis=0)
     mean = top + np.log(np.mean(np.exp(lines - top), axis=0))
     waic = -2.0 * float(one.data.counts @ (mean - lines.var(axis=0, ddof=1)))

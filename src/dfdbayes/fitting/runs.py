@@ -21,7 +21,7 @@ from ..families.network import evidence
 from ..families.network.groups import factors, group_differences
 from ..families.network.kinds import KINDS, AbstractScale
 from ..families.own.from_file import is_code
-from ..present.report import render
+from ..present.renderers import page
 from ..results.saving import POSTERIOR, UNFINISHED, versions
 from .fit import fit
 from .fit_result import Fit
@@ -100,7 +100,7 @@ def write_run(folder: Path, fit: Fit, about: Mapping[str, Any]) -> tuple[str, ..
     shown: list[Callable[[], Mapping[str, bytes]]] = [
         lambda: {"summary.csv": fit.summary().to_csv(index_label="parameter").encode()},
         lambda: {"summary.json": json.dumps(fit.describe(), indent=2, allow_nan=False).encode()},
-        lambda: {"report.html": render(fit, "summary.json").encode()},
+        lambda: {"report.html": page(fit, "summary.json").encode()},
         lambda: _of_network(fit),
     ]
     failed: list[Exception] = []

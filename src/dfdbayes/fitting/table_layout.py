@@ -22,18 +22,16 @@ TIMES = {"date", "day", "week", "month", "quarter", "year", "time", "hour", "min
 OFTEN = {"freq", "frequency", "frequencies", "count", "counts", "n", "number"}
 SURVEY = re.compile(r"(^|[_. ])(p|s|samp|survey|sampling|person|case)?_?(weight|weights|wt|wts|wgt)$", re.IGNORECASE)
 FILLED = 0.5  # share of the steps of a series, or of the combinations of a table of frequencies, that have a row
-SQUARE = 3  # times as many rows as columns up to which an array may be an image
-WIDE = 6  # columns from which it may
-FEW_VALUES = 50  # of a table of frequencies that begins at one, and not at zero
 
 
 def is_raster(array: np.ndarray) -> bool:
     """Whether an array of two dimensions may be an image of a few categories, and not rows of answers."""
-    if array.ndim != 2 or array.dtype.names is not None or array.dtype.kind not in "biuf" or min(array.shape) < WIDE:
+    if array.ndim != 2 or array.dtype.names is not None or array.dtype.kind not in "biuf":
+        return False
+    if not 6 <= min(array.shape) <= max(array.shape) <= 3 * min(array.shape):  # answers are longer than they are wide
         return False
     values = np.unique(array[~pd.isna(array)])
-    few = 2 <= len(values) <= MAX_CATEGORIES and bool((values == np.round(values)).all())
-    return few and max(array.shape) <= SQUARE * min(array.shape)
+    return 2 <= len(values) <= MAX_CATEGORIES and bool((values == np.round(values)).all())
 
 
 def places_of(columns: Sequence[Profile], frame: pd.DataFrame) -> tuple[str, str] | None:
@@ -91,7 +89,8 @@ def _lists_values(value: Profile, often: Profile, frame: pd.DataFrame) -> bool:
     values = np.sort(pd.to_numeric(frame[value.name], errors="coerce").to_numpy(dtype=float))
     if len(values) < 2 or not np.isfinite(values).all() or not (values == np.round(values)).all():
         return False
-    return bool(values[0] == 0 or (values[0] == 1 and often.mean > 5 and len(values) < FEW_VALUES))
+    # a table of frequencies begins at zero; of few values it may begin at one
+    return bool(values[0] == 0 or (values[0] == 1 and often.mean > 5 and len(values) < 50))
 
 
 def survey_weights_of(columns: Sequence[Profile]) -> Profile | None:

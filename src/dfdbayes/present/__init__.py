@@ -1,1 +1,1 @@
-"""What shows a fit: text, pages, figures."""
+"""One document of a fit, made of a few kinds of blocks, and what turns it into text, a notebook's output or a page."""

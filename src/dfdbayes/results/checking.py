@@ -20,10 +20,6 @@ from .misfit_messages import misfits
 from .predictive import affordable, replicate
 from .regression import residuals_of
 
-MOST_COLUMNS = 40  # whose statistics are kept one by one
-MOST_MARGINALS = 12
-MOST_RESIDUALS = 2000
-
 
 def check(
     model: AbstractModel, thetas: Float[np.ndarray, "all p"], data: Dataset, seed: int = 0,
@@ -51,19 +47,19 @@ def _residuals(model: AbstractModel, thetas: np.ndarray, data: Dataset) -> pd.Da
     """Of some observations, for a picture."""
     if not model.designs or data.d > 1:
         return None
-    return residuals_of(model, thetas.mean(axis=0), some(data, MOST_RESIDUALS))
+    return residuals_of(model, thetas.mean(axis=0), some(data, 2000))  # a picture shows no more
 
 
 def _checks(found: Any, graph: Graph | None) -> Checks:
-    d = found.data.d
+    d, shown = found.data.d, found.columns[:12]  # whose marginal distributions are kept: a page of pictures
     return Checks(
         goodness=found.goodness,
-        table=found.checks() if d <= MOST_COLUMNS and graph is None else None,
-        marginals=tuple(found.marginal(j) for j in range(min(d, MOST_MARGINALS))) if graph is None else (),
+        table=found.checks() if d <= 40 and graph is None else None,
+        marginals=tuple(found.marginal(j) for j in range(len(shown))) if graph is None else (),
         pairs=found.correlations() if d > 1 and found.data.n > 2 else None,
         equal=None if graph is None else found.agreement(graph),
         means=found.means,
-        columns=found.columns[:MOST_MARGINALS],
+        columns=shown,
         sets=found.replicates.shape[0],
         size=found.replicates.shape[1],
         method=found.method,

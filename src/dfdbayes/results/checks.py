@@ -16,8 +16,6 @@ from .hausman import Agreement
 from .misfit_messages import Misfit
 from .relevance import LEVEL, LIKE, beyond_chance, share_matters
 
-FEW = 10  # rows, fewer than which no test would notice a wrong model
-
 
 @dataclass(frozen=True)
 class Checks:
@@ -130,7 +128,7 @@ class Checks:
                 f"The model can reproduce the data ({shown}), but at the parameters of this posterior it does not: the "
                 f"prior holds them elsewhere{self._there()}. Make sure that you mean that prior."
             )
-        if self.size < FEW and self.equal is None:
+        if self.size < 10 and self.equal is None:  # no test would notice a wrong model
             return f"So few rows ({self.size}) cannot tell whether the model reproduces the data ({shown})."
         if self.agreement is not None and self.agreement.doubt:
             return (

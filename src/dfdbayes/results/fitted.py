@@ -23,6 +23,7 @@ from ..core.mixing import entries_of
 from ..core.model import AbstractModel
 from ..core.narrative import Narrative
 from ..core.posterior import projected
+from ..core.samplers.base import AbstractSampler, kind_of
 from ..errors import SettingError
 from .checks import Checks
 from .predictive import parameters_of
@@ -183,7 +184,7 @@ class Fitted:
     def not_converged(self) -> str:
         """Why there is no answer, in words; empty where the chains converged."""
         stats = self.groups["sample_stats"].arrays if "sample_stats" in self.groups else {}
-        stats = {} if self.settings.get("sampler") == "laplace" else stats
+        stats = stats if self._drawn_by.chained else {}
         size = self.groups["posterior"].sizes
         return why_not_converged(stats, self._summarised(0.95), size["chain"] * size["draw"])
 
@@ -217,7 +218,7 @@ class Fitted:
 
     @property
     def joint_draws(self) -> np.ndarray:
-        """Draws of all parameters, flat, for what depends on many of them at once: see `inference.edges`."""
+        """Draws of all parameters, flat, for what depends on many of them at once."""
         names = [] if self.model is None else [p.name for p in self.model.space.parameters]
         line, shape = self.groups.get(LINE), self.calibration.curvature
         if self.model is None or line is None or shape is None:
@@ -253,11 +254,16 @@ class Fitted:
         return self.narrative.size(self)
 
     @property
+    def _drawn_by(self) -> type[AbstractSampler]:
+        """What drew the draws."""
+        return kind_of(self.settings["sampler"])
+
+    @property
     def remedy(self) -> str:
         """What to do about chains that did not converge."""
-        draws, sampler = 4 * int(self.settings["draws"]), self.settings["sampler"]
+        draws = 4 * int(self.settings["draws"])
         longer = f"draws={draws} (--draws {draws})"
-        if sampler not in ("nuts", "hmc"):  # those begin each draw anew, or walk at random
+        if not self._drawn_by.by_gradients:  # it begins each draw anew, or walks at random
             longer = f"sampler='nuts' (--sampler nuts) and {longer}"
         return (
             "What to do: look at the warnings first. Columns that number the rows, hardly vary or repeat others leave "
@@ -277,15 +283,8 @@ class Fitted:
         """How the draws were made, as a sentence."""
         s = self.settings
         drawn = f"{s['chains']} chains of {s['draws']} draws" + (f" after {s['warmup']}" if s["warmup"] else "")
-        kinds = {
-            "independence": "proposals from the normal approximation, accepted or rejected (independence Metropolis)",
-            "hmc": "Hamiltonian Monte Carlo about the normal approximation",
-            "nuts": "the No-U-Turn sampler",
-            "random-walk": "random-walk Metropolis",
-            "laplace": "the normal approximation itself",
-        }
         k = "" if s.get("pareto_k") is None else f"; Pareto k {s['pareto_k']:.2f} (below 0.5 is sound)"
-        return f"{drawn} by {kinds.get(s['sampler'], s['sampler'])}{k}"
+        return f"{drawn} by {self._drawn_by.title or s['sampler']}{k}"
 
 
 def _costs(fit: Fitted) -> list[str]:

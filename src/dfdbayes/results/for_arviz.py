@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from .fitted import Fitted
 
 AXES = ("chain", "draw", "observation")
-MOST_POINTS = 2**12  # up to which one count is simulated from its prior
-MOST_VALUES = 2**24  # of the log-likelihood: one for each draw and observation; chains are thinned to keep within it
 
 
 def more_groups(fit: Fitted, replicates: int, seed: int) -> dict[str, Table]:
@@ -45,7 +43,7 @@ def more_groups(fit: Fitted, replicates: int, seed: int) -> dict[str, Table]:
         try:
             with np.errstate(all="ignore"):
                 if at is thetas and model.domain.d == 1 and not model.designs:
-                    listed(model, at, MOST_POINTS)  # an error where the prior expects counts beyond all measure
+                    listed(model, at, 2**12)  # an error where the prior expects counts beyond all measure
                 size, context = int(part.counts.sum()), model.context_of(part)
                 rows = model.draw(at, size, rng, context=context, method=how.get("method")).rows
         except DfdbayesError:  # a wide prior expects data that nobody can simulate
@@ -62,7 +60,8 @@ def _log_likelihood(fit: Fitted, model: AbstractModel) -> dict[str, Table]:
         return {}
     objective = Objective(model, fit.data, Likelihood())
     chains, length = next(iter(fit.groups["posterior"].arrays.values())).shape[:2]
-    each = max(1, min(length, MOST_VALUES // max(1, chains * fit.data.n)))
+    # 128 MB hold a value for each draw and observation; chains are thinned to keep within that
+    each = max(1, min(length, 2**24 // max(1, chains * fit.data.n)))
     kept = np.linspace(0, length - 1, each).astype(int)
     thetas = fit.joint_draws.reshape(chains, length, -1)[:, kept]
     values = -objective.unit_values(thetas.reshape(chains * each, -1))

@@ -24,8 +24,6 @@ from .fitted import Fitted
 from .regression import covariates, require_level, require_regression
 
 FAR = 100.0  # times the largest value observed, from which a future counts as running away
-LEAST_FAR = 1000.0
-MOST_STEPS = 2000  # ahead: about a minute of the family that takes longest, and years of a series of days
 
 
 @ACCESSORS.register("series")
@@ -106,7 +104,7 @@ def forecast(fit: Fitted, steps: int | None, newdata: Any, interval: float, draw
     lines, shares, paths = [], [], []
     for unit, past in _units(observed.frame, series):
         task = _Task(model, series, response, unit, past, _of_unit(ahead, series, unit), steps)
-        found = list(_futures(task, thetas, max(FAR * largest, LEAST_FAR), rng))
+        found = list(_futures(task, thetas, max(FAR * largest, 1000.0), rng))
         _require_bounded(found, ends, largest, task)
         paths.append(np.stack([at.values for at in found], axis=1))
         for time, at in zip(task.times, found, strict=True):
@@ -142,9 +140,10 @@ class _Task:
         found = self.asked if self.asked is not None or self.ahead is None else len(self.ahead)
         if isinstance(found, bool) or not isinstance(found, (int, np.integer)) or found < 1:
             raise SettingError(f"steps is {found!r}; give how many steps ahead, at least 1")
-        if found > MOST_STEPS:
+        most = 2000  # about a minute of the family that takes longest, and years of a series of days
+        if found > most:
             raise SettingError(
-                f"steps is {found}, and a forecast goes at most {MOST_STEPS} steps ahead, each simulated from the one "
+                f"steps is {found}, and a forecast goes at most {most} steps ahead, each simulated from the one "
                 "before. What to do: give fewer steps (--steps) or rows of newdata; for a time that is farther off, "
                 "fit a series of longer steps, such as weeks for days."
             )

@@ -35,16 +35,7 @@ from .test_statistics import MOST_POINTS, Family, Rows, columns_of, families
 
 MOMENTS, NONE, SATURATED = "corrected moments", "none", "none: saturated"
 REPLICATES = 1000
-MOST_LISTED = 2**16  # values of a count
-MOST_OBSERVATIONS = 20_000  # that are compared
-MOST_GIVEN = 4000  # the same where each has covariates, and
-PER_ROW = 20  # so many simulated values; for networks, which take longer,
-PER_NETWORK, NETWORK_VALUES, LEAST_GIVEN = 5, 160_000, 500  # fewer, so many values in all, of no fewer observations
-POOL, LEAST_POOL, MOST_POOL = 60_000, 400, 4000  # simulated values in all, and simulated observations
-LEFT = 1e-6  # of a statistic's variance, below which the parameters fit it by themselves
-AT_ONCE = 100  # simulated data sets
 NEAR = 2.0  # standard errors from the edge of a parameter's range
-TOP = 10  # simulated data sets that are beyond the bulk
 
 
 @dataclass(frozen=True)
@@ -144,12 +135,13 @@ class Pool:
         """Means of values over each of many simulated data sets, of n observations or one for each with covariates."""
         chance, found = self.rows.weights / self.rows.weights.sum(), []
         begin, share = np.arange(len(weights)) * self.per_row, weights / weights.sum()
-        for _ in range(0, REPLICATES, AT_ONCE):
+        each = 100  # data sets at once, which bounds memory
+        for _ in range(0, REPLICATES, each):
             if self.per_row:
-                chosen = begin + rng.integers(self.per_row, size=(AT_ONCE, len(weights)))
+                chosen = begin + rng.integers(self.per_row, size=(each, len(weights)))
                 found += [(share @ values[one])[None] for one in chosen]
             else:
-                found.append(rng.multinomial(n, chance, size=AT_ONCE) @ values / n)
+                found.append(rng.multinomial(n, chance, size=each) @ values / n)
         return np.concatenate(found)
 
 
@@ -206,13 +198,15 @@ def total_variation(
 
 
 def _most_observations(model: AbstractModel) -> int:
+    """How many observations are compared; fewer where each has covariates, and so simulated values of its own."""
     if not model.designs:
-        return MOST_OBSERVATIONS
-    return int(np.clip(NETWORK_VALUES // (_per_row(model) * model.domain.d), LEAST_GIVEN, MOST_GIVEN))
+        return 20_000
+    return int(np.clip(160_000 // (_per_row(model) * model.domain.d), 500, 4000))
 
 
 def _per_row(model: AbstractModel) -> int:
-    return PER_ROW if model.domain.d == 1 else PER_NETWORK
+    """How many values are simulated for each row with covariates; those of networks take longer."""
+    return 20 if model.domain.d == 1 else 5
 
 
 def some(data: Dataset, most: int, weighted: bool = True) -> Dataset:
@@ -274,10 +268,10 @@ def _pool(model: AbstractModel, theta: np.ndarray, given: np.ndarray | None, rng
         return Pool(_placed(model, theta, x, np.ones(len(x)), own, given.mean(axis=0)), own, per)
     if model.domain.is_one_count or (model.domain.is_finite and model.domain.size <= MOST_POINTS):
         points, chances = listed(model, theta[None])
-        if len(points) <= MOST_LISTED:
+        if len(points) <= 2**16:
             return Pool(Rows(points, chances[0]), exact=True)
-    size = int(np.clip(POOL // model.domain.d, LEAST_POOL, MOST_POOL))
-    size = max(size, min(MOST_POOL, 4 * model.space.size))
+    most = 4000  # of 60,000 values in all, but enough rows for a regression on the scores
+    size = max(int(np.clip(60_000 // model.domain.d, 400, most)), min(most, 4 * model.space.size))
     x = model.draw(theta[None], size, rng, method=_quick_method(model)).rows[0].astype(np.int64)
     return Pool(Rows(x, np.ones(len(x))))
 
@@ -341,7 +335,8 @@ def _corrected(
     slopes = np.linalg.solve(scaled, (score * weights[:, None] / scale).T @ value) / scale[:, None]
     left, mine = value - score @ slopes, (values[1] - mean) - (scores[1] - centre) @ slopes
     before, spread = weights @ value**2, np.sqrt(weights @ left**2)
-    return left, mine, np.where(spread**2 > LEFT * before, spread, 0.0)
+    # less than a millionth of a statistic's variance is left where the parameters fit it by themselves
+    return left, mine, np.where(spread**2 > 1e-6 * before, spread, 0.0)
 
 
 def _inflation(pool: Pool, n: int, parameters: int) -> float:
@@ -385,7 +380,8 @@ def _judged(kept: list[tuple[Family, Any, Any, Any]], observed: Rows, predicted:
     strengths = np.stack([np.concatenate([[own], drawn]) for _, own, drawn, _ in kept], axis=1)
     ordered = np.sort(strengths, axis=0)
     at = [np.searchsorted(ordered[:, k], strengths[:, k] * (1 - 1e-12), side="left") for k in range(len(kept))]
-    beyond = np.maximum(0.0, 1.0 - ordered[-TOP] / np.maximum(strengths, 1e-300))
+    # the ten largest of a thousand are beyond the bulk
+    beyond = np.maximum(0.0, 1.0 - ordered[-10] / np.maximum(strengths, 1e-300))
     ranks = (len(strengths) - np.stack(at, axis=1) - 0.5 * beyond) / len(strengths)
     smallest = ranks.min(axis=1)
     adjusted = np.array([np.mean(smallest <= value + 1e-12) for value in ranks[0]])

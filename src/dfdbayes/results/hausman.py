@@ -25,12 +25,6 @@ from ..errors import DfdbayesError, MinimiserError, SettingError
 from .goodness_of_fit import total_variation
 from .relevance import LEVEL, PROBABILITY, SHIFT
 
-SAME = 1e-6  # of a standard error: two losses that differ by less in every unit are the same
-UNASKED = 0.001  # the same where nobody asked
-MOST = 400  # parameters, and
-LEAST = 5.0  # observations for each of them, of an opinion that nobody asked for
-SIMULATED = 10_000  # differences under the model, for the largest of many
-
 
 @dataclass(frozen=True)
 class Agreement:
@@ -72,7 +66,7 @@ class Agreement:
     @property
     def doubt(self) -> str:
         """About which parameter they differ most, with both numbers, where that is far beyond chance and matters."""
-        if not (self.p_value < UNASKED and self.matters):
+        if not (self.p_value < 0.001 and self.matters):  # nobody asked: one right model in a thousand
             return ""
         far = self.table["standardised"].abs()[_matters(self.table, self.apart)]
         edges = far[far.index.isin(self.edges)]
@@ -110,8 +104,8 @@ def second_opinion(model: AbstractModel, data: Dataset, loss: AbstractLoss, mini
 
 def another(model: AbstractModel, data: Dataset, loss: AbstractLoss, minimum: Minimum) -> Agreement | None:
     """The opinion of the loss that stands `second` to a fit's own, on a small budget; None where it has none."""
-    size = model.space.size
-    if not loss.second or size > MOST or data.n < LEAST * size or minimum.outcome is not Outcome.CONVERGED:
+    size = model.space.size  # up to 400 parameters, each with five observations, it takes little beside the fit
+    if not loss.second or size > 400 or data.n < 5 * size or minimum.outcome is not Outcome.CONVERGED:
         return None
     try:
         objective = _objective(model, data, losses.by_name(loss.second))
@@ -143,7 +137,7 @@ def agreement(
     number = objectives[0].units.observations
     own, both = _centred(moves[0], number), _centred(moves[0] - moves[1], number)
     error = np.sqrt(number @ both**2)
-    differ = error > SAME * np.sqrt(number @ own**2)
+    differ = error > 1e-6 * np.sqrt(number @ own**2)  # else the two losses are the same in every unit
     away = np.abs(space.to_y(there) - space.to_y(here)) * slope * np.sign(there - here)
     standardised = np.where(differ, away / np.where(differ, error, 1.0), 0.0)
     columns = {first[0].name: here, second[0].name: there, "difference": there - here, "standard_error": error}
@@ -179,9 +173,9 @@ def _p_value(standardised: np.ndarray, moves: np.ndarray, number: np.ndarray) ->
         return 1.0
     values, vectors = np.linalg.eigh((moves * number[:, None]).T @ moves)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    drawn = np.random.default_rng(5).standard_normal((SIMULATED, len(values))) @ root.T
+    drawn = np.random.default_rng(5).standard_normal((10_000, len(values))) @ root.T
     largest = np.abs(drawn).max(axis=1)
-    return float((1 + np.sum(largest >= np.abs(standardised).max())) / (1 + SIMULATED))
+    return float((1 + np.sum(largest >= np.abs(standardised).max())) / (1 + len(largest)))
 
 
 def _sentence(table: pd.DataFrame, p_value: float, apart: float) -> str:

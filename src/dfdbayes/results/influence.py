@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from .fitted import Fitted
 
 MOVED = 1.0  # standard errors that one row may move an estimate without a word
-SEEMS = 0.7  # of those, by one step, from which on a row is left out in fact: one step tends to say too little
-DECIDED = 3.0  # and from which on it decides it
-SHOWN = 3  # columns that are named in a warning
-KEPT, COLUMNS = 200, 8  # rows, and columns of their values, that a fit keeps
 REFITS = 10  # fits without a row, at most: each takes about as long as the estimate itself
 
 
@@ -65,7 +61,7 @@ def _leave_out(
     for _ in range(REFITS):
         sizes = np.where(tried, 0.0, np.abs(found).max(axis=1))
         row = int(np.argmax(sizes))
-        if not sizes[row] > SEEMS * MOVED:
+        if not sizes[row] > 0.7 * MOVED:  # one step tends to say too little
             break
         tried[row], without = True, refitted(objective, minimum, calibration, row)
         if without is not None:
@@ -115,15 +111,15 @@ def of_rows(
     data, (change, found) = objective.data, shifts(objective, minimum, calibration)
     wanted = ~_with_rare_levels(objective)
     left_out = _leave_out(objective, minimum, calibration, change, found, wanted)
-    order, table = _ordered(objective.model, data, calibration.names, found, left_out, KEPT)
-    table = table.iloc[:, : 4 + COLUMNS]
+    order, table = _ordered(objective.model, data, calibration.names, found, left_out, 200)
+    table = table.iloc[:, : 4 + 8]  # eight columns of the values beside what is said of a row
     told = np.abs(found).max(axis=1) * left_out
     number = int(data.observations[told > MOVED].sum())
     if not number:
         return table, []
     first = int(np.argmax(told[order]))
     name, size = table["parameter"].iloc[first], abs(float(table["shift"].iloc[first]))
-    moves = "decides" if size > DECIDED else "moves"
+    moves = "decides" if size > 3.0 else "moves"
     all_of_them = left_out.sum() < REFITS
     others = f"{number} rows move an estimate by more than one" if number > 1 else ""
     others = f"; {'' if all_of_them else 'at least '}{others}" if others else ""
@@ -149,4 +145,4 @@ def _with_rare_levels(objective: Objective) -> np.ndarray:
 
 def _shown(data: Dataset, row: int) -> str:
     values = [f"{name} = {value}" for name, value in zip(data.columns, data.rows[row], strict=True)]
-    return ", ".join(values[:SHOWN]) + (", ..." if len(values) > SHOWN else "")
+    return ", ".join(values[:3]) + (", ..." if len(values) > 3 else "")

@@ -20,11 +20,7 @@ from .relevance import VARIANCE, statistic_matters
 
 SPREAD, GROUPS, INFLATED = "spread", "groups", "zeros"
 ROUNDS = 200  # of the EM algorithm
-SIZES = 141  # of a negative binomial that are tried: neighbours differ by 10 %
 _HURDLE = "(a hurdle)"
-GEOMETRIC = 0.05  # nu, below which a CMP distribution of a moderate mean has nine tenths of a geometric one's variance
-UNRELATED = 0.05  # correlation, below which two columns are hardly related
-ALIKE = 3.0  # of AIC, by which one explanation must be better than plain spread
 
 
 class Misfit(NamedTuple):
@@ -232,7 +228,7 @@ def _written(graph: Graph | None) -> str:
 def _of_pair(finding: Finding, model: AbstractModel, data: Dataset) -> str:
     i, j = finding.columns
     graph = model.graph
-    if model.narrative.editable and not model.designs and abs(finding.predicted) < UNRELATED < abs(finding.observed):
+    if model.narrative.editable and not model.designs and abs(finding.predicted) < 0.05 < abs(finding.observed):
         return (
             f"the model has hardly any dependence between the two: its log mass lacks a term of both x[{i}] and x[{j}]"
         )
@@ -294,7 +290,8 @@ def _is_beyond(model: AbstractModel, data: Dataset, findings: Sequence[Finding],
     shape = _varying(model, SHAPE)
     if at is None or shape is None or model.design(shape.name).labels != (INTERCEPT,):
         return False
-    return times[0] > 1.0 and at[model.space.first[shape.name]] < np.log(GEOMETRIC)
+    # below nu = 0.05 a CMP distribution of a moderate mean has nine tenths of a geometric one's variance
+    return times[0] > 1.0 and at[model.space.first[shape.name]] < np.log(0.05)
 
 
 def _of_counts(model: AbstractModel, data: Dataset, findings: Sequence[Finding]) -> str:
@@ -347,12 +344,14 @@ def spread_of(x: Float[np.ndarray, " u"], counts: Float[np.ndarray, " u"]) -> tu
         log = gammaln(x + size) - gammaln(size) - gammaln(x + 1.0) - size * np.log1p(mean / size)
         return float(counts @ (log + x * np.log(mean / (size + mean))))
 
-    plain = -2.0 * max(map(spread, np.exp(np.linspace(-6.0, 8.0, SIZES)))) + 2.0 * 2
+    sizes = np.exp(np.linspace(-6.0, 8.0, 141))  # of a negative binomial: neighbours differ by 10 %
+    plain = -2.0 * max(map(spread, sizes)) + 2.0 * 2
+    better = 3.0  # of AIC, by which one explanation must be better than another that is plainer
     (rates, value), (rate, inflated) = _two_groups(x, counts), _inflated(x, counts)
     groups, zeros = -2.0 * value + 2.0 * 3, -2.0 * inflated + 2.0 * 2
-    if min(groups, zeros) > plain - ALIKE:
+    if min(groups, zeros) > plain - better:
         return SPREAD, (mean,)
-    return (INFLATED, (rate,)) if zeros <= groups + ALIKE else (GROUPS, rates)
+    return (INFLATED, (rate,)) if zeros <= groups + better else (GROUPS, rates)
 
 
 def _poisson(x: np.ndarray, rate: np.ndarray | float) -> np.ndarray:

@@ -21,6 +21,8 @@ from ..core.simulators.given import is_listable, width
 from ..errors import ModelError, SettingError
 from .goodness_of_fit import GoodnessOfFit, goodness_of_fit, some
 
+MOST_CORRELATIONS = 200  # pairs of columns: a report says how many there are beyond
+
 HOW = {
     "enumeration": "exactly (all values were listed)",
     "inversion": "exactly (by inversion of the distribution function)",
@@ -29,8 +31,6 @@ HOW = {
     "swendsen-wang": "by clusters of equal neighbours (Swendsen and Wang)",
     "metropolis": "by Metropolis steps",
 }
-MOST_CORRELATIONS = 200
-MOST_CELLS = 2e7  # values simulated in all, unless a size is asked for
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def _most(model: AbstractModel, draws: int, data: Dataset) -> int:
     each = data.d
     if model.designs:
         each = width(model, float(np.average(np.abs(data.rows[:, 0]), weights=data.counts)))
-    return int(max(50, MOST_CELLS / (draws * each)))
+    return int(max(50, 2e7 / (draws * each)))
 
 
 def _is_quick(model: AbstractModel) -> bool:

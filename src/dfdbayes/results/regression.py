@@ -28,13 +28,6 @@ from ..errors import DataWarning, ModelError, SettingError, outside
 from .accessor import ACCESSORS, AbstractAccessor
 from .fitted import Fitted
 
-DRAWS = 1000  # of the posterior, for expected values
-MIXED, LEAST_MIXED, MOST_MASSES = 200, 50, 2e8  # of these, for the distribution of a new observation; masses in all
-LEAST_DRAWS, MOST_VALUES = 200, 1e7  # of effects, where rows are many: draws, and expected values in all
-FAR = 0.5  # of the range of a covariate, outside of which new values are told
-LARGEST_LOG = 700.0  # whose exponential is a number: of a unit much larger than the spread of its covariate
-LEAST_CHANCE = 1e-16  # of a tail, so that residuals are finite
-
 
 @ACCESSORS.register("regression")
 class RegressionAccessor(AbstractAccessor):
@@ -147,10 +140,11 @@ def predictions(fit: Fitted, newdata: Any, interval: float) -> pd.DataFrame:
         given, table = covariates(model, frame), pd.DataFrame(index=frame.index)
         _warn_of_far(model, frame)
     distinct, where = np.unique(given, axis=0, return_inverse=True)
-    thetas = evenly(fit.joint_draws, DRAWS)
+    thetas = evenly(fit.joint_draws, 1000)
     values = np.empty((5, len(distinct)))
     typical = width(model, float(np.average(np.abs(fit.data.rows[:, 0]), weights=fit.data.counts)))
-    mixed = int(np.clip(MOST_MASSES / (typical * max(len(distinct), 1)), LEAST_MIXED, MIXED))
+    # draws whose distributions are mixed for a new observation: fewer where masses are many
+    mixed = int(np.clip(2e8 / (typical * max(len(distinct), 1)), 50, 200))
     for part in distributions(model, evenly(thetas, mixed), distinct):
         points, masses = (part.points[:, 0], part.masses) if _is_rising(part.points) else _turned(part)
         cumulated = np.cumsum(masses, axis=1)
@@ -188,7 +182,8 @@ def _warn_of_far(model: AbstractModel, new: pd.DataFrame) -> None:
     for name in [c for c in seen.columns if c in used and c in new and pd.api.types.is_numeric_dtype(seen[c])]:
         low, high = float(seen[name].min()), float(seen[name].max())
         values = pd.to_numeric(new[name], errors="coerce")
-        far = values[(values < low - FAR * (high - low)) | (values > high + FAR * (high - low))]
+        half = 0.5 * (high - low)
+        far = values[(values < low - half) | (values > high + half)]
         if len(far):
             warnings.warn(
                 f"'{name}' is {far.iloc[0]:g} in the new data, and the fit has seen {low:g} to {high:g}: so far out "
@@ -252,7 +247,7 @@ def _quantile_residuals(found: Tails, each: np.ndarray, share: np.ndarray) -> np
     """Of rows that are ``each`` of the tails', with a random share of the chance of the value itself."""
     below = found.below[each] + share * found.here[each]
     above = found.above[each] + (1.0 - share) * found.here[each]
-    normal = special.ndtri(np.maximum(np.minimum(below, above), LEAST_CHANCE))  # the smaller tail has all its digits
+    normal = special.ndtri(np.maximum(np.minimum(below, above), 1e-16))  # the smaller tail has all its digits
     return np.where(below <= above, normal, -normal)
 
 
@@ -264,7 +259,7 @@ def effects(fit: Fitted, interval: float) -> pd.DataFrame:
     model, ends = require_regression(fit, "effects"), require_level(interval)
     design = _main_design(model)
     given, weights = _weighted(fit.data)
-    thetas = evenly(fit.joint_draws, int(max(MOST_VALUES / len(given), LEAST_DRAWS)))
+    thetas = evenly(fit.joint_draws, int(max(1e7 / len(given), 200)))  # fewer where rows are many
     draws = model.space.to_data_scale(fit.joint_draws)
     at = model.space.first[design.parameter]
     main = main_of(model)
@@ -276,7 +271,7 @@ def effects(fit: Fitted, interval: float) -> pd.DataFrame:
         coefficient = draws[:, at + place]
         line: dict[str, Any] = {"term": label} | interval_of("coefficient", coefficient, ends)
         if link:
-            times = np.exp(np.clip(coefficient, -LARGEST_LOG, LARGEST_LOG))
+            times = np.exp(np.clip(coefficient, -700.0, 700.0))  # whose exponential is a number
             line |= interval_of(link, times, ends) | {link: float(np.median(times))}
         change, found = _effect(model, design, place, given, weights, thetas)
         lines.append(line | {"change": change} | interval_of("effect", found, ends))

@@ -15,8 +15,6 @@ from . import test_statistics as features
 
 LEVEL = 0.05  # of everything that a check looks at together: one right model in twenty is suspected
 PROBABILITY = 0.02  # two in a hundred: a 95 % interval that is off by it still holds 93 % to 97 %
-RELATIVE = 0.1  # of a share or a total that is small: two numbers that differ in their first two digits
-PRINTED = 0.001  # shares that differ by less read alike
 _HEIGHT = 1.0 / np.sqrt(2.0 * np.pi)  # of the normal density at its mean
 MEAN = PROBABILITY / _HEIGHT  # standard deviations by which a mean moves P(x > 0) so much: 0.05
 VARIANCE = 2.0 * PROBABILITY / (_HEIGHT * np.exp(-0.5))  # change of its logarithm that moves P(x > 1 sd) so much: 0.17
@@ -47,12 +45,13 @@ def beyond_chance(p_value: float, number: int = 1) -> bool:
 def share_matters(observed: float, predicted: float) -> bool:
     """Whether two shares differ by what matters: by two in a hundred, or, where they are small, by a tenth of them."""
     away = abs(observed - predicted)
-    return away >= PROBABILITY or (away >= PRINTED and total_matters(observed, predicted))
+    # shares that differ by less than a thousandth read alike
+    return away >= PROBABILITY or (away >= 0.001 and total_matters(observed, predicted))
 
 
 def total_matters(observed: float, predicted: float) -> bool:
     """Whether two totals, of ties or of triangles, differ by a tenth."""
-    return abs(observed - predicted) >= RELATIVE * max(abs(observed), abs(predicted))
+    return abs(observed - predicted) >= 0.1 * max(abs(observed), abs(predicted))
 
 
 def statistic_matters(kind: str, observed: float, predicted: float, spread: float) -> bool:

@@ -18,10 +18,7 @@ from ..core.graphs import Graph
 from ..core.simulators.given import Tails
 
 LEAST_EXPECTED = 5.0  # observations in a cell of a distribution
-BINS, GROUPS = 10, 5  # of quantile residuals, and of the expected values of their rows, at most
-LEAST_ROWS = 10  # of a group that covariates make, and of the others
 MOST_POINTS = 4096  # of a finite domain whose points are compared one by one
-MOST_PAIRS = 780  # of columns: all of 40
 
 MEAN, VARIANCE, SKEWNESS, ZEROS, DISTRIBUTION = "mean", "variance", "skewness", "zeros", "distribution"
 SPREAD_BY = "spread by covariate"
@@ -173,7 +170,8 @@ def _in_cells(values: Callable[[Rows], np.ndarray], pool: Rows, n: int, kind: st
 
 
 def _pairs(domain: Domain) -> tuple[np.ndarray, np.ndarray, tuple[tuple[int, ...], ...]]:
-    i, j = (part[:MOST_PAIRS] for part in np.triu_indices(domain.d, 1))
+    # all pairs of 40 columns
+    i, j = (part[:780] for part in np.triu_indices(domain.d, 1))
     return i, j, tuple(zip(i.tolist(), j.tolist(), strict=True))
 
 
@@ -311,7 +309,7 @@ def _spread_by(pool: Rows, n: int) -> list[Family]:
     """Squared residuals where a covariate is above its average beside those where it is not."""
     assert pool.above is not None
     share = pool.average(pool.above)
-    kept = np.flatnonzero(np.minimum(share, 1.0 - share) * n >= LEAST_ROWS)
+    kept = np.flatnonzero(np.minimum(share, 1.0 - share) * n >= 10)  # rows of each of the two groups
     _, first = np.unique(pool.above[:, kept], axis=1, return_index=True)
     at = kept[np.sort(first)]
     if not len(at):
@@ -338,8 +336,8 @@ def _spread_by(pool: Rows, n: int) -> list[Family]:
 
 def _quantiles(pool: Tails, n: int) -> Family:
     """Where quantile residuals fall (Dunn and Smyth, 1996), by the expected value; shared by cells on whose edge."""
-    bins = int(np.clip(n // LEAST_EXPECTED, 2, BINS))
-    groups = int(np.clip(n // (LEAST_EXPECTED * bins), 1, GROUPS))
+    bins = int(np.clip(n // LEAST_EXPECTED, 2, 10))
+    groups = int(np.clip(n // (LEAST_EXPECTED * bins), 1, 5))
     edges = np.linspace(0.0, 1.0, bins + 1)
     ends = np.unique(np.quantile(pool.mean, np.arange(1, groups) / groups))
 

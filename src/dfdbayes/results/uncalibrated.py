@@ -21,8 +21,6 @@ from .predictive import parameters_of
 if TYPE_CHECKING:
     from .fitted import Fitted
 
-DRAWS = 4000
-
 
 def uncalibrated_intervals(
     objective: Objective, minimum: Minimum, seed: int, entries: list[str], interval: float = 0.95
@@ -33,7 +31,7 @@ def uncalibrated_intervals(
         around = sampling.centre(log_density, inputs, start)
     except np.linalg.LinAlgError:
         return None
-    z = sampling.Laplace(draws=DRAWS, chains=1).run(sampling.Task(log_density, inputs, around, seed)).z
+    z = sampling.Laplace(draws=4000, chains=1).run(sampling.Task(log_density, inputs, around, seed)).z
     model = objective.model
     with np.errstate(over="ignore", invalid="ignore"):
         named = named_draws(model, model.space.from_z(z))

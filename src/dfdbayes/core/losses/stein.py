@@ -123,7 +123,7 @@ class KernelStein(AbstractLoss):
     title = "kernel Stein discrepancy"
     phrase = "a kernel Stein discrepancy (Yang et al., 2018; Matsubara et al., 2022)"
     formula = "D(θ) = n KSD²(p<sub>θ</sub>, data)"
-    references = ("yang", "ksd")
+    references = ("yang", "matsubara 2022")
     separable: ClassVar[bool] = False
 
     def to_state(self) -> dict[str, Any]:

@@ -98,7 +98,17 @@ class AbstractSampler(ABC):
     200
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    """What draws come by; its name where nothing is said."""
+    phrase: ClassVar[str] = ""
+    """The same as a paper says it, with its citation."""
+    references: ClassVar[tuple[str, ...]] = ()
+    """Keys of the works that the phrase cites."""
+    chained: ClassVar[bool] = True
+    """Whether draws follow one another in chains; otherwise they are independent, and of a known distribution."""
+    by_gradients: ClassVar[bool] = False
+    """Whether chains follow gradients wherever the posterior leads them."""
     gradients: ClassVar[float] = 1.0
     """Of the loss, that a transition takes as a rule: for a guess of how long a run will take."""
     when_bounded: ClassVar[Mapping[str, Any]] = MappingProxyType({})
@@ -118,6 +128,11 @@ class AbstractSampler(ABC):
 
 
 SAMPLERS: Registry[type[AbstractSampler]] = Registry("sampler")
+
+
+def kind_of(name: str) -> type[AbstractSampler]:
+    """The class of a name that a fit has; one that says nothing where nobody registered that."""
+    return SAMPLERS.by_name(name) if name in SAMPLERS else AbstractSampler
 
 
 def by_name(

@@ -90,6 +90,10 @@ class Hamiltonian(AbstractSampler):
     enough: float = 1000.0
     patient: bool = True
     name: ClassVar[str] = "hmc"
+    title: ClassVar[str] = "Hamiltonian Monte Carlo about the normal approximation"
+    phrase: ClassVar[str] = f"{title} at the mode (Shahbaba et al., 2014)"
+    references: ClassVar[tuple[str, ...]] = ("shahbaba",)
+    by_gradients: ClassVar[bool] = True
     gradients: ClassVar[float] = 3.0
 
     def run(self, task: Task) -> Draws:

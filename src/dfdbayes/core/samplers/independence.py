@@ -43,6 +43,8 @@ class Independence(AbstractSampler):
     warmup: int = 0
     chains: int = 4
     name: ClassVar[str] = "independence"
+    title: ClassVar[str] = "proposals from the normal approximation, accepted or rejected (independence Metropolis)"
+    phrase: ClassVar[str] = "an independence Metropolis chain with the normal approximation at the mode as proposal"
     gradients: ClassVar[float] = 0.5
 
     def run(self, task: Task) -> Draws:

@@ -19,6 +19,9 @@ class Laplace(AbstractSampler):
     warmup: int = 0
     chains: int = 4
     name: ClassVar[str] = "laplace"
+    title: ClassVar[str] = "the normal approximation itself"
+    phrase: ClassVar[str] = "the normal approximation at the posterior's mode"
+    chained: ClassVar[bool] = False
     gradients: ClassVar[float] = 0.0
 
     def run(self, task: Task) -> Draws:

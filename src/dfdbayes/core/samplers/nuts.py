@@ -89,6 +89,10 @@ class NUTS(AbstractSampler):
     warmup: int = 500
     chains: int = 4
     name: ClassVar[str] = "nuts"
+    title: ClassVar[str] = "the No-U-Turn sampler"
+    phrase: ClassVar[str] = "the No-U-Turn sampler (Hoffman and Gelman, 2014) of BlackJAX (Cabezas et al., 2024)"
+    references: ClassVar[tuple[str, ...]] = ("hoffman", "blackjax")
+    by_gradients: ClassVar[bool] = True
     gradients: ClassVar[float] = 20.0
     when_bounded: ClassVar[Mapping[str, Any]] = MappingProxyType({"target": 0.8})  # longer steps
 

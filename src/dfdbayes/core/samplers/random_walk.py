@@ -60,6 +60,8 @@ class RandomWalk(AbstractSampler):
     warmup: int = 5000
     chains: int = 10
     name: ClassVar[str] = "random-walk"
+    title: ClassVar[str] = "random-walk Metropolis"
+    phrase: ClassVar[str] = "random-walk Metropolis sampling"
     gradients: ClassVar[float] = 0.5
 
     def run(self, task: Task) -> Draws:

@@ -45,8 +45,8 @@ class Conditionals:
         raise NotImplementedError
 
     @abstractmethod
-    def log_masses(self, state: Any, block: Any) -> Float[Array, "s ..."]:
-        """Of each listed value of a block's coordinates, in every chain; coordinates are last."""
+    def log_masses(self, state: Any, block: Any) -> Float[Array, "... s"]:
+        """Of each listed value of a block's coordinates, in every chain."""
 
     @abstractmethod
     def put(self, state: Any, block: Any, place: Array) -> Any:
@@ -66,12 +66,15 @@ class Conditionals:
         def update(carry: tuple[Any, Array], own: tuple[Any, Array]) -> tuple[tuple[Any, Array], None]:
             (state, left), (block, key) = carry, own
             log = self.log_masses(state, block)
-            mass = jnp.exp(log - jnp.max(log, axis=0)[None])
-            cumulated = jnp.cumsum(mass, axis=0)
-            u = jax.random.uniform(key, log.shape[1:])
-            place = jnp.sum((u * cumulated[-1])[None] > cumulated[:-1], axis=0)
+            u = jax.random.uniform(key, log.shape[:-1])
+            if log.shape[-1] == 2:  # half the time of the sums
+                place = jnp.where(u < jax.nn.sigmoid(log[..., 0] - log[..., 1]), 0, 1)
+                return (self.put(state, block, place), left), None
+            mass = jnp.exp(log - jnp.max(log, axis=-1, keepdims=True))
+            cumulated = jnp.cumsum(mass, axis=-1)
+            place = jnp.sum((u * cumulated[..., -1])[..., None] > cumulated[..., :-1], axis=-1)
             if self.endless is not None:
-                share = beyond(mass[-1] / cumulated[-1], mass[-2] / cumulated[-1], jnp)
+                share = beyond(mass[..., -1], mass[..., -2], jnp) / cumulated[..., -1]
                 left = jnp.maximum(left, jnp.max(jnp.where(jnp.broadcast_to(self.endless[block], u.shape), share, 0.0)))
             return (self.put(state, block, place), left), None
 
@@ -128,22 +131,24 @@ class OnGraph(Conditionals):
     def blocks(self) -> Any:
         return together(self.graph.colours)
 
-    def log_masses(self, x: Array, nodes: Any) -> Float[Array, "s c n nodes"]:
-        own = self.intercept[None, :, None, nodes]
+    def log_masses(self, x: Array, nodes: Any) -> Float[Array, "c n nodes s"]:
+        own = self.intercept[:, None, nodes, None]
         if self.graph.pairs:
             around, edges, present = (jnp.asarray(part)[nodes] for part in self.graph.neighbours)
-            seen = x[:, :, around][None]
-            if self.kind == "match":
-                seen = jnp.where(seen == self.values[:, None, None, None, None], 1.0, 0.0)
-            own = own + jnp.sum(seen * (self.interaction[:, edges] * present[None])[None, :, None], axis=-1)
+            seen = x.at[:, :, around].get(mode="promise_in_bounds")
+            weight = (self.interaction[:, edges] * present[None])[:, None]
+            alike = [jnp.where(seen == value, 1.0, 0.0) for value in self.values] if self.kind == "match" else [seen]
+            own = own + jnp.stack([jnp.sum(part * weight, axis=-1) for part in alike], axis=-1)
         if self.kind == "match":
-            return jnp.broadcast_to(own, (len(self.values), *x.shape[:2], own.shape[-1]))
-        values = self.values[:, None, None, None]
-        log = jnp.broadcast_to(own, (1, *x.shape[:2], own.shape[-1])) * values
-        return log if self.nu is None else log - self.nu[None, :, None, nodes] * gammaln(values + 1.0)
+            return jnp.broadcast_to(own, (*x.shape[:2], own.shape[2], len(self.values)))
+        values = self.values[None, None, None]
+        log = jnp.broadcast_to(own, (*x.shape[:2], *own.shape[2:])) * values
+        return log if self.nu is None else log - self.nu[:, None, nodes, None] * gammaln(values + 1.0)
 
     def put(self, x: Array, nodes: Any, place: Array) -> Array:
-        return x.at[:, :, nodes].set(self.values[place])
+        two = len(self.values) == 2
+        drawn = jnp.where(place == 0, self.values[0], self.values[1]) if two else self.values[place]
+        return x.at[:, :, nodes].set(drawn)
 
     def watched(self, x: Array) -> Array:
         """Sum over edges of what they weigh."""

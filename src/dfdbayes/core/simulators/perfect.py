@@ -19,15 +19,14 @@ from .gibbs import OnGraph
 
 
 @jax.jit
-def _from_the_past(conditionals: OnGraph, key: Array, steps: Array, bottom: Array, top: Array) -> tuple[Array, Array]:
-    """Run both chains from time -steps to 0; the numbers of a time depend on that time only."""
+def _from_the_past(conditionals: OnGraph, key: Array, steps: Array, ends: Array) -> Array:
+    """Run both chains (the lowest and the highest state) from time -steps to 0; a time's numbers depend on it only."""
 
-    def sweep(t: Array, states: tuple[Array, Array]) -> tuple[Array, Array]:
-        at, left = jax.random.fold_in(key, steps - t), jnp.zeros(())
-        below, above = (conditionals.sweep((x, left), at)[0][0] for x in states)
-        return below, above
+    def sweep(t: Array, states: Array) -> Array:
+        at = jax.random.fold_in(key, steps - t)
+        return jax.vmap(lambda x: conditionals.sweep((x, jnp.zeros(())), at)[0][0])(states)
 
-    return jax.lax.fori_loop(0, steps, sweep, (bottom, top))
+    return jax.lax.fori_loop(0, steps, sweep, ends)
 
 
 def by_coupling_from_the_past(
@@ -39,10 +38,10 @@ def by_coupling_from_the_past(
         raise ModelError("coupling from the past needs an attractive Ising model (no negative interactions)")
     conditionals = OnGraph.of(model, domain)
     shape = (len(conditionals.intercept), per, domain.d)
-    low, high = (jnp.full(shape, float(level)) for level in levels)
+    ends = jnp.stack([jnp.full(shape, float(level)) for level in levels])
     key, steps = jax.random.key(int(rng.integers(2**31))), 4
     while steps <= most:
-        bottom, top = _from_the_past(conditionals, key, jnp.asarray(steps), low, high)
+        bottom, top = _from_the_past(conditionals, key, jnp.asarray(steps), ends)
         if bool(jnp.all(bottom == top)):
             return np.asarray(top).astype(np.int64)
         steps *= 2

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from scipy.special import gammaln
 
 from ..._util.words import Estimate, listed, named
 from ...core.model import AbstractModel
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 MOST = 4  # levels of a factor that are told one by one
 NEAR = 0.9  # of the largest variance, mean + mean^2 at nu = 0, that counts as the edge
-LARGEST = 1000.0  # mean whose variance is worked out
 EDGE = "as much as this model allows, or more"
 
 
@@ -76,9 +76,7 @@ def _levels(fit: Fitted, model: Any, shape: str) -> list[tuple[str, np.ndarray, 
 
 def _is_edge(mean: float, nu: float) -> bool:
     """Whether a variance next to the largest is inside the interval, by the masses at its lower end."""
-    if not 0.0 < mean < LARGEST or nu >= 1.0:
+    if mean <= 0.0 or nu >= 1.0:
         return False
-    x = np.arange(60.0 * (mean + 1.0))
-    rate, constant = map(float, of_mean(np.log(mean), nu))
-    masses = np.exp(rate * x - nu * gammaln(x + 1.0) - constant)
-    return bool(masses @ (x - mean) ** 2 > NEAR * (mean + mean**2))
+    rate = jax.grad(lambda log_mean: of_mean(log_mean, jnp.asarray(nu))[0])(jnp.log(mean))
+    return bool(mean / rate > NEAR * (mean + mean**2))  # the variance is the mean's derivative in the log rate

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 from scipy import special
 
 from ...core.dataset import Dataset
-from ...core.domain import Binary, Counts
+from ...core.domain import Binary, Counts, beyond, until_negligible
 from ...core.exponential import ExponentialFamily
 from ...core.linear import softplus
 from ...core.minimise import logarithmic, logistic
@@ -455,20 +455,13 @@ def moments(rate: np.ndarray, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _summed_moments(log_rate: np.ndarray, shape: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    terms = 64
-    while True:
-        x = np.arange(terms, dtype=float)
-        log_mass = log_rate[:, None] * x - shape[:, None] * special.gammaln(x + 1.0)
-        mass = np.exp(log_mass - log_mass.max(axis=1, keepdims=True))
-        ratio = np.exp(log_rate - shape * np.log(terms))
-        tail = mass[:, -1] * ratio / np.maximum(1.0 - ratio, 1e-300)
-        enough = (ratio < 1.0) & (tail * terms**2 < 1e-12 * mass.sum(axis=1))
-        if enough.all() or terms >= 2**18:
-            break
-        terms *= 2
-    mass /= mass.sum(axis=1, keepdims=True)
-    mean = mass @ x
-    return mean, mass @ x**2 - mean**2
+    def attempt(number: int) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+        x = Counts(1).coordinate(0).listed(number).astype(float)
+        mass = special.softmax(log_rate[:, None] * x - shape[:, None] * special.gammaln(x + 1.0), axis=1)
+        mean = mass @ x
+        return (mean, mass @ x**2 - mean**2), number**2 * beyond(mass[:, -1], mass[:, -2])
+
+    return until_negligible(attempt, 64, 2**18, None)
 
 
 def _mean_and_index(theta: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

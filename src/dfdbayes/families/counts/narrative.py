@@ -36,7 +36,7 @@ class CountNarrative(Narrative):
         return dispersion(fit)
 
     def figure(self, fit: Fitted) -> Figure | None:
-        from ...present.figures.observed import predictive
+        from ...present.figures import predictive
 
         if fit.checks is None or fit.checks.problem or (fit.model is not None and fit.model.designs):
             return None

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from ..._util.words import Estimate, also, counted, listed, multiplied, named
 from ...core.narrative import CLEAREST, Narrative
+from ...present.blocks import UNMIXED, Block, Facts, Paragraph, Picture, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,6 +35,37 @@ class GraphNarrative(Narrative):
         from .figure import graph_goodness
 
         return None if fit.checks is None or fit.checks.problem else graph_goodness(fit)
+
+    def data(self, fit: Any) -> list[Block]:
+        """One observed graph at a glance."""
+        graph, statistics = fit.model.graph_observed, fit.model.statistics
+        about = {
+            "source": graph.source,
+            "graph": "directed" if graph.directed else "undirected",
+            "nodes": str(graph.n),
+            "ties": f"{graph.ties} of {len(graph.dyads[0])} dyads",
+            "distinct dyads": f"{len(fit.data.rows)}, by tie and change statistics",
+        }
+        own = pd.DataFrame({"observed": statistics.of(graph.tie_of_dyad[None])[0]}, list(statistics.names))
+        return [Facts(about), Table(own, corner="statistic")]
+
+    def checks(self, fit: Fitted) -> list[Block] | None:
+        """Features of the observed graph beside those of simulated ones."""
+        from .figure import graph_goodness
+
+        found = None if fit.checks is None else fit.checks.graph
+        if found is None:
+            return None
+        told = f"{found.size} graphs were simulated at the posterior mean ({found.method})."
+        caption = (
+            "Degrees, geodesic distances, edgewise shared partners and triads (Hunter, Goodreau and Handcock, 2008): "
+            "bands hold 95 % of the simulated graphs, points are the observed graph, red where they lie outside."
+        )
+        return [
+            Paragraph(told + UNMIXED * (not found.mixed)),
+            Picture(lambda: graph_goodness(found), caption, large=True),
+            Table(found.statistics.rename(columns={"p_value": "p-value"})),
+        ]
 
 
 def terms(fit: Fitted) -> list[str]:

@@ -540,9 +540,10 @@ class _Sites(Conditionals):
         """Each split off the last: maps were drawn so before, and a seed gives the same ones."""
         return jax.lax.scan(lambda key, _: tuple(jax.random.split(key)), key, None, length=len(self.blocks))[1]
 
-    def log_masses(self, x: Array, sites: Array) -> Float[Array, "k w maps"]:
+    def log_masses(self, x: Array, sites: Array) -> Float[Array, "w maps k"]:
         seen, each = x[self.around[sites]], range(self.states)  # (w, neighbours, maps)
-        return jnp.stack([self.fields[sites, c] + self.strength[None] * jnp.sum(seen == c, axis=1) for c in each])
+        pull = [self.strength[None] * jnp.sum(seen == c, axis=1) for c in each]
+        return jnp.stack([self.fields[sites, c] + pull[c] for c in each], axis=-1)
 
     def put(self, x: Array, sites: Array, place: Array) -> Array:
         return x.at[sites].set(place.astype(x.dtype)).at[-1].set(-1)  # noqa: PD008

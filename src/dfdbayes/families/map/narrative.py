@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from ..._util.words import Estimate, counted, listed, multiplied, named, untold
 from ...core.narrative import CLEAREST, Narrative
+from ...present.blocks import UNMIXED, Block, Facts, Paragraph, Picture, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,6 +34,43 @@ class MapNarrative(Narrative):
         from .figure import sites
 
         return None if fit.checks is None or fit.checks.problem else sites(fit)
+
+    def data(self, fit: Any) -> list[Block]:
+        """One observed map at a glance."""
+        seen = fit.model.map
+        values = seen.values[seen.observed]
+        number = np.bincount(values, minlength=len(seen.categories))
+        shares = {"sites": number, "share": [f"{n / len(values):.1%}" for n in number]}
+        lost = int((~seen.observed).sum())
+        without = f"{lost}, {'drawn from the model' if seen.missing == 'impute' else 'left out'}"
+        about = {
+            "source": seen.source,
+            "sites": f"{seen.n}, of which losses have a term of {len(seen.used)}",
+            "without a value": without if lost else "none",
+            "pairs of neighbours": f"{len(seen.edges)}, {2 * len(seen.edges) / seen.n:.1f} neighbours for each site",
+            "covariates": ", ".join(seen.labels[1:]) or "none",
+        }
+        return [Facts(about), Table(pd.DataFrame(shares, seen.categories), corner=seen.response)]
+
+    def checks(self, fit: Any) -> list[Block] | None:
+        """The observed map beside simulated ones."""
+        from .figure import sites
+
+        checked = fit.checks
+        if checked is None or checked.sites is None:
+            return None
+        told = f"{checked.sets} maps were simulated from the posterior ({checked.method})."
+        tails = (
+            "A tail is the share of simulated maps whose statistic is at least the observed one: near 0 or 1 is bad. "
+            "How many neighbours are alike is a join count, as a share."
+        )
+        caption = "The observed map, and what the model says of each site with and without knowing the others."
+        return [
+            Paragraph(told + UNMIXED * (not checked.mixed)),
+            *([Picture(lambda: sites(fit), caption, large=True)] if fit.model.map.cells is not None else []),
+            Table(pd.DataFrame() if checked.equal is None else checked.equal),
+            Paragraph(tails, quiet=True),
+        ]
 
 
 def _neighbours(fit: Fitted) -> list[str]:

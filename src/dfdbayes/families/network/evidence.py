@@ -65,9 +65,12 @@ class Evidence(pd.DataFrame):
         return found
 
     def _repr_html_(self) -> str:
-        from ...present.report.notebook import of_evidence  # a doorway down the road: what shows a result knows it
+        from ...present.notebook import shown
+        from .figure import network
 
-        return of_evidence(self)
+        fit, table = self.of, pd.DataFrame(self)
+        title = f"Edges of {fit.settings['model']}, fitted to {fit.data.source}"
+        return shown(title, fit.sentences[0], table, network(fit, self), "The network", rest="this table")
 
 
 def edges(fit: Fitted, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
@@ -129,8 +132,7 @@ def edges_first(fit: Fitted, summary: pd.DataFrame) -> pd.DataFrame:
     """A summary for people: of a network the edges come first, the strongest on top, with what is said of them."""
     if not is_network(fit):
         return summary
-    assert fit.model is not None
-    own = [f"interaction[{label}]" for label in interaction_of(fit.model).labels]
+    own = entries_of_edges(fit)
     own = summary["mean"].reindex(own).abs().sort_values(ascending=False, kind="stable").index.tolist()
     found = summary.loc[[*own, *(name for name in summary.index if name not in set(own))]]
     if varies(fit):
@@ -141,6 +143,12 @@ def edges_first(fit: Fitted, summary: pd.DataFrame) -> pd.DataFrame:
     if chooses(fit) and fit.converged:
         told.insert(0, "Bayes factor", [as_text(factor) for factor in verdicts["bayes_factor"]])
     return found.join(told).fillna(dict.fromkeys(told.columns, ""))
+
+
+def entries_of_edges(fit: Fitted) -> list[str]:
+    """The edges of a network, or the coefficients of their formula, as the summary names them."""
+    assert fit.model is not None
+    return [f"interaction[{label}]" for label in interaction_of(fit.model).labels]
 
 
 def expected(number: int, false: float) -> str:

@@ -14,6 +14,7 @@ from ...core.narrative import CLEAREST, Narrative, by_parameter
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from ...present.blocks import Block
     from ...results.fitted import Fitted
 
 
@@ -31,6 +32,51 @@ class NetworkNarrative(Narrative):
         from .figure import network
 
         return network(fit)
+
+    def estimates(self, fit: Fitted, summary: pd.DataFrame) -> pd.DataFrame:
+        """The edges first, the strongest on top, with what is said of them."""
+        from .evidence import edges_first
+
+        return edges_first(fit, summary)
+
+    def elsewhere(self, fit: Fitted) -> tuple[list[str], str]:
+        from .evidence import entries_of_edges, is_network, varies
+
+        if not is_network(fit) or varies(fit) or not fit.converged:
+            return [], ""
+        return entries_of_edges(fit), "Edges are in the section Network, above."
+
+    def findings(self, fit: Fitted) -> dict[str, list[Block]]:
+        from .evidence import is_network
+        from .report import network
+
+        return {"Network": network(fit)} if is_network(fit) else {}
+
+    def comparisons(self, fit: Fitted) -> dict[str, list[Block]]:
+        from .groups import factors
+        from .report import differences
+
+        return {"Groups": [block for factor in factors(fit) for block in differences(fit, factor)]}
+
+    def draws_intervals(self, fit: Fitted) -> bool:
+        from .evidence import is_network
+
+        return not is_network(fit)
+
+    def methods(self, fit: Fitted) -> tuple[str, tuple[str, ...]]:
+        """How edges were judged."""
+        from .evidence import chooses, is_network, rule
+
+        if not is_network(fit):
+            return "", ()
+        way, even = "a region of practical equivalence (Kruschke, 2018)", ""
+        if chooses(fit):
+            way, even = "inclusion Bayes factors", " Each edge was as likely there as not beforehand."
+        told = (
+            f"Edges were judged by {way}. {rule(fit)}{even} Predictability of nodes is the Bayesian R-squared (Gelman "
+            "et al., 2019)."
+        )
+        return told, ("gelman",) if chooses(fit) else ("gelman", "kruschke")
 
 
 def network(fit: Fitted) -> list[str]:

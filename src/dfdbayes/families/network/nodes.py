@@ -31,6 +31,7 @@ import pandas as pd
 from jaxtyping import Array, Float, Int
 
 from ...core.dataset import Dataset
+from ...core.domain import Counts, side_by_side
 from ...core.model import AbstractModel
 from ..counts.normaliser import listing
 from .model import Pairwise
@@ -116,9 +117,8 @@ class Listed(NamedTuple):
         """All levels, and counts up to ``reach``."""
         counts = listing(reach)
         found = [counts if k.counts else (np.array(k.levels, float), np.ones(len(k.levels))) for k in model.kinds]
-        longest = max(len(values) for values, _ in found)
-        values = np.array([np.pad(own, (0, longest - len(own)), mode="edge") for own, _ in found])
-        mass = np.array([np.pad(weights, (0, longest - len(weights))) for _, weights in found])
+        values, allowed = side_by_side([values for values, _ in found])
+        mass = np.where(allowed, side_by_side([weights for _, weights in found])[0], 0.0)
         last = np.array([len(counts[0]) - 1 if kind.counts else -1 for kind in model.kinds])
         return cls(values, mass, model.edge_statistics(values.T), model.node_statistics(values.T), last)
 
@@ -128,7 +128,7 @@ def explained(model: AbstractModel, thetas: Float[np.ndarray, "s p"], data: Data
     assert isinstance(model, Pairwise)
     base = model.plain
     endless = [j for j, kind in enumerate(base.kinds) if kind.counts]
-    reach = 2 * int(data.rows[:, endless].max()) + 30 if endless else 0
+    reach = Counts(1).coordinate(0).reach(data.rows[:, endless], 2.0, 30) - 1 if endless else 0
     while True:
         listed = Listed.of(base, reach)
         share, tail = _explained(model, base, thetas, listed, data)

@@ -61,8 +61,8 @@ class OfLevels(Conditionals):
     """
 
     graph: Graph = static()
-    listed_nodes: Float[Array, "l c d"]
-    listed_s: Float[Array, "l d"]
+    listed_nodes: Float[Array, "c d l"]
+    listed_s: Float[Array, "d l"]
     matrix: Float[Array, "c d d"]
     endless: Bool[Array, " d"]  # type: ignore[misc]
 
@@ -70,12 +70,12 @@ class OfLevels(Conditionals):
     def blocks(self) -> Any:
         return together(self.graph.colours)
 
-    def log_masses(self, state: tuple[Array, Array], nodes: Any) -> Float[Array, "l c p nodes"]:
+    def log_masses(self, state: tuple[Array, Array], nodes: Any) -> Float[Array, "c p nodes l"]:
         field = jnp.einsum("cnd,cpd->cpn", self.matrix[:, nodes], state[1])
-        return self.listed_nodes[:, :, None, nodes] + field[None] * self.listed_s[:, None, None, nodes]
+        return self.listed_nodes[:, None, nodes] + field[..., None] * self.listed_s[None, None, nodes]
 
     def put(self, state: tuple[Array, Array], nodes: Any, place: Array) -> tuple[Array, Array]:
-        s = self.listed_s[place, jnp.asarray(nodes)[None, None]]
+        s = self.listed_s[jnp.asarray(nodes)[None, None], place]
         return state[0].at[:, :, nodes].set(place), state[1].at[:, :, nodes].set(s)
 
     def watched(self, state: tuple[Array, Array]) -> Array:
@@ -92,12 +92,12 @@ def by_levels(
 
     def attempt(number: int) -> tuple[tuple[np.ndarray, np.ndarray], Array]:
         values, is_level = side_by_side([kind.coordinate.listed(number) for kind in model.kinds])
-        t, s = model.node_statistics(values.T), model.edge_statistics(values.T).T
-        nodes = jax.vmap(lambda theta: jnp.einsum("fd,fdl->ld", model.coefficients(theta), t), out_axes=1)(thetas)
-        nodes = jnp.where(is_level.T[:, None], nodes, -jnp.inf)
+        t, s = model.node_statistics(values.T), model.edge_statistics(values.T)
+        nodes = jax.vmap(lambda theta: jnp.einsum("fd,fdl->dl", model.coefficients(theta), t))(thetas)
+        nodes = jnp.where(is_level[None], nodes, -jnp.inf)
         begin = rng.integers(2, size=(len(thetas), per, len(each)))
         conditionals = OfLevels(model.graph, nodes, jnp.asarray(s), matrix, jnp.asarray(endless))
-        (state, _), left, trace = swept(conditionals, sweeps, key, (jnp.asarray(begin), jnp.asarray(s[begin, each])))
+        (state, _), left, trace = swept(conditionals, sweeps, key, (jnp.asarray(begin), jnp.asarray(s[each, begin])))
         return (values[each, np.asarray(state)].astype(np.int64), np.asarray(trace)), left
 
     return until_negligible(attempt, FIRST_LISTED, MOST_LISTED, TOO_LARGE, NEGLIGIBLE_IN_CHAIN)

@@ -1,47 +1,37 @@
-"""Pictures of data, fits and studies, as matplotlib figures. They compute nothing but what is drawn.
+"""Pictures of data, fits and studies that any model may have, as matplotlib figures.
 
-Every function returns a `matplotlib.figure.Figure`: show it in a notebook, or write ``figure.savefig("name.png")``.
+They compute nothing but what is drawn. Those of one family stand in its room; `dfdbayes.plots` has all of them.
 """
 
-from ...families.graph.figure import graph_goodness
-from ...families.map.figure import sites
-from ...families.network.figure import MOST_EDGES, MOST_NODES, centrality, group_networks, network, temporal
 from .answer import answer
 from .base import MOST
 from .draws import MOST_PAIRS, calibration, intervals, pairs, posterior, trace, weights
 from .influence import influence
-from .observed import correlations, data, lattice, predictive
+from .observed import correlations, data, grid_of, lattice, predictive
 from .regression import coefficients, ratios, residuals
 from .series import forecast
 from .studies import comparison, coverage
 
 __all__ = [
     "MOST",
-    "MOST_EDGES",
-    "MOST_NODES",
     "MOST_PAIRS",
     "answer",
     "calibration",
-    "centrality",
     "coefficients",
     "comparison",
     "correlations",
     "coverage",
     "data",
     "forecast",
-    "graph_goodness",
-    "group_networks",
+    "grid_of",
     "influence",
     "intervals",
     "lattice",
-    "network",
     "pairs",
     "posterior",
     "predictive",
     "ratios",
     "residuals",
-    "sites",
-    "temporal",
     "trace",
     "weights",
 ]

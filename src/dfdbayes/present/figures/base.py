@@ -17,9 +17,8 @@ from .smoothing import smoothed
 
 INK, BLUE, ORANGE, GREY = "#22303c", "#2a6f97", "#d1495b", "#8a9aa5"
 COLOURS = (BLUE, ORANGE, "#6a994e", "#e09f3e", "#6d597a", INK)
-MOST = 12  # parameters or columns drawn one by one
-RUNS = 3  # zlib's strategy for pictures of few colours: half the time for a tenth more bytes
-LONGEST = 26  # characters of a name
+MOST = 12  # parameters or columns drawn one by one: three rows of panels
+LONGEST = 26  # characters of a name, in the margin that a panel has for it
 
 
 class Figure(figure.Figure):
@@ -45,7 +44,8 @@ def png(picture: figure.Figure) -> bytes:
         if engine is not None:
             engine.execute(picture)
             picture.set_layout_engine("none")
-        canvas.print_png(buffer, pil_kwargs={"compress_type": RUNS})
+        runs = {"compress_type": 3}  # zlib's strategy for few colours: half the time for a tenth more bytes
+        canvas.print_png(buffer, pil_kwargs=runs)
     return buffer.getvalue()
 
 

@@ -14,7 +14,7 @@ from ...results.predictive import parameters_of
 from ...results.uncalibrated import is_calibrated, side_by_side
 from .base import BLUE, GREY, INK, MOST, ORANGE, Figure, bare, clean, density, fitted, panels, region, thinned
 
-MOST_PAIRS = 6
+MOST_PAIRS = 6  # entries drawn in pairs: 15 panels of points, the most whose labels can be read on a page
 
 
 def posterior(fit: Fitted) -> Figure:

@@ -8,8 +8,6 @@ from ...results.fitted import Fitted
 from ...results.influence import MOVED, influences
 from .base import BLUE, GREY, INK, ORANGE, Figure, clean, fitted
 
-NAMED = 5  # rows that are named, at most, if they move an estimate by half a standard error
-
 
 def influence(fit: Fitted) -> Figure:
     """The rows that matter most: every one's largest shift of a parameter, in standard errors, the first ones named.
@@ -37,7 +35,7 @@ def influence(fit: Fitted) -> Figure:
     for line in (-MOVED, MOVED):
         axes.axhline(line, color=GREY, lw=0.8, ls=":")
     middle = 0.5 * (at.min() + at.max())
-    named = max(1, min(NAMED, int((np.abs(size) > 0.5 * MOVED).sum())))
+    named = max(1, min(5, int((np.abs(size) > 0.5 * MOVED).sum())))  # at most so many names find room
     for row, shift, parameter, alike in zip(at, size, table["parameter"], table["observations"], strict=True):
         if named == 0:
             break

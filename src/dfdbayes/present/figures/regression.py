@@ -15,8 +15,6 @@ from ...results.fitted import Fitted
 from ...results.intervals import intervals
 from .base import BLUE, GREY, INK, ORANGE, Figure, clean, fitted, thinned
 
-BAND = 2.0  # binomial standard errors about the line of a quantile-quantile plot
-
 
 def coefficients(fit: Fitted, most: int = 60) -> Figure:
     """A forest plot of a regression: every coefficient with its calibrated 95 % interval, and the one at beta = 1.
@@ -146,7 +144,7 @@ def residuals(fit: Fitted, seed: int = 0) -> Figure:
     normal = special.ndtri(chance)
     figure = Figure(figsize=(7.6, 3.4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    error = BAND * np.sqrt(chance * (1 - chance) / n) * np.sqrt(2 * np.pi) * np.exp(0.5 * normal**2)
+    error = 2.0 * np.sqrt(chance * (1 - chance) / n) * np.sqrt(2 * np.pi) * np.exp(0.5 * normal**2)
     left.fill_between(normal, normal - error, normal + error, color=GREY, alpha=0.25, lw=0)
     left.plot(normal, normal, color=GREY, lw=1)
     few = thinned(np.arange(n))

@@ -10,8 +10,7 @@ import pandas as pd
 from ...results.forecasts import Forecast
 from .base import BLUE, INK, Figure, clean, fitted, in_legend
 
-LEVELS = (0.95, 0.8, 0.5)
-MOST_UNITS = 6
+LEVELS = (0.95, 0.8, 0.5)  # of the bands of a fan, as forecasts of epidemics have them
 
 
 def forecast(found: Forecast, past: int | None = None) -> Figure:
@@ -33,7 +32,7 @@ def forecast(found: Forecast, past: int | None = None) -> Figure:
     >>> figure = dfd.plots.forecast(fit.forecast(8))
     """
     by = found.table.index.names[0] if found.table.index.nlevels > 1 else None
-    units: list[Any] = [None] if by is None else list(dict.fromkeys(found.table.index.get_level_values(0)))[:MOST_UNITS]
+    units: list[Any] = [None] if by is None else list(dict.fromkeys(found.table.index.get_level_values(0)))[:6]
     ends = sorted({0.5 * (1 + side * level) for level in LEVELS for side in (-1, 1)} | {0.5})
     quantiles = found.quantiles(ends)
     figure = Figure(figsize=(7.6, 0.8 + 2.6 * len(units)), layout="constrained")

@@ -10,10 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-GRID = 512  # bins
+GRID = 512  # bins, as ArviZ has them
 MIRRORED = GRID // 5  # of them that are mirrored at each end
-STAGES = 7  # of the improved Sheather-Jones rule
-LARGEST = 0.01  # squared width over squared range, beyond which no root is looked for
+STAGES = 7  # of the improved Sheather-Jones rule, as its authors choose
 
 
 def smoothed(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -47,7 +46,7 @@ def _sheather_jones(counts: np.ndarray, otherwise: float) -> float:
     def excess(time: float) -> float:
         return time - _next(time, n, square, power)
 
-    root = _root(excess, 0.0, LARGEST)
+    root = _root(excess, 0.0, 0.01)
     return otherwise if root is None else float(np.sqrt(root))
 
 
@@ -74,7 +73,7 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float 
             low, at_low = high, at_high
         else:
             at_low *= 0.5
-        if abs(high - middle) < 1e-12 * LARGEST or at == 0.0:
+        if abs(high - middle) < 1e-14 or at == 0.0:
             return middle
         high, at_high = middle, at
     return high

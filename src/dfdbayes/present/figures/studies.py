@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
+from typing import Protocol
 
 import numpy as np
 
 from ...errors import SettingError
-from ...fitting.comparison import Comparison
-from ...fitting.coverage import Coverage
+from ...results.fitted import Fitted
 from .base import COLOURS, GREY, INK, MOST, Figure, bare, clean, density, fitted, in_legend, panels
 
 
-def comparison(compared: Comparison, most: int = 8) -> Figure:
+class Compared(Protocol):
+    """Fits by name."""
+
+    @property
+    def fits(self) -> Mapping[str, Fitted]: ...
+
+
+class Covered(Protocol):
+    """How often intervals and regions held the truth, by level."""
+
+    @property
+    def joint(self) -> Mapping[float, float]: ...
+    @property
+    def marginal(self) -> Mapping[str, Mapping[float, float]]: ...
+    @property
+    def replicates(self) -> int: ...
+
+
+def comparison(compared: Compared, most: int = 8) -> Figure:
     """Posterior densities of each parameter that all fits share (at most ``most``), the fits overlaid."""
     entries = {name: fit.entries for name, fit in compared.fits.items()}
     shared = [p for p in next(iter(entries.values())) if all(p in e for e in entries.values())][:most]
@@ -28,7 +47,7 @@ def comparison(compared: Comparison, most: int = 8) -> Figure:
     return figure
 
 
-def coverage(found: Coverage, most: int = MOST) -> Figure:
+def coverage(found: Covered, most: int = MOST) -> Figure:
     """Coverage against level for the joint region and each parameter, with two binomial errors around nominal."""
     figure = Figure(figsize=(4.6, 4.2), layout="constrained")
     axes = figure.subplots()

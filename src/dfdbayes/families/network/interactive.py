@@ -12,15 +12,12 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from ...families.network import evidence
-from ..figures import MOST_EDGES
-from ..figures.base import shortened
-from . import html
+from ...present import html
+from ...present.figures.base import shortened
+from . import evidence, figure
 
-WIDE, HIGH, RADIUS = 720, 530, 195  # of the picture, and of the circle that nodes are on
-CROWD = 20  # nodes from which names are small and point outwards, which makes the picture
-HIGHER = 630
-LONG, SHORT = 15, 10  # characters of names, and on a telephone
+HERE = "families/network"
+RADIUS = 195  # of the circle that nodes are on, in a picture 720 wide: names beside it keep their room
 
 Facts = Mapping[str, str]
 
@@ -56,7 +53,7 @@ def network(
     number = {name: j for j, name in enumerate(names)}
     largest = max(float(edges["mean"].abs().max()), 1e-12)
     lines = []
-    for place, (_, edge) in enumerate(edges.iloc[:MOST_EDGES].iterrows()):
+    for place, (_, edge) in enumerate(edges.iloc[: figure.MOST_EDGES].iterrows()):
         a, b, verdict = edge["from"], edge["to"], edge["evidence"]
         ends = zip(("x1", "y1", "x2", "y2"), (*places[a], *places[b]), strict=True)
         width = 1.2 if verdict == evidence.ABSENT else 1.2 + 7.0 * abs(edge["mean"]) / largest
@@ -66,16 +63,16 @@ def network(
             | {"at": {end: f"{at:.1f}" for end, at in ends}, "width": f"{width:.1f}"}
             | {"chance": f"{chance[place]:.4f}"}
         )
-    dots, many = [], len(names) > CROWD
+    dots, many = [], len(names) > figure.CROWD
     for name, (x, y) in places.items():
         dots.append(
             _about(name, of_nodes[name], str(number[name]), "node")
             | {"x": f"{x:.1f}", "y": f"{y:.1f}", "radius": 5 if many else 8, "at": _place(x, y, many)}
-            | {"long": shortened(name, LONG), "short": shortened(name, SHORT)}
+            | {"long": shortened(name, 15), "short": shortened(name, 10)}
         )
-    high = HIGHER if many else HIGH
-    view = f"{-WIDE // 2} {-high // 2} {WIDE} {high}"
-    return html.macros("network.html").network(view, many, lines, dots, meaning, f"{100 * begin:.0f}")
+    high = 630 if many else 530  # names that point outwards make the picture higher
+    view = f"-360 {-high // 2} 720 {high}"
+    return html.macros("network.html", HERE).network(view, many, lines, dots, meaning, f"{100 * begin:.0f}")
 
 
 def _about(name: str, facts: Facts, ends: str, look: str) -> dict[str, Any]:

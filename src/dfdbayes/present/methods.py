@@ -1,15 +1,14 @@
-"""The words of a report: formulas, the method as a paragraph for a paper, and its references."""
+"""How a fit was made, in words: formulas, the method as a paragraph for a paper, and its references."""
 
 from __future__ import annotations
 
 import re
 
-from markupsafe import Markup, escape
+from markupsafe import escape
 
-from ...core.model import AbstractModel
-from ...families.network import evidence
-from ...results.fitted import Fitted
-from ...results.goodness_of_fit import NONE, GoodnessOfFit
+from ..core.model import AbstractModel
+from ..results.fitted import Fitted
+from ..results.goodness_of_fit import NONE, GoodnessOfFit
 
 REFERENCES = {
     "besag": "Besag, J. (1975). Statistical analysis of non-lattice data. The Statistician 24(3), 179–195.",
@@ -40,8 +39,9 @@ REFERENCES = {
     "matsubara": "Matsubara, T., Knoblauch, J., Briol, F.-X. and Oates, C. J. (2024). Generalised Bayesian Inference "
     "for Discrete Intractable Likelihood. Journal of the American Statistical Association 119(547), 2345–2355. "
     "arXiv:2206.08420.",
-    "ksd": "Matsubara, T., Knoblauch, J., Briol, F.-X. and Oates, C. J. (2022). Robust generalised Bayesian inference "
-    "for intractable likelihoods. Journal of the Royal Statistical Society, Series B 84(3), 997–1022.",
+    "matsubara 2022": "Matsubara, T., Knoblauch, J., Briol, F.-X. and Oates, C. J. (2022). Robust generalised "
+    "Bayesian inference for intractable likelihoods. Journal of the Royal Statistical Society, Series B 84(3), "
+    "997–1022.",
     "rubin": "Rubin, D. B. (1981). The Bayesian bootstrap. The Annals of Statistics 9(1), 130–134.",
     "hummel": "Hummel, R. M., Hunter, D. R. and Handcock, M. S. (2012). Improving simulation-based algorithms for "
     "fitting ERGMs. Journal of Computational and Graphical Statistics 21(4), 920–939.",
@@ -57,6 +57,8 @@ REFERENCES = {
     "479–486.",
     "vehtari": "Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. and Bürkner, P.-C. (2021). Rank-normalization, "
     "folding, and localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis 16(2), 667–718.",
+    "yang": "Yang, J., Liu, Q., Rao, V. and Neville, J. (2018). Goodness-of-fit testing for discrete distributions via "
+    "Stein discrepancy. Proceedings of the 35th International Conference on Machine Learning, 5561–5570.",
     "westfall": "Westfall, P. H. and Young, S. S. (1993). Resampling-Based Multiple Testing. Wiley.",
 }  # fmt: skip
 
@@ -67,11 +69,10 @@ def title(fit: Fitted) -> str:
     return fit.settings["model"] if known in (None, AbstractModel.title) else str(known)
 
 
-def formula(fit: Fitted) -> Markup:
+def formula(fit: Fitted) -> str:
     """The model's mass function as HTML, up to its constant."""
     known = "" if fit.model is None else fit.model.formula
-    name = escape(fit.settings["model"])
-    return Markup(known) or Markup(f"log p(x) = {name}(θ, x) + constant, &nbsp; a mass function of your own")
+    return known or f"log p(x) = {escape(fit.settings['model'])}(θ, x) + constant, &nbsp; a mass function of your own"
 
 
 def priors(fit: Fitted) -> str:
@@ -106,7 +107,7 @@ class Methods:
         self.cited: set[str] = set()
         self._fit, self._settings = fit, fit.settings
         sentences = [self._model(), self._posterior(), self._weight(), self._sampler(diagnostics)]
-        sentences += [self._network(), self._check(goodness)] if fit.converged else [self._no_result()]
+        sentences += [self._family(), self._check(goodness)] if fit.converged else [self._no_result()]
         sentences += [self._software()]
         self.text = " ".join(sentence for sentence in sentences if sentence)
 
@@ -218,15 +219,10 @@ class Methods:
     def _no_result(self) -> str:
         return f"The chains did not converge ({self._fit.not_converged}), and there is no result to report."
 
-    def _network(self) -> str:
-        if not evidence.is_network(self._fit):
-            return ""
-        chosen = evidence.chooses(self._fit)
-        self._cite("gelman", *([] if chosen else ["kruschke"]))
-        way = "inclusion Bayes factors" if chosen else "a region of practical equivalence (Kruschke, 2018)"
-        even = " Each edge was as likely there as not beforehand." if chosen else ""
-        judged = f"Edges were judged by {way}. {evidence.rule(self._fit)}{even}"
-        return f"{judged} Predictability of nodes is the Bayesian R-squared (Gelman et al., 2019)."
+    def _family(self) -> str:
+        told, cited = self._fit.narrative.methods(self._fit)
+        self._cite(*cited)
+        return told
 
     def _check(self, goodness: GoodnessOfFit | None) -> str:
         if goodness is None or goodness.test == NONE:
