@@ -155,8 +155,9 @@ def test_the_regression_is_saved_reported_and_compared(regression, visits, tmp_p
     pd.testing.assert_frame_equal(again.predict(new), regression.predict(new))
     text = reported(again, tmp_path)
     assert "a negative binomial model with covariates" in text and "the expected count" in text
-    settings = {"formula": "visits ~ age", "sampler": "laplace", "check": False, "progress": False}
-    assert "negative-binomial" in dfd.compare_models(["poisson", "negative-binomial"], visits, **settings).best
+    settings = {"formula": "visits ~ age", "size": "~ clinic", "sampler": "laplace", "check": False, "progress": False}
+    found = dfd.compare_models(["poisson", "cmp", "negative-binomial"], visits, **settings)
+    assert found.best == ("negative-binomial",) and not found.failed  # the others have no size
 
 
 def test_the_command_line_takes_the_names(visits, tmp_path, call, monkeypatch):

@@ -18,7 +18,7 @@ terms it has, and terms never ask which loss it is. What a model has to do for i
   `Conditionals`, `Likelihood` below), with covariates or without;
 * an explicit A_i, as the sites of a map and the dyads of a graph have it: `linear`;
 * an exponential family's distinct differences of statistics, which make a small A whatever the number of rows:
-  `linear.Distinct`;
+  `linear.Dense`;
 * formulas of its own: a subclass of `AbstractLinear` with `predictors`, their adjoint `pullback` and `gram`, from which
   values, gradients, Hessians and gradients of single terms follow (`families/network/terms.py`);
 * anything else: a subclass of `AbstractTerms` with a `value`, which is differentiated.
@@ -43,10 +43,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ..errors import ModelError
+from .dataset import BLOCKS, Sites
 from .domain import Domain, side_by_side
 from .log_mass_errors import without_constant
 from .parameters import Rows, Space, Theta, over_rows
-from .sites import BLOCKS, Sites
 
 MOST_POINTS = 2**20  # of a domain that is listed
 BLOCK = 2**14  # rows that are worked on together: the memory of a gradient or a Hessian is that of a block

@@ -19,7 +19,7 @@ from . import selections
 from .fitted import Fitted
 from .tree import data_table
 
-FORMAT = 3  # and 2 can be read, which version 0.2 writes: see `loading.up_to_date`
+FORMAT = 3  # and 2 can be read, which version 0.2 writes: see `fitting.loading.up_to_date`
 POSTERIOR, UNFINISHED = (
     "posterior.nc",
     "UNFINISHED",

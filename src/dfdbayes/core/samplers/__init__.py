@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..registry import import_modules
 from .auto import Auto
-from .base import SAMPLERS, AbstractSampler, Draws, Task, by_name, centre, kind_of
+from .base import SAMPLERS, AbstractSampler, Draws, Task, by_name, centre
 from .hamiltonian import Hamiltonian
 from .independence import Independence
 from .laplace import Laplace
@@ -24,7 +24,6 @@ __all__ = [
     "Task",
     "by_name",
     "centre",
-    "kind_of",
 ]
 
 
