@@ -61,7 +61,7 @@ from ..counts.normaliser import log_normaliser
 from ..lattice.model import _two_states
 from ..named import GRAPH, named
 from . import descriptions as remarks
-from .kinds import AbstractScale, BinaryKind, CountKind, Kind, PoissonKind, domain_of
+from .kinds import BinaryKind, CountKind, Kind, PoissonKind, domain_of
 from .narrative import NetworkNarrative
 from .simulate import by_levels, by_levels_given
 from .terms import (
@@ -95,10 +95,10 @@ class Pairwise(AbstractModel):
     options: Mapping[str, Any] = field(compare=False)
     title: str = field(compare=False)
     formula: str = field(compare=False)
+    mixed: bool = field(default=False, compare=False)
+    """Whether each column is of a kind of its own, which a fit tells."""
     origin: tuple[str, ...] = field(default=(), compare=False)
     """What of each column was read off the data (see `remarks`); nothing where this is empty."""
-    kinds_told: bool = field(default=False, compare=False)
-    """Whether columns may be of other kinds, so that a fit says what they are."""
     with_shape: str = field(default="", compare=False)
     """The model like this one in which the spread of counts is a parameter, where it is none here."""
     derived: None = None
@@ -159,7 +159,7 @@ class Pairwise(AbstractModel):
         beyond = {
             name: list(own)
             for name, kind, own, column in each
-            if isinstance(kind, AbstractScale) and list(own) != np.unique(column).tolist()
+            if kind.coordinate.ordered and list(own) != np.unique(column).tolist()
         }
         return {"levels": beyond or None}
 
@@ -315,7 +315,7 @@ class Pairwise(AbstractModel):
         return tuple(p.name for p in self.space.parameters if p.role == NODE)
 
     def columns_told(self, columns: Sequence[str]) -> str:
-        return remarks.told(self.kinds, columns, self.origin) if self.kinds_told else ""
+        return remarks.told(self.kinds, columns, self.origin) if self.mixed else ""
 
     def remarks(self, data: Dataset) -> Sequence[str]:
         levels = remarks.about_levels(self.kinds, data, self.origin)
@@ -427,8 +427,8 @@ def PoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
         A number d for all pairs of d columns, or a graph as for `Ising`; one without edges gives independent counts.
     prior : {"weak", "squared", "half-normal"}
         Of the interactions, which are >= 0: half-normal with scale 1 (``"weak"``, with intercepts of standard
-        deviation 5); the paper's squares of normal roots with scale 1 / (number of pairs); or half-normal with that
-        scale. Intercepts are standard normal in both.
+        deviation 5); squares of normal roots with scale 1 / (number of pairs), as in Matsubara et al. (2024); or
+        half-normal with that scale. Intercepts are standard normal in both.
     """
     graph = graph_of_nodes(graph, "a graphical model")
 
