@@ -178,6 +178,11 @@ class Pairwise(AbstractModel):
         return np.array([kind.distance for kind in self.kinds])
 
     @property
+    def is_binary(self) -> bool:
+        """Whether every column has two values."""
+        return not np.isnan(self.distances).any()
+
+    @property
     def sign(self) -> float:
         """Sigma, that of the interactions in the log mass."""
         return -1.0 if self.nonpositive_edges else 1.0
@@ -303,7 +308,7 @@ class Pairwise(AbstractModel):
                 "ratio",
                 f"ratio matching is bounded, so far counts and weak edges do not decide a network{beside * others}",
             )
-        levels = "" if self.domain.is_binary else " (of adjacent categories, where there are more than two levels)"
+        levels = "" if self.is_binary else " (of adjacent categories, where there are more than two levels)"
         return (
             "pseudo",
             f"each answer given the others is a logistic regression{levels}, which serves rare answers best",
@@ -336,7 +341,7 @@ def _meanings(model: Pairwise) -> dict[str, str]:
     """What the parameters of a network are."""
     if model.nonpositive_edges:
         edge = "how much one more of a column lowers the log rate of the other"
-    elif not model.domain.is_binary:
+    elif not model.is_binary:
         edge = "a log odds ratio per step of each of the two"
         told = dict.fromkeys(kind.step_told for kind in model.kinds if kind.step_told and not kind.is_auto)
         edge += "".join(f" ({text})" for text in told)

@@ -83,3 +83,9 @@ def contrasts(fit: Fitted, model: Pairwise) -> Float[np.ndarray, " d"]:
     mean = np.average(s, axis=1, weights=fit.data.counts)
     sd = np.sqrt(np.average((s - mean[:, None]) ** 2, axis=1, weights=fit.data.counts))
     return np.array([kind.contrast(float(own)) for kind, own in zip(model.kinds, sd, strict=True)])
+
+
+def between_two_values(fit: Fitted) -> bool:
+    """Whether the log odds ratios of `contrasts` are those between the two values of every column."""
+    model = network_of(fit)
+    return np.array_equal(contrasts(fit, model), model.distances)
