@@ -39,7 +39,7 @@ import numpy as np
 import pandas as pd
 
 from .model import Pairwise
-from .rope import LOWERED, ODDS, interaction_of, is_network, network_of, of_edges, regions, varies
+from .rope import LOWERED, ODDS, between_two_values, interaction_of, is_network, network_of, of_edges, regions, varies
 from .selection import MOST_EDGES, chooses, select
 from .verdict import ABSENT, INCONCLUSIVE, LEVEL, NO_VERDICT, PRESENT, RAISED, STRONG, judge, prior_draws
 
@@ -192,7 +192,7 @@ def _by_factor(fit: Fitted) -> str:
 
 def slab(fit: Fitted, where: str) -> str:
     """What is assumed beforehand of an interaction, or of a difference, where there is one."""
-    far = "" if network_of(fit).domain.is_binary else " between values two standard deviations apart in both columns"
+    far = "" if between_two_values(fit) else " between values two standard deviations apart in both columns"
     return f"Where {where} log odds ratio{far} is standard normal beforehand."
 
 
@@ -210,7 +210,7 @@ def _by_region(fit: Fitted) -> str:
         )
         there = f"at least {LEVEL:.0%} of the calibrated posterior lies above that"
     else:
-        far = "" if model.domain.is_binary else " between values two standard deviations apart in both columns"
+        far = "" if between_two_values(fit) else " between values two standard deviations apart in both columns"
         none = (
             f"An interaction counts as none if its log odds ratio{far} lies within ±{ODDS} (interactions within "
             f"±{size}), which is odds that differ by less than a fifth."

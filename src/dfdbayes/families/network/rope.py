@@ -3,7 +3,7 @@
 For binary variables an interaction is (a multiple of) a log odds ratio, and the region is a log odds ratio within
 +-0.18: odds that differ by less than a fifth, which is Cohen's d of 0.1 (Kruschke, 2018). For ordinal columns and
 counts the same holds of the odds between values two standard deviations apart, which is what the two values of an even
-binary column are. The paper's counts have interactions that are not negative, and one is too small to matter if a
+binary column are. Graphical count models have interactions that are not negative, and one is too small to matter if a
 standard deviation more of either column lowers the other's rate by less than 5 %.
 """
 
@@ -83,3 +83,9 @@ def contrasts(fit: Fitted, model: Pairwise) -> Float[np.ndarray, " d"]:
     mean = np.average(s, axis=1, weights=fit.data.counts)
     sd = np.sqrt(np.average((s - mean[:, None]) ** 2, axis=1, weights=fit.data.counts))
     return np.array([kind.contrast(float(own)) for kind, own in zip(model.kinds, sd, strict=True)])
+
+
+def between_two_values(fit: Fitted) -> bool:
+    """Whether the log odds ratios of `contrasts` are those between the two values of every column."""
+    model = network_of(fit)
+    return np.array_equal(contrasts(fit, model), model.distances)

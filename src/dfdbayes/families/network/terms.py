@@ -100,16 +100,16 @@ class Term(NamedTuple):
 class Layout:
     """Which coefficients multiply what, in every row; without covariates every parameter has one term, which is 1.
 
-    Of two binary nodes with ``formula="~ group"``, the covariates of a row being (group, 1) and theta being
-    (intercept[0], intercept[1], intercept[0:group], intercept[1:group], interaction), the one node statistic counts
-    twice, once for each term of the formula:
+    An example: two binary nodes and ``formula="~ group"``. A row's covariates are z = (1, group), the terms of the
+    formula, and a last 1; theta is (intercept[0], intercept[1], intercept[0:group], intercept[1:group], interaction).
+    The one node statistic of each node counts twice, once for each term:
 
-    =========== ========================= ==========================================
-    statistic   [0, 0]                    t_0 = x, both times
-    covariate   [[1, 1], [0, 0]]          times 1, times the group
-    coefficient [[0, 1], [2, 3]]          intercept, intercept:group, of either node
-    edges       (Term(1, 4),)             the interaction, times 1
-    =========== ========================= ==========================================
+    =========== ================== =====================================================
+    statistic   [0, 0]             t_0 = x, both times
+    covariate   [[0, 0], [1, 1]]   times z_0 = 1, and times z_1 = group
+    coefficient [[0, 1], [2, 3]]   the intercept of each node, and its intercept:group
+    edges       (Term(2, 4),)      theta_4, the interaction, times z_2 = 1
+    =========== ================== =====================================================
 
     Attributes
     ----------
