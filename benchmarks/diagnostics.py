@@ -109,7 +109,7 @@ def main():
         "", f"The first answer (`dfdbayes fit`, 2000 counts): {own:.2f} s as it is, {both:.2f} s with arviz_stats, "
         f"{both / own - 1:+.0%}.", "",
         "So the package has its own: it costs nothing to import, and is as quick. The two agree to the last digits "
-        "(`tests/unit/test_mixing.py`, `tests/unit/test_pareto.py`).",
+        "(`tests/core/test_mixing.py`, `tests/core/test_pareto.py`).",
     ]  # fmt: skip
     text = "\n".join(lines) + "\n"
     (Path(__file__).parent / "results" / "diagnostics.md").write_text(text)

@@ -1,6 +1,7 @@
 import gc
 import os
 import sys
+import warnings
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -29,6 +30,7 @@ import dfdbayes
 from dfdbayes import cli
 
 ROOT = Path(__file__).parents[1]
+QUICK = {"sampler": "laplace", "bootstrap": 60, "draws": 100, "progress": False}
 
 sys.dont_write_bytecode = False
 gc.set_threshold(200_000, 20, 1000)  # what is compiled stays; looking through all of it often takes a tenth of the time
@@ -102,6 +104,18 @@ def call(monkeypatch, capsys):
         return ended.value.code or 0, out, err
 
     return run
+
+
+@pytest.fixture
+def quick():
+    """A fit in a fraction of a second, its warnings kept on it and not raised."""
+
+    def fit(model, data, **settings):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return dfdbayes.fit(model, data, **(QUICK | settings))
+
+    return fit
 
 
 @pytest.fixture

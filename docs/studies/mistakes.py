@@ -2,7 +2,7 @@
 
     python docs/studies/mistakes.py
 
-`tests/regression/test_mistakes.py` makes every one of them again and compares.
+`tests/regression/test_error_messages.py` makes every one of them again and compares.
 """
 
 # ruff: noqa: E501

@@ -3,6 +3,8 @@
 import gc
 import json
 import os
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +17,8 @@ import dfdbayes as dfd
 from dfdbayes._util.identity import fingerprint
 from dfdbayes.core import graphs
 from dfdbayes.core.priors import describe_prior
+
+X = np.random.default_rng(0).poisson(3.0, 200)
 
 ALIKE = [  # pairs that used to print alike
     (dist.TruncatedNormal(0.0, 0.1, low=0.0), dist.TruncatedNormal(30.0, 0.1, low=0.0)),
@@ -138,3 +142,38 @@ def test_models_that_compute_different_things_differ():
     assert made(1.0) != made(2.0)
     assert dfd.models.Ising(graphs.grid(3, 3)) == dfd.models.Ising(graphs.grid(3, 3))
     assert dfd.models.Ising(graphs.grid(3, 3)) != dfd.models.Ising(graphs.grid(3, 3, periodic=True))
+
+
+def tabulated(table, wrap):
+    @wrap
+    def log_mass(theta, x):
+        return theta["r"] * x[0] + jnp.asarray(table)[jnp.clip(x[0].astype(int), 0, 59)]
+
+    return dfd.Model(log_mass, dfd.Counts(1), {"r": dist.Normal(0, 2)})
+
+
+def test_identity_is_the_same_in_every_process():
+    """Texts hash differently from process to process; what is kept must be found again all the same."""
+    code = (
+        "import numpyro.distributions as d, dfdbayes as dfd\n"
+        "from dfdbayes._util.identity import fingerprint\n"
+        "priors = d.Normal(2, 1), d.Normal(1, 2), d.TruncatedNormal(0, 1, low=0), d.Chi2(3.0)\n"
+        "seen = [*map(fingerprint, priors), dfd.models.ConwayMaxwellPoisson().identity]\n"
+    )
+    here: dict = {}
+    exec(code, here)
+    words = [sys.executable, "-c", f"import jax; jax.config.update('jax_enable_x64', True)\n{code}print(seen)"]
+    environment = os.environ | {"PYTHONHASHSEED": "1"}
+    there = subprocess.run(words, capture_output=True, text=True, check=True, env=environment).stdout
+    assert there.strip() == str(here["seen"]) and len(set(map(str, here["seen"]))) == 5
+
+
+@pytest.mark.parametrize("wrap", [jax.jit, lambda function: function])
+def test_constants_inside_compiled_functions_count(wrap):
+    one = -gammaln(np.arange(60.0) + 1)
+    other = np.array(one)
+    other[5] -= 0.4
+    first, second = tabulated(one, wrap), tabulated(other, wrap)
+    assert first != second and first == tabulated(one, wrap)
+    values = [dfd.objective(model, X, "pseudo")({"r": 1.0}) for model in (first, second)]
+    assert values[0] != values[1]

@@ -18,6 +18,8 @@ from dfdbayes._util.files import write_atomically
 from dfdbayes._util.resources import threads
 from dfdbayes.fitting import runs
 
+X = np.random.default_rng(0).poisson(3.0, 200)
+
 QUICK = ("--bootstrap", "60", "--draws", "100", "--sampler", "laplace")
 COMMAND = [sys.executable, "-m", "dfdbayes"]
 
@@ -239,3 +241,29 @@ def test_a_rerun_with_other_threads_says_so(call, visits, tmp_path):
     assert runs.why_different(about) == ""
     assert f"by 64 threads (now {threads()})" in runs.why_different(about | {"threads": "64"})
     assert runs.why_different({key: part for key, part in about.items() if key != "threads"}) == ""
+
+
+def test_the_data_are_not_written_over(call, tmp_path, visits):
+    out = tmp_path / "run"
+    assert call("fit", visits, "--model", "poisson", "--out", out, *QUICK)[0] == 0
+    before = (out / "summary.csv").read_bytes()
+    code, _, err = call("fit", out / "summary.csv", "--model", "poisson", "--columns", "mean", "--out", out, *QUICK)
+    assert code == 2 and "would be written over" in err and (out / "summary.csv").read_bytes() == before
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "report.html").write_text("my report")
+    code, _, err = call("fit", visits, "--model", "poisson", "--out", mine, *QUICK)
+    assert code == 2 and "not from a run of dfdbayes" in err and (mine / "report.html").read_text() == "my report"
+    assert call("fit", visits, "--model", "poisson", "--out", "", *QUICK)[0] == 2
+
+
+def test_files_beside_the_parts_stay(tmp_path, quick):
+    (tmp_path / "thesis.npz").write_bytes(b"three years")
+    for resume in (True, False):
+        with pytest.raises(dfd.errors.SettingError, match="nothing was touched"):
+            quick("poisson", X, checkpoint=tmp_path, resume=resume)
+    notes = tmp_path / "notes.txt"
+    notes.write_text("mine\n")
+    with pytest.raises(dfd.errors.SettingError, match="not touched"):
+        dfd.coverage(dfd.models.Poisson(), {"rate": 3.0}, 50, 2, path=notes, progress=False)
+    assert notes.read_text() == "mine\n"

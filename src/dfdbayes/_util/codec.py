@@ -141,8 +141,12 @@ def _state(value: Any) -> dict[str, Any]:
     """What a value is made of: what its `to_state` says, or else its fields."""
     if hasattr(value, "to_state"):
         return {name: to_plain(part) for name, part in value.to_state().items()}
-    own = fields(value) if is_dataclass(value) else ()
-    return {field.name: to_plain(getattr(value, field.name)) for field in own if not _is_apart(field)}
+    return {field.name: to_plain(getattr(value, field.name)) for field in _fields(value) if not _is_apart(field)}
+
+
+def _fields(kind: Any) -> list[Field[Any]]:
+    """The fields that a value or a class is made with; none of what is no dataclass."""
+    return [field for field in fields(kind) if field.init] if is_dataclass(kind) else []
 
 
 def _is_apart(field: Field[Any]) -> bool:
@@ -254,10 +258,6 @@ def _of_name(plain: Any, table: Table, tag: str, inside: str, part: str, known: 
     return _from_state(state, found, known, part)
 
 
-def _has_fields(kind: Any) -> bool:
-    return is_dataclass(kind)
-
-
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
     """The declared types of a dataclass's fields."""
@@ -270,7 +270,7 @@ def _from_state(plain: Any, kind: Any, known: Mapping[str, Any], part: str) -> A
         raise UnlikeError(part)
     if hasattr(kind, "from_state"):
         return kind.from_state(plain, **known)
-    own: list[Field[Any]] = [field for field in fields(kind) if field.init] if _has_fields(kind) else []
+    own = _fields(kind)
     given = {field.name: known[field.name] for field in own if _is_apart(field) and field.name in known}
     written = {field.name: _hints(kind)[field.name] for field in own if not _is_apart(field)}
     given |= _by_hint(dict(plain), written, part, known)
@@ -322,12 +322,15 @@ def _table(plain: Any, part: str) -> pd.DataFrame:
         if not names <= set(plain) <= names | {"index_names"}:
             raise UnlikeError(part)
         try:
-            found = pd.DataFrame(plain["data"], plain["index"], plain["columns"])
+            found = pd.DataFrame(plain["data"], plain["index"], range(len(plain["columns"])))
+            unknown = [column for column in found if found[column].dtype.kind == "O" and found[column].isna().all()]
+            plain = (
+                found.astype(dict.fromkeys(unknown, float))
+                .set_axis(plain["columns"], axis=1)
+                .rename_axis(index=plain.get("index_names", [None])[0])
+            )
         except (TypeError, ValueError):
             raise UnlikeError(part) from None
-        empty = [column for column in found.columns if found[column].dtype == object and found[column].isna().all()]
-        found = found.astype(dict.fromkeys(empty, float)) if len(found) else found
-        plain = found.rename_axis(index=plain.get("index_names", [None])[0])
     if not isinstance(plain, pd.DataFrame) or not all(isinstance(o, Hashable) for o in [*plain.columns, *plain.index]):
         raise UnlikeError(part)
     return plain

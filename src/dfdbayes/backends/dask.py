@@ -31,7 +31,7 @@ from jaxtyping import Array, Float
 
 from .._util.checkpoint import Checkpoint
 from .._util.resources import kept
-from ..core.dataset import BUCKETS, Dataset, Tallies, Tally, bucket_of, merge
+from ..core.dataset import BUCKETS, Dataset, Sites, Tallies, Tally, Units, bucket_of, merge
 from ..core.domain import Domain
 from ..core.losses.base import AbstractLoss
 from ..core.minimise import Minima, Minimum, Outcome
@@ -40,7 +40,6 @@ from ..core.objective import Objective, Problem, arranged
 from ..core.parameters import Theta
 from ..core.replicates import MOST, minimise_many, refit_many
 from ..core.resampling import AbstractResampling, Bootstrap, Fits, in_bucket, of_buckets
-from ..core.sites import Sites, Units
 from ..core.terms import AbstractTerms, Loss, Prepared, SecondOrder, Site, terms
 from ..data.read.columns import Reading
 from ..data.read.dataset import of_all_rows, of_tally, read

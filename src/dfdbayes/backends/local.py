@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from .._util.checkpoint import Checkpoint
-from ..core.dataset import Dataset
+from ..core.dataset import Dataset, Units
 from ..core.domain import Domain
 from ..core.losses.base import AbstractLoss
 from ..core.minimise import Minimum
@@ -20,7 +20,6 @@ from ..core.model import AbstractModel
 from ..core.objective import Objective, arranged
 from ..core.replicates import minimise_many
 from ..core.resampling import AbstractResampling, Bootstrap, Fits
-from ..core.sites import Units
 from ..data.read.dataset import read
 
 Advance = Callable[[int], None]

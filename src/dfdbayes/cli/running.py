@@ -6,8 +6,8 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,12 @@ from .arguments import data_of
 from .printing import BEGAN, printable, say, show, show_timings, tell_written
 
 CHECKPOINT = "checkpoint"  # the folder inside --out that keeps finished parts
+
+
+OUTPUTS = (
+    "posterior.nc", "summary.csv", "summary.json", "report.html", "run.json", "edges.csv", "nodes.csv",
+    "differences.csv",
+)  # fmt: skip
 
 
 def run_fit(
@@ -38,16 +44,55 @@ def run_fit(
     by now: columns of data that are a fit's, say.
     """
     from .._util.codec import from_plain
-    from ..fitting.runs import Settings, is_finished
-    from ..results.saving import UNFINISHED
+    from ..families.own.from_file import model_of
+    from ..fitting.fit import fit
+    from ..fitting.runs import Settings, write_run
 
     from_plain(settings, Settings)  # what is written here is what can be read back
+    with _folder_of_run(source, out, resume, force) as folder:
+        if folder is not None:  # the page's pictures are imported while the compiler is at work, which needs no Python
+            threading.Thread(target=import_module, args=("dfdbayes.present.page",)).start()
+        imported = time.perf_counter() - BEGAN
+        checkpoint = None if folder is None else folder / CHECKPOINT
+        data = source if isinstance(source, (str, Path)) else getattr(source, "source", "the data of a run")
+        about = {"data": printable(data), "settings": dict(settings)}
+        try:
+            with warnings.catch_warnings(), cluster_at(dask) as client:
+                warnings.simplefilter("ignore")  # they are on the result, and shown with it
+                used = settings | (instead or {})
+                model = model_of(used.pop("model"))
+                result = fit(model, data_of(source), client=client, checkpoint=checkpoint, resume=resume, **used)
+            began, names = time.perf_counter(), () if folder is None else write_run(folder, result, about)
+        except KeyboardInterrupt:
+            kept = f"; what is done is kept in {checkpoint}: repeat the command with --resume" if checkpoint else ""
+            say(f"interrupted{kept}", error=True)
+            sys.exit(130)
+        writing = time.perf_counter() - began
+        if checkpoint is not None:
+            forget(checkpoint)
+        show(result, 0.95, as_json)  # after it is written, whatever becomes of what is printed
+        tell_written(folder, names, as_json)
+        if timings:
+            show_timings(result, imported, writing)
+        return result
+
+
+@contextmanager
+def _folder_of_run(source: Any, out: Path | None, resume: bool, force: bool) -> Iterator[Path | None]:
+    """The folder of a run, for this process alone; None where none was asked for.
+
+    It is refused where it holds a run, finished or interrupted, and nobody said what is to become of that.
+    """
+    from ..fitting.runs import is_finished
+    from ..results.saving import UNFINISHED
+
     if resume and out is None:
         raise SettingError("--resume needs --out, the folder of the run that was interrupted")
     if resume and force:
         raise SettingError("--resume goes on from an interrupted run and --force begins anew: choose one")
     if out is None:
-        return _fit_and_show(source, None, timings, dask, True, as_json, settings, instead or {})
+        yield None
+        return
     if not str(out).strip() or str(out) == ".":
         raise SettingError("--out needs the name of a folder for the run, for example --out runs/visits")
     require_outputs(source, out, OUTPUTS, force)
@@ -59,14 +104,12 @@ def run_fit(
     with alone_in(folder):
         for scratch in leftovers(folder, (*OUTPUTS, UNFINISHED)):
             scratch.unlink(missing_ok=True)
-        resumes = _resumes(require_here(folder / CHECKPOINT), resume, force)
-        return _fit_and_show(source, folder, timings, dask, resumes, as_json, settings, instead or {})
-
-
-OUTPUTS = (
-    "posterior.nc", "summary.csv", "summary.json", "report.html", "run.json", "edges.csv", "nodes.csv",
-    "differences.csv",
-)  # fmt: skip
+        if unfinished(require_here(folder / CHECKPOINT)) and not (resume or force):
+            raise SettingError(
+                f"'{folder}' holds an interrupted run. What to do: --resume goes on from there (with the same "
+                "settings), --force begins anew and discards it."
+            )
+        yield folder
 
 
 def folder_for(
@@ -102,61 +145,6 @@ def require_outputs(
             f"'{folder}' holds {there[0].name}, which is not from a run of dfdbayes. What to do: choose another "
             "folder, or --force to replace it."
         )
-
-
-def _resumes(checkpoint: Path, resume: bool, force: bool) -> bool:
-    """Whether to go on from what an interrupted run left; an error where that is there and nobody said what to do."""
-    if unfinished(checkpoint) and not (resume or force):
-        raise SettingError(
-            f"'{checkpoint.parent}' holds an interrupted run. What to do: --resume goes on from there (with the same "
-            "settings), --force begins anew and discards it."
-        )
-    return resume
-
-
-def _fit_and_show(
-    source: Any,
-    folder: Path | None,
-    timings: bool,
-    dask: str | None,
-    resume: bool,
-    as_json: bool,
-    settings: dict[str, Any],
-    instead: Mapping[str, Any],
-) -> Any:
-    from ..families.own.from_file import model_of
-    from ..fitting.fit import fit
-    from ..fitting.runs import write_run
-
-    if folder is not None:  # the page's pictures are imported while the compiler is at work, which needs no Python
-        threading.Thread(target=import_module, args=("dfdbayes.present.page",)).start()
-    imported = time.perf_counter() - BEGAN
-    checkpoint = None if folder is None else folder / CHECKPOINT
-    about = {
-        "data": printable(
-            source if isinstance(source, (str, Path)) else getattr(source, "source", "the data of a run")
-        ),
-        "settings": dict(settings),
-    }
-    try:
-        with warnings.catch_warnings(), cluster_at(dask) as client:
-            warnings.simplefilter("ignore")  # they are on the result, and shown with it
-            used = settings | dict(instead)
-            model = model_of(used.pop("model"))
-            result = fit(model, data_of(source), client=client, checkpoint=checkpoint, resume=resume, **used)
-        began, names = time.perf_counter(), () if folder is None else write_run(folder, result, about)
-    except KeyboardInterrupt:
-        kept = "" if checkpoint is None else f"; what is done is kept in {checkpoint}: repeat the command with --resume"
-        say(f"interrupted{kept}", error=True)
-        sys.exit(130)
-    writing = time.perf_counter() - began
-    if checkpoint is not None:
-        forget(checkpoint)
-    show(result, 0.95, as_json)  # after it is written, whatever becomes of what is printed
-    tell_written(folder, names, as_json)
-    if timings:
-        show_timings(result, imported, writing)
-    return result
 
 
 def cluster_at(address: str | None) -> Any:

@@ -43,6 +43,7 @@ from scipy.special import gammaincinv
 
 from .._util.codec import APART
 from ..errors import CalibrationError, DfdbayesError, MinimiserError, SettingError
+from .dataset import CLUSTERS, WINDOWS
 from .linalg import cholesky, inverse, root
 from .minimise import (
     Minima,
@@ -63,7 +64,6 @@ from .registry import Registry
 from .renderers import renderer
 from .resampling import Bootstrap, Parametric, noise, spread
 from .resampling import bootstrap as run_bootstrap
-from .sites import CLUSTERS, WINDOWS
 from .windows import DEGREES
 
 ROUNDS = 8  # of mode and weight in turn; three are enough as a rule

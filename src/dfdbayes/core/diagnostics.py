@@ -30,7 +30,7 @@ from ..errors import (
     UnboundedLossWarning,
 )
 from .calibration import Calibration
-from .dataset import Dataset, far_values
+from .dataset import CLUSTERS, Dataset, far_values
 from .linalg import cholesky
 from .minimise import Minimum, Outcome, evaluate, flat_parameters, flatness, interior, prior_at_y
 from .mixing import MAX_R_HAT, MIN_EFFECTIVE, bulk_size, entries_of, r_hat, stacked, tail_size
@@ -38,7 +38,6 @@ from .model import AbstractModel
 from .objective import Objective
 from .parameters import Space
 from .posterior import NOISE
-from .sites import CLUSTERS
 
 
 def warnings_of(

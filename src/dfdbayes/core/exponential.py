@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from .._util.identity import code, fingerprint
 from . import linear
-from .dataset import Dataset
+from .dataset import Dataset, Sites
 from .domain import Domain
 from .linear import Dense, Differences
 from .model import (
@@ -27,7 +27,6 @@ from .model import (
 from .narrative import Narrative
 from .parameters import Space, Theta
 from .simulators.base import Interactions
-from .sites import Sites
 from .terms import Prepared, View
 
 

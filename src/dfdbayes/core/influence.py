@@ -25,11 +25,11 @@ from jaxtyping import Float
 
 from ..errors import DfdbayesError, SettingError
 from .calibration import Calibration, curvature
+from .dataset import CLUSTERS, ROWS, WINDOWS, clusters_of, rows_of, windows_of
 from .linalg import sandwich
 from .minimise import Minimum, evaluate, interior, minimise, prior_at_y, require
 from .objective import Objective
 from .posterior import beyond
-from .sites import CLUSTERS, ROWS, WINDOWS, clusters_of, rows_of, windows_of
 
 
 def require_rows(objective: Objective) -> None:

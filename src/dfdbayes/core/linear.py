@@ -28,8 +28,8 @@ from jaxtyping import Array, Float
 from scipy import sparse
 
 from ..errors import DataError
+from .dataset import BLOCKS, ROWS, Sites
 from .parameters import Rows, Space, Theta
-from .sites import BLOCKS, ROWS, Sites
 from .terms import (
     BLOCK,
     AbstractTerms,

@@ -26,7 +26,7 @@ from scipy import sparse
 
 from ..errors import MinimiserError, ModelError, SettingError
 from . import losses
-from .dataset import Dataset, keys
+from .dataset import Dataset, Units, keys
 from .domain import Domain, side_by_side
 from .linalg import free_of, sandwich
 from .losses.base import AbstractLoss
@@ -34,7 +34,6 @@ from .minimise import ENOUGH, Minima, Minimum, evaluate, first_guess, interior, 
 from .model import AbstractModel
 from .objective import Objective
 from .simulators.gibbs import Conditionals, swept
-from .sites import Units
 from .terms import filled, padded_size, terms
 
 MAX_LISTED_OF_ROW = 64  # completions: six binary entries; `test_drawn_completions_give_what_listed_ones_do` compares

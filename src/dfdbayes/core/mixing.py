@@ -1,8 +1,8 @@
 """How good draws are: effective sizes, R-hat and Monte-Carlo errors of chains; Pareto-smoothed importance weights.
 
 The definitions are those of Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), as ArviZ computes them one quantity
-at a time, and weights those of Vehtari, Simpson, Gelman, Yao and Gabry (2024); `tests/unit/test_mixing.py` and
-`tests/unit/test_pareto.py` compare the two. ArviZ is not used here, as importing it makes the first answer 15 % slower
+at a time, and weights those of Vehtari, Simpson, Gelman, Yao and Gabry (2024); `tests/core/test_mixing.py` and
+`tests/core/test_pareto.py` compare the two. ArviZ is not used here, as importing it makes the first answer 15 % slower
 (`benchmarks/results/diagnostics.md`).
 """
 

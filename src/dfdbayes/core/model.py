@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 
 from .._util.identity import code, fingerprint
 from ..errors import ModelError
-from .dataset import Dataset
+from .dataset import Dataset, Sites, Units, blocks_of
 from .domain import Domain
 from .graphs import Graph
 from .linear import LinearLikelihood
@@ -27,7 +27,6 @@ from .parameters import Parameter, Predictor, Rows, Space, Theta, over_rows
 from .simulators.base import Interactions, Sample
 from .simulators.draw import draw
 from .simulators.gibbs import by_log_mass
-from .sites import Sites, Units, blocks_of
 from .terms import MOST_POINTS, Conditionals, Likelihood, Neighbours, Prepared, View, listing
 
 LOW = 2.0  # a mean count below which the divergence is not used by default,
@@ -407,7 +406,16 @@ class AbstractModel(ABC):
         """What `fit` takes to fit the same data again: of what is not rows, the observation itself."""
         return data
 
+    def declared(self, data: Dataset) -> dict[str, Any]:
+        """Options without which these data would be read in another way; none where they are as they were observed."""
+        return {}
+
     # -- data that are one observation (a graph, a map) ------------------------------------------
+
+    @property
+    def paper_priors(self) -> dict[str, Any]:
+        """The priors of Matsubara et al. (2024), where the model's own are not theirs."""
+        return {}
 
     single_observation: bool = False
     """Whether the data are one observation, of which the rows that losses sum over are parts: the dyads of a graph, the

@@ -16,11 +16,10 @@ from jaxtyping import Array, Float
 from .._util.resources import require_unforked
 from ..errors import DataError, ModelError, SettingError
 from . import windows
-from .dataset import Dataset
+from .dataset import BLOCKS, ROWS, WINDOWS, Dataset, Sites, Units, rows_of
 from .losses.base import AbstractLoss
 from .model import AbstractModel
 from .parameters import Space, Theta
-from .sites import BLOCKS, ROWS, WINDOWS, Sites, Units, rows_of
 from .terms import AbstractTerms, Prepared, SecondOrder
 
 OnHost = tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -28,7 +28,7 @@ from jaxtyping import Float
 from .._util.checkpoint import NOTHING, Checkpoint
 from .._util.resources import require_unforked
 from ..errors import CalibrationError, DataError, ModelError, SettingError
-from .dataset import BUCKETS, PLACE, Dataset, bucket_of
+from .dataset import BUCKETS, PLACE, Dataset, Units, bucket_of, clusters_of, rows_of, windows_of
 from .linear import LARGE
 from .minimise import Minima, Minimum, Outcome, interior, mode
 from .model import AbstractModel
@@ -36,7 +36,6 @@ from .objective import Objective
 from .registry import Registry
 from .replicates import minimise_many, refit_many
 from .simulators.replicas import replicas
-from .sites import Units, clusters_of, rows_of, windows_of
 from .windows import length_of, of_windows, starts_of
 
 KINDS = ("multinomial", "dirichlet")

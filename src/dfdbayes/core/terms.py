@@ -43,10 +43,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ..errors import ModelError
+from .dataset import BLOCKS, Sites
 from .domain import Domain, side_by_side
 from .log_mass_errors import without_constant
 from .parameters import Rows, Space, Theta, over_rows
-from .sites import BLOCKS, Sites
 
 MOST_POINTS = 2**20  # of a domain that is listed
 BLOCK = 2**14  # rows that are worked on together: the memory of a gradient or a Hessian is that of a block

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy.lib.stride_tricks import sliding_window_view
 
-from .sites import Units
+from .dataset import Units
 
 DEGREES = 1.5  # windows side by side for a degree of freedom of the long-run variance (docs/tables/series-coverage.md)
 

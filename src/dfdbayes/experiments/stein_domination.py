@@ -8,32 +8,32 @@ import dfdbayes as dfd
 
 from .base import BLUE, INK, Finding, Number, Settings, clean, figure_of
 
-LEVELS, D = 3, 2
-STATES = np.stack(np.meshgrid(*[np.arange(LEVELS)] * D, indexing="ij"), axis=-1).reshape(-1, D)
+LEVELS = 3
+STATES = np.stack(np.meshgrid(np.arange(LEVELS), np.arange(LEVELS), indexing="ij"), axis=-1).reshape(-1, 2)
 
 
 def indicator(x):
     """1 at the place of x among all states."""
-    place = sum(x[j] * LEVELS ** (D - 1 - j) for j in range(D))
-    return jnp.where(jnp.arange(LEVELS**D) == place, 1.0, 0.0)
+    return jnp.where(jnp.arange(len(STATES)) == LEVELS * x[0] + x[1], 1.0, 0.0)
 
 
 def run(settings: Settings) -> Finding:
     rng = np.random.default_rng(0)
     model = dfd.ExponentialFamily(
-        T=indicator, b=None, eta=lambda theta: theta["log_mass"], domain=dfd.Finite(D, LEVELS),
-        parameters={"log_mass": dist.Normal(np.zeros(LEVELS**D), 10.0)},
+        T=indicator, b=None, eta=lambda theta: theta["log_mass"], domain=dfd.Finite(2, LEVELS),
+        parameters={"log_mass": dist.Normal(np.zeros(len(STATES)), 10.0)},
     )  # fmt: skip
     pairs = 300 if settings.quick else 3000
     steins, fishers = [], []
     for _ in range(pairs // 10):
         spread = rng.uniform(0.1, 2.0)
-        q = np.exp(rng.normal(0, spread, LEVELS**D))
+        q = np.exp(rng.normal(0, spread, len(STATES)))
         q /= q.sum()
         objective = dfd.objective(model, dfd.Dataset.of(STATES, weights=q), "ksd")
-        logs = np.log(q) + rng.normal(0, 1, (10, LEVELS**D)) * rng.uniform(0.01, 1.5, (10, 1))
+        logs = np.log(q) + rng.normal(0, 1, (10, len(STATES))) * rng.uniform(0.01, 1.5, (10, 1))
         steins += list(np.sqrt(np.maximum(objective.values(logs), 0.0)))
-        fishers += [np.sqrt(dfd.divergence(np.exp(log).reshape([LEVELS] * D), q.reshape([LEVELS] * D))) for log in logs]
+        shape = (LEVELS, LEVELS)
+        fishers += [np.sqrt(dfd.divergence(np.exp(log).reshape(shape), q.reshape(shape))) for log in logs]
     stein, fisher = np.array(steins), np.array(fishers)
     figure, axes = figure_of(4.6, 4.2)
     axes.loglog(fisher, stein, ".", color=BLUE, ms=3, alpha=0.5)

@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from .._util.codec import plain_or_none
 from ..core.dataset import Dataset
 from ..core.domain import Domain
 from ..core.graphs import of, parse
-from ..core.model import AbstractModel
+from ..core.log_mass_errors import MADE
+from ..core.model import AbstractModel, Model
 from ..core.registry import Registry
-from ..errors import ModelError
+from ..errors import ModelError, close
 
 Options = Mapping[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -79,6 +81,8 @@ class Named:
         Options of the form that the paper's priors need.
     with_formula : tuple of str
         Options that there are where a formula is given.
+    function : callable, optional
+        The function of `dfdbayes.models` that makes it.
     """
 
     name: str
@@ -90,6 +94,7 @@ class Named:
     is_known: Callable[[Options], bool] = lambda options: False
     paper: Options = field(default_factory=dict)
     with_formula: tuple[str, ...] = ()
+    function: Callable[..., AbstractModel] | None = None
 
     def __call__(self, columns: int, options: Options, prior: Any = None) -> AbstractModel:
         """The model for so many columns; with ``prior="paper"`` in the form that the paper's priors need."""
@@ -150,7 +155,7 @@ def named(
         own = [one if isinstance(one, Option) else Option(one) for one in takes]
         make = function if model is not None else _from_options(function, own, columns)
         line = (shown.__doc__ or "").splitlines()[0]
-        MODELS.register(name, *more)(Named(name, make, tuple(one.name for one in own), line, **about))
+        MODELS.register(name, *more)(Named(name, make, tuple(one.name for one in own), line, function=shown, **about))
         return function
 
     return add
@@ -172,3 +177,60 @@ def _from_options(
         return function(**given)
 
     return make
+
+
+_SPREAD = (
+    ". 'cmp' (Conway-Maxwell-Poisson) is the model for counts that vary more, or less, than Poisson counts: up to a "
+    "geometric distribution, a negative binomial with size (theta) 1; data with a smaller size vary more than it can."
+)
+_OTHERS = {
+    "negative-binomial": _SPREAD, "nb": _SPREAD, "nbinom": _SPREAD, "negbin": _SPREAD, "quasi-poisson": _SPREAD,
+    "logistic": ". 'bernoulli' with formula='y ~ x' is logistic regression.",
+    "logit": ". 'bernoulli' with formula='y ~ x' is logistic regression.",
+    "ordinal": ". 'network' takes ordinal columns.", "ggm": ". 'network' takes binary, ordinal and count columns.",
+    "zip": ". Too many zeros: 'poisson' or 'cmp' with formula='y ~ x' and zeros='~ 1' (a hurdle).",
+    "zero-inflated-poisson": ". Too many zeros: 'poisson' or 'cmp' with formula='y ~ x' and zeros='~ 1' (a hurdle).",
+}  # fmt: skip
+"""What people call models by elsewhere, and what serves here."""
+
+
+def names() -> dict[str, str]:
+    """The short name of every built-in model with one line about it."""
+    return {name: model.about for name, model in sorted(MODELS.items()) if name == model.name}
+
+
+def named_model(name: str) -> Named:
+    """How the model is made that a name stands for; an error that says what serves where there is none."""
+    if "~" in name:
+        raise ModelError(f"'{name}' is a formula and no model: dfd.fit('poisson', data, formula='{name}')")
+    if name not in MODELS:
+        hint = close(name, MODELS) or _OTHERS.get(str(name).lower().replace(" ", "-").replace("_", "-"), ".")
+        raise ModelError(f"there is no model '{name}'{hint} Known models: {', '.join(names())}.")
+    return MODELS.by_name(name)
+
+
+def by_name(name: str, d: int, options: Options | None = None, prior: Any = None) -> AbstractModel:
+    """A built-in model for data with ``d`` columns; ``options`` are those of its Python function.
+
+    With ``prior="paper"``, in the form that the paper's priors need.
+    """
+    return named_model(name)(d, dict(options or {}), prior)
+
+
+def how_to_make(given: Any) -> str:
+    """What to write where a model was wanted and something else was given."""
+    if any(given is one.function for _, one in MODELS.items()):
+        return f"write dfd.models.{given.__name__}()"
+    if given is Model or (callable(given) and not isinstance(given, type)):
+        return f"write {MADE}"
+    return "give a name such as 'cmp', or dfd.models.Poisson()"
+
+
+def paper_priors(model: AbstractModel) -> dict[str, Any]:
+    """The priors of Matsubara et al. (2024) for a model of theirs; none where the model's own are theirs."""
+    return model.paper_priors
+
+
+def plain_options(model: AbstractModel) -> dict[str, Any]:
+    """A model's options in values that JSON can hold, as far as it can; `by_name` takes them back."""
+    return {name: plain_or_none(value) or value for name, value in model.options.items()}

@@ -14,12 +14,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..core import losses
-from ..core.dataset import Dataset
+from ..core.dataset import Dataset, rows_of
 from ..core.losses.base import AbstractLoss
 from ..core.minimise import interior, mode
 from ..core.model import AbstractModel
 from ..core.objective import Objective
-from ..core.sites import rows_of
 from ..errors import ModelError, SettingError
 from ..results.regression import covariates
 from .fit_result import Fit

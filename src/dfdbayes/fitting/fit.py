@@ -38,6 +38,7 @@ from ..core.samplers import Draws
 from ..data.read.dataset import opened, read
 from ..data.read.profile import domain_of
 from ..errors import EscapedError, MinimiserError, ModelError, SettingError
+from ..families.named import how_to_make
 from ..results.checking import check
 from ..results.checks import Checks
 from ..results.hausman import another
@@ -295,7 +296,7 @@ def _read(
         raise SettingError(f"prior is {prior!r}; give priors by parameter name, or the word 'paper'")
     named = isinstance(model, str)
     if not named and not isinstance(model, AbstractModel):
-        what = models.how_to_make(model)
+        what = how_to_make(model)
         order = " The model comes first, the data second." if isinstance(data, (str, AbstractModel)) else ""
         raise ModelError(f"the model is {in_words(model)}; {what}.{order}")
     if options is not None and not isinstance(options, Mapping):

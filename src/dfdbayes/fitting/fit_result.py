@@ -75,7 +75,7 @@ class Fit(Fitted):
     def prepared(self) -> Self:
         """The same fit, with all computed that printing it needs."""
         for name in self.accessors:
-            ACCESSORS.by_name(name)(self).prepare()
+            getattr(self, name).prepare()
         return self
 
     def to_arviz(self, replicates: int = 100, seed: int = 0) -> xr.DataTree:

@@ -212,7 +212,10 @@ def up_to_date(about: dict[str, Any], tree: xr.DataTree) -> dict[str, Any]:
     if about["checks"] is not None:
         checks = dict(about["checks"])
         findings = {one["kind"]: one for one in (checks["goodness"] or {}).get("findings", [])}
-        checks["misfits"] = [[told, remedy, findings[kind]] for told, remedy, kind in checks.get("misfits", [])]
+        checks["misfits"] = [
+            {"sentence": sentence, "remedy": remedy, "finding": findings[kind]}
+            for sentence, remedy, kind in checks.get("misfits", [])
+        ]
         if checks.get("agreement") is not None and checks["agreement"].get("apart") is None:
             checks["agreement"] = checks["agreement"] | {"apart": float("nan")}
         found["checks"] = checks

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 import numpy as np
-import pandas as pd
 
 from .._util.checkpoint import ABOUT
 from .._util.codec import UnlikeError, from_plain
@@ -17,9 +16,6 @@ from .._util.resources import threads
 from ..core.model import AbstractModel
 from ..errors import DataError, OutputError, SettingError
 from ..families import named_model
-from ..families.network import evidence
-from ..families.network.groups import factors, group_differences
-from ..families.network.kinds import KINDS, AbstractScale
 from ..families.own.from_file import is_code
 from ..present.renderers import page
 from ..results.saving import POSTERIOR, UNFINISHED, versions
@@ -28,7 +24,6 @@ from .fit_result import Fit
 from .loading import load
 
 RUN, CHECKPOINT = "run.json", "checkpoint"
-EDGES, NODES, DIFFERENCES = "edges.csv", "nodes.csv", "differences.csv"  # of networks
 KNOWN = ("data", "settings", "versions")
 
 
@@ -101,7 +96,7 @@ def write_run(folder: Path, fit: Fit, about: Mapping[str, Any]) -> tuple[str, ..
         lambda: {"summary.csv": fit.summary().to_csv(index_label="parameter").encode()},
         lambda: {"summary.json": json.dumps(fit.describe(), indent=2, allow_nan=False).encode()},
         lambda: {"report.html": page(fit, "summary.json").encode()},
-        lambda: _of_network(fit),
+        *(getattr(fit, name).files for name in fit.accessors),
     ]
     failed: list[Exception] = []
     for make in shown:
@@ -114,22 +109,10 @@ def write_run(folder: Path, fit: Fit, about: Mapping[str, Any]) -> tuple[str, ..
         told = "; ".join(f"{type(problem).__name__}: {problem}" for problem in failed)
         lacking = [name for name in ("summary.csv", "summary.json", "report.html") if name not in files]
         raise OutputError(
-            f"not all that shows the fit could be made ({', '.join(lacking) or EDGES} is not there): {told}. The fit "
-            f"itself is in '{folder / POSTERIOR}'. What to do: load it with dfd.load, and report this as a defect."
+            f"not all that shows the fit could be made ({', '.join(lacking) or 'a table'} is not there): {told}. The "
+            f"fit itself is in '{folder / POSTERIOR}'. What to do: load it with dfd.load, and report this as a defect."
         ) from failed[0]
     return tuple(files)
-
-
-def _of_network(fit: Fit) -> dict[str, bytes]:
-    """Tables of the edges and nodes of a network, and of how groups differ."""
-    if not evidence.is_network(fit):
-        return {}
-    if not fit.converged:
-        return {EDGES: fit.evidence().to_csv(index=False).encode()}  # which has no verdicts
-    tables = {EDGES: fit.evidence(), NODES: fit.nodes().rename_axis("node").reset_index()}
-    apart = [group_differences(fit, factor).table.assign(factor=factor) for factor in factors(fit)]
-    tables |= {DIFFERENCES: pd.concat(apart)} if apart else {}
-    return {name: table.to_csv(index=False).encode() for name, table in tables.items()}
 
 
 def read_fit(path: Path) -> Fit:
@@ -207,18 +190,11 @@ def again(earlier: Fit, settings: Mapping[str, Any]) -> dict[str, Any]:
         counted = isinstance(weights, np.ndarray)  # equal rows; a command's own weights are a column
         done |= {"weighting": "frequency"} if counted else {}
         return {"data": earlier.model.observed.frame, "weights": weights} | done
-    whole = earlier.as_read if earlier.model is None else earlier.model.source_of(earlier.as_read)
-    found = {"data": whole, "columns": None, "weights": None} | done
-    kept = earlier.settings["options"]
-    if "kinds" not in kept:
-        return found
-    known = zip(whole.columns, kept["kinds"], kept["levels"], whole.rows.T, strict=True)
-    levels = {
-        name: own
-        for name, kind, own, column in known
-        if issubclass(KINDS.by_name(kind), AbstractScale) and own != np.unique(column).tolist()
-    }
-    return found | {"options": dict(settings.get("options") or {}) | {"levels": levels or None}}
+    if earlier.model is None:
+        return {"data": earlier.as_read, "columns": None, "weights": None} | done
+    declared = earlier.model.declared(earlier.as_read)
+    options = {"options": dict(settings.get("options") or {}) | declared} if declared else {}
+    return {"data": earlier.model.source_of(earlier.as_read), "columns": None, "weights": None} | done | options
 
 
 def rerun_settings(folder: Path, about: Mapping[str, Any], model: str | None) -> tuple[Fit, dict[str, Any]]:

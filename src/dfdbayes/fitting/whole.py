@@ -7,9 +7,9 @@ from typing import Any
 
 from .. import families as models
 from ..backends.local import InMemory, Source
+from ..core.dataset import Units
 from ..core.model import AbstractModel
 from ..core.objective import Objective
-from ..core.sites import Units
 from ..errors import SettingError, close
 from .plan import Plan
 from .progress import Progress

@@ -14,7 +14,7 @@ from ..results.predictive import HOW, MOST_CORRELATIONS
 from ..results.ratios import ratios
 from ..results.uncalibrated import is_calibrated, outweighed, side_by_side
 from . import figures as plots
-from . import methods as wording
+from . import methods
 from .blocks import (
     UNMIXED,
     Block,
@@ -30,17 +30,18 @@ from .blocks import (
     between,
     factors,
 )
+from .figures.observed import grid_of
 
 MOST_COLUMNS = 40  # that are described one by one; more would be a table that nobody reads
 MOST_CHAINS = 12  # entries whose chains are told of: the worst ones, for all others are better
 
 
-def sections(fit: Fitted, forecast_: Forecast | None = None) -> tuple[Section, ...]:
+def sections(fit: Fitted, future: Forecast | None = None) -> tuple[Section, ...]:
     """All sections that a fit has, in order; of chains that did not converge there is none about the answer."""
     family, done = fit.narrative, fit.converged
     found: dict[str, list[Block]] = {
         "Warnings": [Caution(text) for text in fit.warnings],
-        "Forecast": [] if forecast_ is None else forecast(forecast_),
+        "Forecast": [] if future is None else forecast(future),
         **(family.findings(fit) if done else {}),
         "Estimates": estimates(fit),
         **(family.comparisons(fit) if done else {}),
@@ -63,7 +64,7 @@ def data(fit: Fitted) -> list[Block]:
     own = fit.narrative.data(fit)
     if own is not None:
         return own
-    observed, shape = fit.data, plots.grid_of(fit)
+    observed, shape = fit.data, grid_of(fit)
     about = {
         "source": observed.source,
         "observations": str(observed.n) + ("" if observed.repeats is None else ", each with a weight"),
@@ -95,7 +96,7 @@ def _listed(names: tuple[str, ...], most: int = 30) -> str:
 
 def model(fit: Fitted) -> list[Block]:
     """What was fitted, and how."""
-    s, m, what = fit.settings, fit.minimum, wording.title(fit)
+    s, m, what = fit.settings, fit.minimum, methods.title(fit)
     graph = None if fit.model is None else fit.model.graph
     pairs = 0 if graph is None else len(graph.pairs)
     about = {
@@ -103,8 +104,8 @@ def model(fit: Fitted) -> list[Block]:
         "values": "" if fit.model is None else repr(fit.model.domain),
         "kinds": (s.get("kinds") or "").removeprefix("kinds, "),
         "edges": str(pairs) if pairs else "",
-        "priors": wording.priors(fit),
-        "loss": wording.loss(fit),
+        "priors": methods.priors(fit),
+        "loss": methods.loss(fit),
         "chosen because": s["loss_reason"],
         "weights of rows": s.get("loss_weight") or "",
         "minimiser": _first([f"{name} = {v:.5g}" for name, v in zip(m.names, m.vector, strict=True)], 8),
@@ -116,7 +117,7 @@ def model(fit: Fitted) -> list[Block]:
     }
     loss = "" if fit.loss is None else fit.loss.formula
     told = [Formula(f"posterior ∝ prior × exp(−β D(θ)), &nbsp; {loss}")] if loss else []
-    return [Formula(wording.formula(fit)), *told, Facts(about)]
+    return [Formula(methods.formula(fit)), *told, Facts(about)]
 
 
 def _first(texts: list[str], most: int) -> str:
@@ -330,7 +331,7 @@ def _misfits(checked: Checks) -> list[Block]:
 def _predicted(fit: Fitted, checked: Checks) -> list[Block]:
     """Observed beside predicted means, shares and correlations."""
     d, blocks = fit.data.d, list[Block]()
-    if plots.grid_of(fit) is not None:
+    if grid_of(fit) is not None:
         blocks.append(Picture(lambda: plots.lattice(fit), "Mean of every site, observed and predicted."))
     else:
         few = f" of the first {plots.MOST} columns" if d > plots.MOST else ""
@@ -372,7 +373,7 @@ def reproduce(fit: Fitted) -> list[Block]:
 
 def paper(fit: Fitted) -> Paper:
     """What to report in a paper: the result, the method with its references, and the software."""
-    written = wording.Methods(fit, diagnostics(fit), None if fit.checks is None else fit.checks.goodness)
+    written = methods.Methods(fit, diagnostics(fit), None if fit.checks is None else fit.checks.goodness)
     tried = "" if fit.checks is None or not fit.checks.misfits else f" {fit.checks.misfits[0].advice}"
     references = tuple(written.references)
-    return Paper(fit.answer.removesuffix(tried), written.text, references, wording.citation(fit))
+    return Paper(fit.answer.removesuffix(tried), written.text, references, methods.citation(fit))

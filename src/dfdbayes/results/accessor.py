@@ -32,6 +32,10 @@ class AbstractAccessor:
     def prepare(self) -> None:
         """Compute what printing the fit needs and takes time: by default there is nothing."""
 
+    def files(self) -> dict[str, bytes]:
+        """What the folder of a run keeps of it beside the summary, by name."""
+        return {}
+
     def __repr__(self) -> str:
         offered = sorted(name for name, part in vars(type(self)).items() if callable(part) and name[0] != "_")
         return f"{type(self).__name__} of a fit of '{self.fit.settings['model']}': {', '.join(offered)}"

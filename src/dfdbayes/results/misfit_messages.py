@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -23,7 +23,8 @@ ROUNDS = 200  # of the EM algorithm
 _HURDLE = "(a hurdle)"
 
 
-class Misfit(NamedTuple):
+@dataclass(frozen=True)
+class Misfit:
     """What differs between model and data, and what to try.
 
     Attributes

@@ -9,9 +9,9 @@ from jaxtyping import Array
 
 from ..._util import codec
 from ...errors import SettingError
+from ..dataset import Sites
 from ..model import AbstractModel
 from ..registry import Registry
-from ..sites import Sites
 from ..terms import Prepared, Site, View
 
 

@@ -136,7 +136,7 @@ class Robust:
         return {"threshold": self.weight.threshold, "kernel": to_plain(self.kernel, Kernel)}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
+    def from_state(cls, state: Mapping[str, Any], **known: Any) -> Self:
         return cls(below(from_plain(state["threshold"], float)), from_plain(state["kernel"], Kernel))
 
     def between(self, a: np.ndarray, b: np.ndarray) -> Matrix:

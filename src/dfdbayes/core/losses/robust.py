@@ -24,7 +24,7 @@ from jaxtyping import Array, Float, Int
 
 from ..._util.codec import from_plain, to_plain
 from ...errors import SettingError
-from ..sites import Sites
+from ..dataset import Sites
 from ..terms import Site
 from .base import LOSSES, AbstractLoss
 from .local import FISHER, RATIO, LocalLoss

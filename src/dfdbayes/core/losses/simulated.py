@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..dataset import Sites
 from ..model import AbstractModel
 from ..parameters import Theta
-from ..sites import Sites
 from ..terms import AbstractTerms, Loss, Prepared, SecondOrder, terms
 from .likelihood import Likelihood
 

@@ -22,10 +22,10 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ..._util.codec import to_plain
+from ..dataset import Sites
 from ..linear import Dense
 from ..model import AbstractModel
 from ..parameters import Theta
-from ..sites import Sites
 from ..terms import AbstractTerms, Loss, Prepared, Site, View, pad, padded_size, refuse_blocks, terms
 from .base import LOSSES, AbstractLoss
 from .kernels import HAMMING, Kernel

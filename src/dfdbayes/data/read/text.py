@@ -50,7 +50,7 @@ _BESIDE_NINES = {
     for size in range(2, 5)
     for code in (int("7" * size), int("8" * size), int("9" * (size - 1) + "7"), int("9" * (size - 1) + "8"))
 }
-_NEGATIVE_DIGITS = {-7.0, -8.0, -9.0}
+_NEGATIVE_DIGITS = frozenset([-7.0, -8.0, -9.0])
 _ALL = sorted({9.0} | _NINES | _BESIDE_NINES | _NEGATIVE_DIGITS)
 _MEANS_MISSING = re.compile(
     r"missing|no answer|not answered|no response|refus|don.?t know|do not know|not applicable|not asked|not stated|"

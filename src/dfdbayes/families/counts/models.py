@@ -156,6 +156,10 @@ class CountModel(ExponentialFamily):
     base_identity = None
 
     @property
+    def paper_priors(self) -> dict[str, Any]:
+        return {p.name: dist.Chi2(3.0) for p in self.space.parameters}
+
+    @property
     def freer(self) -> str:  # type: ignore[override]
         return "" if self.dispersed else "cmp"
 

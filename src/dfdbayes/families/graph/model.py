@@ -12,7 +12,8 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
 from ..._util.checkpoint import NOTHING, Checkpoint
-from ...core.dataset import Dataset
+from ..._util.codec import from_plain
+from ...core.dataset import Dataset, Sites
 from ...core.domain import Binary
 from ...core.linear import Features
 from ...core.losses.base import AbstractLoss
@@ -22,10 +23,10 @@ from ...core.model import AbstractModel, Row
 from ...core.objective import Objective
 from ...core.parameters import Parameter, Space
 from ...core.resampling import Fits
-from ...core.sites import Sites
 from ...core.terms import Prepared, View, doubled_size
 from ...errors import DataError, ModelError, SettingError
 from ...results.graph_goodness import GraphGoodness
+from ..named import Option, Options, named
 from .chains import Graphs, simulated
 from .goodness import compared
 from .likelihood import ROUNDS, near_maximum
@@ -362,3 +363,14 @@ def _space(statistics: GraphStatistics) -> Space:
             prior = dist.Normal(odds, WIDTH * np.sqrt(1.0 + np.sum(away**2)))
         parameters.append(Parameter(term.label, prior, shape=(len(levels),) if levels else (), labels=levels))
     return Space(tuple(parameters))
+
+
+TERMS = Option("terms", "RandomGraph('edges + gwesp(0.25)'), on the command line --terms 'edges + gwesp(0.25)'")
+
+
+@named("graph", "ergm", takes=(TERMS, "directed", "observed", "nodes"), model=RandomGraph, whole=True)
+def _random_graph(columns: int, options: Options) -> AbstractModel:
+    """A random graph; one that was bound to a graph where options hold that, as a saved fit has it."""
+    model = RandomGraph(TERMS.needed(options), options.get("directed"))
+    seen = options.get("observed")
+    return model if seen is None else model.bound(from_plain(seen, ObservedGraph))

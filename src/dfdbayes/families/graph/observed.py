@@ -201,7 +201,7 @@ class ObservedGraph:
         }  # fmt: skip
 
     @classmethod
-    def from_state(cls, about: Mapping[str, Any]) -> ObservedGraph:
+    def from_state(cls, about: Mapping[str, Any], **known: Any) -> ObservedGraph:
         pairs = np.array(about["ties"], int).reshape(-1, 2)
         attributes = {name: values_of(values) for name, values in about["attributes"].items()}
         made = cls._of_parts(Parts(tuple(about["names"]), pairs, about["directed"], attributes, about["source"]))

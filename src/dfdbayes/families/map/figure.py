@@ -11,7 +11,6 @@ from matplotlib.patches import Patch
 from ...errors import SettingError
 from ...present.figures.base import BLUE, COLOURS, GREY, INK, Figure, fitted
 from ...results.fitted import Fitted
-from .model import Autologistic
 
 ABSENT = "#eceff1"  # cells that are not there
 UNSEEN = GREY
@@ -28,10 +27,11 @@ def sites(fit: Fitted) -> Figure:
     fit : Fitted
         Of an autologistic model on a grid.
     """
-    model = fit.model
-    if not isinstance(model, Autologistic) or model.map.cells is None:
+    model: Any = fit.model
+    seen = getattr(model, "map", None)
+    if seen is None or seen.cells is None:
         raise SettingError("a picture needs the map of an autologistic model whose sites have coordinates, at=")
-    cells, names = model.map.cells, model.map.categories
+    cells, names = seen.cells, seen.categories
     table = model.predict(fit.joint_draws, 0.95, None if fit.checks is None else fit.checks.sites)
     binary = len(names) == 2
     kinds = {"probability": "given the other sites", "marginal": "whatever the other sites are"}
@@ -39,7 +39,7 @@ def sites(fit: Fitted) -> Figure:
     height = np.clip(3.0 * (np.ptp(cells[:, 0]) + 1) / (np.ptp(cells[:, 1]) + 1), 1.6, 4.5)
     figure = Figure(figsize=(3.1 * (1 + len(shown)), height + 0.7), layout="constrained")
     places = figure.subplots(1, 1 + len(shown), squeeze=False)[0]
-    _categories(places[0], cells, model.map.values, names, f"{fitted(model.map.response)}, observed", legend=True)
+    _categories(places[0], cells, seen.values, names, f"{fitted(seen.response)}, observed", legend=True)
     picture = None
     for axes, (kind, told) in zip(places[1:], shown.items(), strict=True):
         if binary:

@@ -24,8 +24,9 @@ import numpyro.distributions as dist
 import pandas as pd
 from jaxtyping import Array, Bool, Float, Int
 
+from ..._util.codec import from_plain
 from ..._util.resources import require_seed, require_unforked
-from ...core.dataset import Dataset
+from ...core.dataset import Dataset, Sites, Units, blocks_of_rows
 from ...core.domain import Binary, Categories, Domain
 from ...core.graphs import Graph, of, parse
 from ...core.linear import Features
@@ -38,10 +39,10 @@ from ...core.parameters import Parameter, Space
 from ...core.resampling import Fits
 from ...core.simulators.base import Mixing, mixing_of
 from ...core.simulators.gibbs import Conditionals, swept
-from ...core.sites import Sites, Units, blocks_of_rows
 from ...core.terms import Prepared, View, static, terms
 from ...errors import DataError, ModelError, SettingError
 from ...results.relevance import LIKE, tail_probability
+from ..named import GRAPH, Options, named
 from .narrative import INTERACTION, MapNarrative
 from .observed import ObservedMap
 
@@ -553,3 +554,11 @@ class _Sites(Conditionals):
         like = jnp.sum(x[self.edges[:, 0]] == x[self.edges[:, 1]], axis=0)
         shares = [jnp.sum(x == c, axis=0) for c in range(1, self.states)]
         return jnp.stack([like, *shares]).astype(float)
+
+
+@named("autologistic", takes=("at", "neighbours", GRAPH, "observed"), model=Autologistic, whole=True)
+def _autologistic(columns: int, options: Options) -> AbstractModel:
+    """A model of maps; one that was bound to a map where options hold that, as a saved fit has it."""
+    own = {name: value for name in ("at", "neighbours", "graph") if (value := options.get(name)) is not None}
+    model, seen = Autologistic(**own), options.get("observed")
+    return model if seen is None else model.bound(from_plain(seen, ObservedMap))

@@ -6,7 +6,7 @@ import pandas as pd
 
 from ...results.accessor import ACCESSORS, AbstractAccessor
 from . import evidence
-from .groups import GroupDifferences, draw_graphs, group_differences
+from .groups import GroupDifferences, draw_graphs, factors, group_differences
 from .nodes import node_table
 from .temporal import effects_over_time
 
@@ -28,6 +28,15 @@ class NetworkAccessor(AbstractAccessor):
 
     def prepare(self) -> None:
         draw_graphs(self.fit)
+
+    def files(self) -> dict[str, bytes]:
+        """Edges, nodes, and how groups differ; of chains that did not converge edges alone, which have no verdicts."""
+        tables = {"edges.csv": self.edges()}
+        if self.fit.converged:
+            tables["nodes.csv"] = self.nodes().rename_axis("node").reset_index()
+            apart = [self.groups(factor).table.assign(factor=factor) for factor in factors(self.fit)]
+            tables |= {"differences.csv": pd.concat(apart)} if apart else {}
+        return {name: table.to_csv(index=False).encode() for name, table in tables.items()}
 
     def edges(self, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
         """What the data say about every edge; see `dfdbayes.evidence.edges`."""

@@ -45,7 +45,7 @@ import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 
-from ...core.dataset import Dataset
+from ...core.dataset import Dataset, Sites
 from ...core.domain import Domain
 from ...core.graphs import Graph, complete, edge_labels, of
 from ...core.minimise import logistic
@@ -53,7 +53,6 @@ from ...core.model import AbstractModel, Row, against
 from ...core.narrative import Narrative
 from ...core.parameters import EDGE, NODE, SHAPE, Parameter, Space
 from ...core.simulators.base import Interactions
-from ...core.sites import Sites
 from ...core.terms import Prepared, View
 from ...errors import ModelError
 from ...results.test_statistics import SKEWNESS, VARIANCE, ZEROS
@@ -62,7 +61,7 @@ from ..counts.normaliser import log_normaliser
 from ..lattice.model import _two_states
 from ..named import GRAPH, named
 from . import descriptions as remarks
-from .kinds import BinaryKind, CountKind, Kind, PoissonKind, domain_of
+from .kinds import AbstractScale, BinaryKind, CountKind, Kind, PoissonKind, domain_of
 from .narrative import NetworkNarrative
 from .simulate import by_levels, by_levels_given
 from .terms import (
@@ -106,6 +105,12 @@ class Pairwise(AbstractModel):
     narrative: Narrative = field(default=NetworkNarrative(), compare=False)
 
     @property
+    def paper_priors(self) -> dict[str, Any]:
+        if self.nonpositive_edges and self.options.get("prior") != "squared":
+            raise ModelError("the paper's priors are of roots: make the model with prior='squared'")
+        return {}
+
+    @property
     def meanings(self) -> Mapping[str, str]:  # type: ignore[override]
         return {name: text + against(self.space, name) for name, text in _meanings(self).items()}
 
@@ -145,6 +150,18 @@ class Pairwise(AbstractModel):
 
     def _flat(self, theta: dict[str, Array]) -> Array:
         return jnp.concatenate([jnp.ravel(theta[p.name]) for p in self.row_space.parameters])
+
+    def declared(self, data: Dataset) -> dict[str, Any]:
+        """Levels of ordinal columns beyond those that the data have."""
+        if "kinds" not in self.options:
+            return {}
+        each = zip(data.columns, self.kinds, self.options["levels"], data.rows.T, strict=True)
+        beyond = {
+            name: list(own)
+            for name, kind, own, column in each
+            if isinstance(kind, AbstractScale) and list(own) != np.unique(column).tolist()
+        }
+        return {"levels": beyond or None}
 
     @property
     def _of_rates(self) -> bool:

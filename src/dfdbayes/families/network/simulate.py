@@ -50,19 +50,19 @@ class Levels(Simulable, Protocol):
 
 @terms
 class OfLevels(Conditionals):
-    """Places of values in their lists, of nodes of one colour together; a state has what neighbours see of them, too.
+    """Places of values in their lists, of nodes of one colour together; a state has their edge statistics, too.
 
     Attributes
     ----------
-    level, seen : arrays
-        Of each value of each node its own part of the log mass, and what its neighbours see.
+    listed_nodes, listed_s : arrays
+        Of each of the ``l`` listed values of each node its own part of the log mass, and its edge statistic.
     matrix : (c, d, d) floats
         Signed interactions.
     """
 
     graph: Graph = static()
-    level: Float[Array, "c d s"]
-    seen: Float[Array, "d s"]
+    listed_nodes: Float[Array, "c d l"]
+    listed_s: Float[Array, "d l"]
     matrix: Float[Array, "c d d"]
     endless: Bool[Array, " d"]  # type: ignore[misc]
 
@@ -70,13 +70,13 @@ class OfLevels(Conditionals):
     def blocks(self) -> Any:
         return together(self.graph.colours)
 
-    def log_masses(self, state: tuple[Array, Array], nodes: Any) -> Float[Array, "c p nodes s"]:
+    def log_masses(self, state: tuple[Array, Array], nodes: Any) -> Float[Array, "c p nodes l"]:
         local = jnp.einsum("cnd,cpd->cpn", self.matrix[:, nodes], state[1])
-        return self.level[:, None, nodes] + local[..., None] * self.seen[None, None, nodes]
+        return self.listed_nodes[:, None, nodes] + local[..., None] * self.listed_s[None, None, nodes]
 
     def put(self, state: tuple[Array, Array], nodes: Any, place: Array) -> tuple[Array, Array]:
-        scores = self.seen[jnp.asarray(nodes)[None, None], place]
-        return state[0].at[:, :, nodes].set(place), state[1].at[:, :, nodes].set(scores)
+        s = self.listed_s[jnp.asarray(nodes)[None, None], place]
+        return state[0].at[:, :, nodes].set(place), state[1].at[:, :, nodes].set(s)
 
     def watched(self, state: tuple[Array, Array]) -> Array:
         return jnp.sum(state[1], axis=-1)
@@ -92,12 +92,12 @@ def by_levels(
 
     def attempt(number: int) -> tuple[tuple[np.ndarray, np.ndarray], Array]:
         values, allowed = side_by_side([kind.coordinate.listed(number) for kind in model.kinds])
-        own, seen = model.node_statistics(values.T), model.edge_statistics(values.T)
-        level = jax.vmap(lambda theta: jnp.einsum("fd,fdk->dk", model.coefficients(theta), own))(thetas)
-        level = jnp.where(allowed[None], level, -jnp.inf)
+        t, s = model.node_statistics(values.T), model.edge_statistics(values.T)
+        nodes = jax.vmap(lambda theta: jnp.einsum("fd,fdl->dl", model.coefficients(theta), t))(thetas)
+        nodes = jnp.where(allowed[None], nodes, -jnp.inf)
         begin = rng.integers(2, size=(len(thetas), per, len(each)))
-        conditionals = OfLevels(model.graph, level, jnp.asarray(seen), matrix, jnp.asarray(endless))
-        (state, _), left, trace = swept(conditionals, sweeps, key, (jnp.asarray(begin), jnp.asarray(seen[each, begin])))
+        conditionals = OfLevels(model.graph, nodes, jnp.asarray(s), matrix, jnp.asarray(endless))
+        (state, _), left, trace = swept(conditionals, sweeps, key, (jnp.asarray(begin), jnp.asarray(s[each, begin])))
         return (values[each, np.asarray(state)].astype(np.int64), np.asarray(trace)), left
 
     return until_negligible(attempt, FIRST_LISTED, MOST_LISTED, TOO_LARGE, NEGLIGIBLE_IN_CHAIN)
@@ -127,7 +127,7 @@ def by_levels_given(
 
 
 def _at_rows(model: Levels, thetas: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """The base's parameters, flat, at every vector of coefficients and row of covariates."""
+    """The parameters of the network without covariates, flat, at every vector of coefficients and row of covariates."""
 
     def of(theta: Array) -> Array:
         rows = model.at_rows(model.space.unflatten(theta), jnp.asarray(given))

@@ -35,10 +35,10 @@ import numpy as np
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Bool, Float, Int
 
+from ...core.dataset import Sites
 from ...core.graphs import Graph
 from ...core.linear import AbstractLinear, Bends, Slopes, softplus, sum_softplus, summed
 from ...core.parameters import SHAPE, Space, Theta
-from ...core.sites import Sites
 from ...core.terms import (
     AbstractTerms,
     Loss,

@@ -7,7 +7,7 @@ from .answer import answer
 from .base import MOST
 from .draws import MOST_PAIRS, calibration, intervals, pairs, posterior, trace, weights
 from .influence import influence
-from .observed import correlations, data, grid_of, lattice, predictive
+from .observed import correlations, data, lattice, predictive
 from .regression import coefficients, ratios, residuals
 from .series import forecast
 from .studies import comparison, coverage
@@ -23,7 +23,6 @@ __all__ = [
     "coverage",
     "data",
     "forecast",
-    "grid_of",
     "influence",
     "intervals",
     "lattice",

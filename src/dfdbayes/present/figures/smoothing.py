@@ -1,4 +1,4 @@
-"""Smoothed densities of draws, as ArviZ draws them (`tests/unit/test_plots.py` compares the two).
+"""Smoothed densities of draws, as ArviZ draws them (`tests/present/test_figures.py` compares the two).
 
 Counts on a fine grid, mirrored at both ends, are smoothed by a normal kernel. Its width is the mean of Silverman's rule
 and of the improved Sheather-Jones rule (Botev, Grotowski and Kroese, 2010).

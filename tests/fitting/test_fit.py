@@ -11,6 +11,8 @@ import pytest
 
 import dfdbayes as dfd
 
+X = np.random.default_rng(0).poisson(3.0, 200)
+
 QUICK = {"draws": 600, "warmup": 200, "bootstrap": 50, "progress": False}
 
 
@@ -259,3 +261,19 @@ def test_prior_predictive_draws_are_the_priors():
     assert parameters["interaction"].std() == pytest.approx(1.0, rel=0.1)
     paper, _ = dfd.prior_predictive("poisson-graphical", 2, 300, columns=2, prior="paper")
     assert (paper["interaction"] >= 0).all() and paper["interaction"].mean() == pytest.approx(1.0, rel=0.4)
+
+
+def test_settings_of_the_wrong_type_are_sentences(tmp_path, quick):
+    fit = quick("poisson", X, seed=np.int64(3), draws=np.int64(100), beta=np.float32(0.5), columns=None)
+    fit.save(tmp_path / "f.nc")
+    frame = pd.DataFrame({"a": X, "b": X})
+    assert quick("poisson", frame, columns=frame.columns[:1]).data.columns == ("a",)
+    for settings in ({"draws": 5.5}, {"chains": "2"}, {"bootstrap": 2.5}, {"beta": "x"},
+                     {"loss": None}, {"sampler": 42}, {"options": "abc"}, {"seed": 1.5}):  # fmt: skip
+        with pytest.raises(dfd.errors.DfdbayesError):
+            quick("poisson", X, **settings)
+    for model in (dfd.models.Poisson, None, X):
+        with pytest.raises(dfd.errors.ModelError, match="the model is"):
+            quick(model, X)
+    with pytest.raises(dfd.errors.SettingError, match="belong to a model given by name"):
+        quick(dfd.models.Poisson(), X, options={"graph": 3})

@@ -12,7 +12,7 @@ from scipy import stats
 
 import dfdbayes as dfd
 from dfdbayes.backends.local import by_client
-from dfdbayes.core.sites import Sites, rows_of
+from dfdbayes.core.dataset import Sites, rows_of
 from dfdbayes.core.terms import Conditionals, Neighbours, View
 from dfdbayes.data.formulas import Design
 from dfdbayes.errors import ModelError, SettingError

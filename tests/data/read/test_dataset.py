@@ -288,3 +288,36 @@ def test_row_numbers_of_a_questionnaire():
     fit = quietly("network", data, check=False)
     assert fit.data.columns == ("Q1", "Q2", "Q3", "Q4", "Q5")
     assert dfd.describe(data).columns[0].kind == "id"
+
+
+DIARY = pd.DataFrame({"row": [1, 1, 2, 2], "col": [1, 2, 1, 2], "mood": [0, 1, 1, 0]})
+MISSPELT = {
+    "columns": lambda: dfd.Dataset.of(DIARY, columns=["moood"]),
+    "missing codes": lambda: dfd.Dataset.of(DIARY, missing_codes={"moood": 9}),
+    "levels": lambda: domain_of(DIARY, {"columns": None}, {"moood": [0, 1]}),
+    "lags": lambda: dfd.lagged(DIARY, ["moood"]),
+    "a formula": lambda: dfd.fit("bernoulli", DIARY, formula="mood ~ moood", progress=False),
+    "a response": lambda: dfd.fit("bernoulli", DIARY, formula="moood ~ row", progress=False),
+    "a map": lambda: dfd.fit(
+        "autologistic", DIARY, formula="moood ~ 1", options={"at": ["row", "col"]}, progress=False
+    ),
+    "nodes": lambda: dfd.ObservedGraph.of([("a", "b")], {"mood": ["a", "b"]}, id="moood"),
+}
+
+
+@pytest.mark.parametrize("place", MISSPELT)
+def test_a_misspelt_column_is_answered_alike_wherever_it_is_named(place):
+    with pytest.raises(dfd.errors.DfdbayesError, match=r"'moood'.*; did you mean 'mood'\? The columns are .*mood"):
+        MISSPELT[place]()
+
+
+def test_places_of_a_map_that_there_are_not_are_named():
+    with pytest.raises(dfd.errors.DataError, match=r"no column 'coll'; did you mean 'col'\?"):
+        dfd.fit("autologistic", DIARY, formula="mood ~ 1", options={"at": ["row", "coll"]}, progress=False)
+
+
+def test_texts_that_are_numbers_are_other_names_than_numbers():
+    assert [interpreting.label(value) for value in (7.0, np.float32(7), 7, "007", "7.0", 7.5, True)] == [
+        "7", "7", "7", "007", "7.0", "7.5", "True",
+    ]  # fmt: skip
+    assert [interpreting.as_label(value) for value in ("2500.0", 2500.0, "a", True)] == ["2500", "2500", "a", "True"]

@@ -18,6 +18,8 @@ from dfdbayes.present import html, sections
 from dfdbayes.results.checks import Checks
 from small_fits import QUICK, quietly
 
+X = np.random.default_rng(0).poisson(3.0, 200)
+
 NORMAL, HALF = dist.Normal(0.0, 1.0), dist.HalfNormal(1.0)
 COUNTS = pd.DataFrame({"visits": np.random.default_rng(1).poisson(5.0, 300)})
 
@@ -344,3 +346,20 @@ def test_a_log_mass_that_changes_in_steps_is_refused_in_words(loss):
     model = own(lambda t, x: jnp.floor(t["a"]) * x[0] - gammaln(x[0] + 1), a=dist.Normal(0.0, 5.0))
     with pytest.raises(dfd.errors.CalibrationError, match=r"hardly changes.*jnp\.floor"):
         quietly(model, COUNTS, loss=loss)
+
+
+def test_derived_quantities_get_copies_and_are_numbers(quick):
+    def model(derived):
+        prior = {"r": dist.Normal(0, 2)}
+        return dfd.Model(lambda t, x: t["r"] * x[0] - gammaln(x[0] + 1), dfd.Counts(1), prior, derived=derived)
+
+    def greedy(theta):
+        theta["r"] *= 10
+        return {"ten": theta["r"]}
+
+    table = quick(model(greedy), X).summary()
+    assert table.loc["ten", "mean"] == pytest.approx(10 * table.loc["r", "mean"])
+    assert "one" in quick(model(lambda t: {"one": np.ones_like(t["r"])}), X).summary().index
+    for wrong in (lambda t: 1 / 0, lambda t: None, lambda t: {"a": 3.0}, lambda t: {"a": np.full(t["r"].shape, "x")}):
+        with pytest.raises(dfd.errors.ModelError, match="derived"):
+            quick(model(wrong), X)

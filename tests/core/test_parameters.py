@@ -164,3 +164,11 @@ def test_priors_mean_the_same_in_another_process(tmp_path, seed):
     words = [sys.executable, "-c", there]
     ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True, env=environment)
     assert float(ended.stdout) == pytest.approx(here, rel=1e-12)
+
+
+def test_priors_that_one_parameter_cannot_have():
+    uneven = dist.Uniform(jnp.array([0.1, 0.1]), jnp.array([4.6, 10.0]))
+    for prior in (dist.Delta(1.0), dist.Normal(0, 1).mask(False), uneven, dist.Normal,
+                  dist.ImproperUniform(dist.constraints.real, (), ()).expand([2])):  # fmt: skip
+        with pytest.raises(dfd.errors.ModelError):
+            dfd.Parameter("m", prior, shape=(2,) if prior is uneven else ())

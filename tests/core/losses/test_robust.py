@@ -6,12 +6,12 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from test_divergence import CASES, pair, table_model
 
 import dfdbayes as dfd
 import oracles
 from dfdbayes._util.codec import to_plain
 from dfdbayes.core.robust_weight import weight_for
+from random_masses import CASES, pair, table_model
 
 QUICK = {"check": False, "progress": False, "sampler": "laplace", "draws": 250}
 

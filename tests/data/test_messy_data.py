@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import dfdbayes as dfd
+from dfdbayes import graphs
 
 DataError = dfd.errors.DataError
 
@@ -148,3 +149,23 @@ def test_a_file_name_that_is_no_text(call, tmp_path):
     assert call("fit", os.fsdecode(name), *words, "--out", out)[0] == 0
     assert {"report.html", "run.json"} <= {p.name for p in out.iterdir()}
     assert call("rerun", out)[0] == 0
+
+
+def test_misreadings(tmp_path):
+    (tmp_path / "q.csv").write_text('"3"\n"5"\n"2"\n"3"\n')
+    assert dfd.Dataset.of(tmp_path / "q.csv").n == 4
+    for weights in (np.ma.array([5, 6, 7], mask=[0, 1, 0]), pd.to_datetime(["2024-01-01"] * 3), np.array([1j, 1, 1])):
+        with pytest.raises(dfd.errors.DataError):
+            dfd.Dataset.of([0, 1, 2], weights=weights)
+    for make in (lambda: dfd.Finite(1, [0.5, 1.5]), lambda: dfd.Counts(1.5), lambda: graphs.grid(2.5, 3)):
+        with pytest.raises(dfd.errors.ModelError):
+            make()
+    with pytest.raises(dfd.errors.DataError, match="two columns"):
+        dfd.Dataset.of({1: [1, 2], "1": [2, 3]})
+    with pytest.raises(dfd.errors.DataError, match="different indexes"):
+        dfd.Dataset.of({"a": pd.Series([1, 2]), "b": pd.Series([1, 2], index=[1, 0])})
+    data = dfd.Dataset.of({"a": [1, 2], "b": [3, 4], "ab": [5, 6]})
+    assert dfd.Dataset.of(data, columns="ab").columns == ("ab",)
+    for columns in ([], 0):
+        with pytest.raises(dfd.errors.DataError, match="names of columns"):
+            dfd.Dataset.of(data, columns=columns)

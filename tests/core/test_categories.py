@@ -12,8 +12,8 @@ import pytest
 import dfdbayes as dfd
 import oracles
 from dfdbayes.core import linear as exponential_tables
+from dfdbayes.core.dataset import blocks_of, clusters_of
 from dfdbayes.core.objective import Objective
-from dfdbayes.core.sites import blocks_of, clusters_of
 from dfdbayes.results.goodness_of_fit import goodness_of_fit
 
 COLOURS = ("red", "green", "blue", "grey")

@@ -150,3 +150,13 @@ def test_fits_of_other_data_are_not_compared(quick):
     fits = {k: quick("poisson", np.random.default_rng(k).poisson(3.0, 100)) for k in (1, 2)}
     with pytest.raises(dfd.errors.SettingError, match="different data"):
         dfd.compare(fits)
+
+
+def test_numbered_nodes_that_are_no_positions_are_names():
+    frame = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (50, 3)), columns=[30, 10, 20])
+    model = dfd.models.IsingNetwork(nx.Graph([(30, 10), (10, 20)]))
+    names = dfd.objective(model, frame, "pseudo").model.space.names
+    joined = {frozenset(n[len("interaction[") : -1].split(",")) for n in names if n.startswith("interaction")}
+    assert joined == {frozenset(("30", "10")), frozenset(("10", "20"))}
+    with pytest.raises(dfd.errors.DataError):
+        dfd.objective(dfd.models.IsingNetwork(nx.Graph([("a", 1), (1, "b")])), frame)

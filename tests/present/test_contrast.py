@@ -8,7 +8,7 @@ import pytest
 
 import dfdbayes
 
-STYLE = (Path(dfdbayes.__file__).parent / "present" / "report" / "style.css").read_text()
+STYLE = (Path(dfdbayes.__file__).parent / "present" / "templates" / "style.css").read_text()
 MEDIA = {
     "light": r"^:root\{([^}]*)\}",
     "dark": r"scheme:dark\)\{:root\{([^}]*)\}",
