@@ -78,5 +78,5 @@ def _is_edge(mean: float, nu: float) -> bool:
     """Whether a variance next to the largest is inside the interval, by the masses at its lower end."""
     if mean <= 0.0 or nu >= 1.0:
         return False
-    rate = jax.grad(lambda log_mean: of_mean(log_mean, jnp.asarray(nu))[0])(jnp.log(mean))
-    return bool(mean / rate > NEAR * (mean + mean**2))  # the variance is the mean's derivative in the log rate
+    slope = jax.grad(lambda log_mean: of_mean(log_mean, jnp.asarray(nu))[0])(jnp.log(mean))
+    return bool(mean / slope > NEAR * (mean + mean**2))  # the variance is the mean's derivative in the log rate

@@ -9,12 +9,16 @@ import numpy as np
 from ..._util.words import Estimate
 from ...core.minimise import Outcome
 from ...core.narrative import Narrative
+from ...core.parameters import NODE
 
 if TYPE_CHECKING:
     from ...results.fitted import Fitted
 
 CLEAR = 2.0  # standard errors: about the 95 % that all intervals have
 LEANING = 1.0  # posterior standard deviations that the prior may move a temperature whose interval is told as found
+
+
+UNDECIDED = "Neither of the two values is clearly favoured by itself"
 
 
 class _Likeness(NamedTuple):
@@ -113,9 +117,10 @@ def _is_of_prior(fit: Fitted) -> bool:
 
 
 def _intercept(fit: Fitted) -> list[str]:
-    if "intercept" not in fit.entries:
-        return []
-    own = Estimate.of(fit, "intercept")
-    if not own.excludes(0.0):
-        return [f"Neither of the two values is clearly favoured by itself (intercept {own.inside})."]
-    return [f"By itself the {'upper' if own.low > 0 else 'lower'} value is favoured (intercept {own.inside})."]
+    assert fit.model is not None
+    told = []
+    for parameter in fit.model.space.of_role(NODE):
+        own = Estimate.of(fit, parameter.name)
+        said = f"By itself the {'upper' if own.low > 0 else 'lower'} value is favoured"
+        told.append(f"{said if own.excludes(0.0) else UNDECIDED} (intercept {own.inside}).")
+    return told

@@ -34,7 +34,7 @@ from ...core.minimise import Minima, Minimum, logistic, minimise, mode
 from ...core.mixing import evenly
 from ...core.model import AbstractModel, Row
 from ...core.objective import Objective
-from ...core.parameters import Parameter, Space
+from ...core.parameters import NEIGHBOURS, NODE, OTHER, Parameter, Space
 from ...core.resampling import Fits
 from ...core.simulators.base import Mixing, mixing_of
 from ...core.simulators.gibbs import Conditionals, swept
@@ -42,8 +42,8 @@ from ...core.sites import Sites, Units, blocks_of_rows
 from ...core.terms import Prepared, View, static, terms
 from ...errors import DataError, ModelError, SettingError
 from ...results.relevance import LIKE, tail_probability
-from .narrative import INTERACTION, MapNarrative
-from .observed import ObservedMap
+from .narrative import MapNarrative
+from .observed import CONSTANT, ObservedMap
 
 WIDTH = 3.0  # standard deviation of a coefficient's prior for a covariate on the scale of 1: odds times 20, weak
 LONGEST = 1024  # sweeps, after which chains say that they have not mixed
@@ -150,10 +150,12 @@ class Autologistic(AbstractModel):
 
     @property
     def meanings(self) -> Mapping[str, str]:  # type: ignore[override]
-        own = "log odds of a site where covariates are zero and its neighbours balance each other"
-        known = {"intercept": own, INTERACTION: "what one more neighbour of a kind adds to the log odds of that kind"}
-        added = "what one more of the covariate adds to the log odds, given the neighbours"
-        return {p.name: known.get(p.name, added) for p in self.space.parameters}
+        told = {
+            NODE: "log odds of a site where covariates are zero and its neighbours balance each other",
+            NEIGHBOURS: "what one more neighbour of a kind adds to the log odds of that kind",
+            OTHER: "what one more of the covariate adds to the log odds, given the neighbours",
+        }
+        return {p.name: told[p.role] for p in self.space.parameters}
 
     @property
     def options(self) -> Mapping[str, Any]:  # type: ignore[override]
@@ -415,8 +417,10 @@ def _space(seen: ObservedMap) -> Space:
     A coefficient is N(0, 3 / scale): the scale of a covariate that is not just 0 or 1 is its standard deviation over
     sites. The intercept's prior is as much wider as covariates that are far from zero make it.
     """
-    if INTERACTION in seen.labels:
-        raise DataError(f"a covariate cannot be called '{INTERACTION}', which is what neighbours do; rename it")
+    degree = max(1.0, 2.0 * len(seen.edges) / seen.n)  # all neighbours together move log odds by about 6
+    neighbours = Parameter("interaction", dist.Normal(0.0, 6.0 / degree), role=NEIGHBOURS)
+    if neighbours.name in seen.labels:
+        raise DataError(f"a covariate cannot be called '{neighbours.name}', which is what neighbours do; rename it")
     z = seen.matrix[seen.known]
     mean, sd = z.mean(axis=0), z.std(axis=0)
     binary = ((z == 0.0) | (z == 1.0)).all(axis=0)
@@ -426,10 +430,11 @@ def _space(seen: ObservedMap) -> Space:
     shape, labels = ((len(seen.categories) - 1,), seen.categories[1:]) if several else ((), ())
     found = []
     for label, s in zip(seen.labels, scale, strict=True):
-        width = WIDTH * np.sqrt(1.0 + away) if label == "intercept" else WIDTH / s
-        found.append(Parameter(label, dist.Normal(0.0, float(width)), shape=shape, labels=labels))
-    degree = max(1.0, 2.0 * len(seen.edges) / seen.n)  # all neighbours together move log odds by about 6
-    return Space((*found, Parameter(INTERACTION, dist.Normal(0.0, 6.0 / degree))))
+        own = label == CONSTANT
+        width = WIDTH * np.sqrt(1.0 + away) if own else WIDTH / s
+        role = NODE if own else OTHER
+        found.append(Parameter(label, dist.Normal(0.0, float(width)), shape=shape, labels=labels, role=role))
+    return Space((*found, neighbours))
 
 
 @dataclass(frozen=True, eq=False)

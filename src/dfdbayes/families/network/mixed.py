@@ -227,7 +227,7 @@ def _made(graph: Graph, found: tuple[Kind, ...], options: Mapping[str, Any]) -> 
         return _margins(data, found, space)
 
     return Pairwise(
-        graph, found, space, "network", False, start, options,
+        graph, found, space, "network", False, start, options, mixed=True,
         title=f"a network of {described(found)}",
         formula="p(x) ∝ exp( Σ<sub>j</sub> node<sub>j</sub>(x<sub>j</sub>) + Σ<sub>i–j</sub> "
         "interaction<sub>ij</sub> s<sub>i</sub>(x<sub>i</sub>) s<sub>j</sub>(x<sub>j</sub>) )",

@@ -71,6 +71,8 @@ class Pairwise(AbstractModel):
     options: Mapping[str, Any] = field(compare=False)
     title: str = field(compare=False)
     formula: str = field(compare=False)
+    mixed: bool = field(default=False, compare=False)
+    """Whether each column is of a kind of its own, which a fit tells."""
     origin: tuple[str, ...] = field(default=(), compare=False)
     """What of each column was read off the data (see `remarks`); nothing where this is empty."""
     derived: None = None
@@ -282,7 +284,7 @@ class Pairwise(AbstractModel):
         return tuple(p.name for p in self.space.parameters if p.role == NODE)
 
     def columns_told(self, columns: Sequence[str]) -> str:
-        return remarks.told(self.kinds, columns, self.origin) if self.name == "network" else ""
+        return remarks.told(self.kinds, columns, self.origin) if self.mixed else ""
 
     def remarks(self, data: Dataset) -> Sequence[str]:
         levels = remarks.about_levels(self.kinds, data, self.origin)

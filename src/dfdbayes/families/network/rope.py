@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from ...core.dataset import column_summary
 from ...core.model import AbstractModel
-from ...core.parameters import Parameter
+from ...core.parameters import EDGE, Parameter
 from ...errors import ModelError
 from .model import Pairwise
 
@@ -35,7 +35,7 @@ def is_network(fit: Fitted) -> bool:
 
 def varies(fit: Fitted) -> bool:
     """Whether the edges of a network depend on covariates."""
-    return fit.model is not None and is_network(fit) and "interaction" in fit.model.varying
+    return fit.model is not None and is_network(fit) and interaction_of(fit.model).design is not None
 
 
 def _base(fit: Fitted) -> Pairwise | None:
@@ -53,9 +53,10 @@ def network_of(fit: Fitted) -> Pairwise:
     return base
 
 
-def interaction_of(model: AbstractModel) -> Parameter:
+def interaction_of(model: AbstractModel | None) -> Parameter:
     """The parameter that holds the edges, or what they depend on."""
-    return next(p for p in model.space.parameters if p.name == "interaction")
+    assert model is not None
+    return model.space.of_role(EDGE)[0]
 
 
 def of_edges(fit: Fitted, drawn: Float[np.ndarray, "s k"]) -> Float[np.ndarray, "s e"]:
