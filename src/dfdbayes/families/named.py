@@ -14,6 +14,7 @@ from ..core.model import AbstractModel
 from ..core.registry import Registry
 from ..errors import ModelError
 
+WEAK_SD = 3.0  # of a weak prior of a coefficient whose covariate has the scale of 1: odds times 20
 Options = Mapping[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -42,13 +42,11 @@ from ...core.sites import Sites, Units, blocks_of_rows
 from ...core.terms import Prepared, View, static, terms
 from ...errors import DataError, ModelError, SettingError
 from ...results.relevance import LIKE, tail_probability
+from ..named import WEAK_SD
 from .narrative import MapNarrative
 from .observed import CONSTANT, ObservedMap
 
-WIDTH = 3.0  # standard deviation of a coefficient's prior for a covariate on the scale of 1: odds times 20, weak
-LONGEST = 1024  # sweeps, after which chains say that they have not mixed
-COMPLETIONS, ROUNDS = 40, 12  # of the observed map, and how often completions and parameters follow each other,
-OF_SIMULATED, AGAIN = 3, 4  # the same of every simulated map, of which there are many
+COMPLETIONS = 40  # of the observed map; the tests compare many with all there are
 
 
 @dataclass(frozen=True)
@@ -380,7 +378,7 @@ class Autologistic(AbstractModel):
         objective = Objective(self, self.map.dataset(values), loss)
         minimum = minimise(objective)
         y = objective.space.to_y(minimum.vector)
-        for _ in range(ROUNDS):
+        for _ in range(12):  # times completions and parameters follow each other
             y = mode(objective, 1.0, minimum, y)
             theta = np.asarray(objective.space.from_y(y))[None]
             values, _ = by_colours(self, theta, values, self._open, rng, 10)
@@ -394,12 +392,12 @@ class Autologistic(AbstractModel):
         maps = self.simulate(theta, size, seed=seed)
         if not self._open.any():
             return fits.refit(objective, list(maps.datasets()), around)
-        rng = np.random.default_rng([seed, 29])
-        values = self._filled(np.repeat(np.where(self.map.observed, maps.values, -1), OF_SIMULATED, axis=0), rng)
+        rng, each = np.random.default_rng([seed, 29]), 3  # completions, and below as few rounds: there are many maps
+        values = self._filled(np.repeat(np.where(self.map.observed, maps.values, -1), each, axis=0), rng)
         thetas = np.repeat(around.vector[None], len(maps), axis=0)
-        for _ in range(AGAIN):
-            values, _ = by_colours(self, np.repeat(thetas, OF_SIMULATED, axis=0), values, self._open, rng, 10)
-            sets = [self.map.dataset(part) for part in values.reshape(-1, OF_SIMULATED, values.shape[1])]
+        for _ in range(4):
+            values, _ = by_colours(self, np.repeat(thetas, each, axis=0), values, self._open, rng, 10)
+            sets = [self.map.dataset(part) for part in values.reshape(-1, each, values.shape[1])]
             found = fits.refit(objective, sets, around)
             thetas = np.where(found.usable[:, None], found.vectors, around.vector)
         return found
@@ -431,7 +429,7 @@ def _space(seen: ObservedMap) -> Space:
     found = []
     for label, s in zip(seen.labels, scale, strict=True):
         own = label == CONSTANT
-        width = WIDTH * np.sqrt(1.0 + away) if own else WIDTH / s
+        width = WEAK_SD * np.sqrt(1.0 + away) if own else WEAK_SD / s
         role = NODE if own else OTHER
         found.append(Parameter(label, dist.Normal(0.0, float(width)), shape=shape, labels=labels, role=role))
     return Space((*found, neighbours))
@@ -500,7 +498,7 @@ def by_colours(
         traces.append(np.asarray(trace))
         watched = np.concatenate(traces)
         found = max((mixing_of(watched[:, j]) for j in range(watched.shape[1])), key=lambda m: m.autocorrelation_time)
-        if sweeps is not None or found.good or len(watched) >= LONGEST:
+        if sweeps is not None or found.good or len(watched) >= 1024:  # then they say that they have not mixed
             return np.asarray(x[:-1]).T.astype(np.int64), found
 
 

@@ -30,11 +30,12 @@ import pandas as pd
 from jaxtyping import Float
 from scipy import linalg, special
 
+from ..._util.words import LEVEL
 from ...errors import ModelError
 from . import evidence
 from .rope import interaction_of
 from .selection import select
-from .verdict import LEVEL, NO_VERDICT, RAISED, STRONG, judge, prior_draws
+from .verdict import NO_VERDICT, RAISED, STRONG, judge, prior_draws
 
 if TYPE_CHECKING:
     from ...results.fitted import Fitted

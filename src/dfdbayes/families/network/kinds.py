@@ -328,13 +328,10 @@ class BlumeCapelKind(Scale):
         return 0.0, 0.0
 
 
-MOST_POWERS = 32  # levels up to which a sum over them is written out as a polynomial
-
-
 def evenly_seen(kinds: tuple[Kind, ...]) -> bool:
     """Whether all columns have few levels, and neighbours see these at equal distances."""
-    if not all(kind.coordinate.kind == "finite" and len(kind.levels) <= MOST_POWERS for kind in kinds):
-        return False
+    if not all(kind.coordinate.kind == "finite" and len(kind.levels) <= 32 for kind in kinds):
+        return False  # a sum over levels is written out as a polynomial of so many powers
     return all(np.ptp(np.diff(kind.scores(np.asarray(kind.levels)))) == 0.0 for kind in kinds)
 
 

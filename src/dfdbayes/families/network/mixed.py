@@ -21,7 +21,7 @@ from .descriptions import DECLARED, KIND, LEVELS
 from .kinds import INTERCEPT, KINDS, BinaryKind, Coefficient, CountKind, Kind, OrdinalKind
 from .model import OF_EDGES, Pairwise, graph_of_nodes
 
-SPAN = 10  # between the lowest and the highest value of a scale; what goes further is a count
+MAX_SPAN_OF_SCALE = 10  # between the lowest and the highest value of a scale; what goes further is a count
 
 
 def Network(domain: Domain, graph: Any = None, kinds: Any = None) -> Pairwise:
@@ -131,7 +131,7 @@ def _kind(name: str, word: str, seen: tuple[int, ...], known: Coordinate | None)
             f"column '{name}' has the same value, {own}, in every row: a network can say nothing about it. What to do: "
             "leave it out (columns=[...])."
         )
-    if known is None and seen[-1] - seen[0] > SPAN:
+    if known is None and seen[-1] - seen[0] > MAX_SPAN_OF_SCALE:
         raise ModelError(
             f"column '{name}' has levels from {seen[0]} to {seen[-1]}, which enter a network by their rank, and a "
             "Dataset holds values. What to do: give the table itself to fit; or, where levels are scores, a model of "
@@ -148,7 +148,7 @@ def guess(values: Sequence[tuple[int, ...]], columns: Sequence[str], words: Mapp
     """
     long = [
         j for j, own in enumerate(values)
-        if own[-1] - own[0] > SPAN and _kinds.family(words.get(j, "count")) == "count"
+        if own[-1] - own[0] > MAX_SPAN_OF_SCALE and _kinds.family(words.get(j, "count")) == "count"
     ]  # fmt: skip
     for j in long:
         if values[j][0] < 0 and j not in words:

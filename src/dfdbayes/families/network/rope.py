@@ -23,7 +23,7 @@ from .model import Pairwise
 if TYPE_CHECKING:
     from ...results.fitted import Fitted
 
-ODDS = 0.18  # log odds ratio
+ODDS = 0.18  # log odds ratio: Cohen's d of 0.1 (Kruschke, 2018)
 LOWERED = 0.05  # share by which a rate falls
 
 

@@ -22,9 +22,7 @@ from ...results.fitted import Fitted
 from ...results.selections import Selection
 from .rope import ODDS, network_of, regions
 
-CHAINS, SWEEPS, SETTLING = 64, 400, 100
-MOST_STEPS, LEAST_SWEEPS = 60_000, 60  # of edges, and over all of them: fewer sweeps over many edges
-MOST_EDGES = 1000  # beyond which edges are judged one at a time
+MAX_EDGES_TOGETHER = 1000  # beyond which edges are judged one at a time: a sweep takes time with their square
 
 
 def chooses(fit: Fitted) -> bool:
@@ -119,7 +117,7 @@ def select(fit: Fitted, odds: float = 1.0, seed: int = 0, terms: Float[np.ndarra
 
 def _selected(b: np.ndarray, precision: np.ndarray, scale: np.ndarray, odds: float, seed: int) -> Selection:
     """Drawn together, or judged one at a time where there are too many."""
-    if len(b) > MOST_EDGES:
+    if len(b) > MAX_EDGES_TOGETHER:
         factor = bayes_factors(b, precision, scale)
         return Selection(special.expit(np.log(odds * factor)), factor, np.zeros((0, len(b)), bool))
     return drawn(b, precision, scale, odds, np.random.default_rng([seed, 11]))
@@ -127,15 +125,15 @@ def _selected(b: np.ndarray, precision: np.ndarray, scale: np.ndarray, odds: flo
 
 def drawn(b: np.ndarray, precision: np.ndarray, scale: np.ndarray, odds: float, rng: np.random.Generator) -> Selection:
     """The Gibbs sampler, many chains side by side; an edge's probability is the mean of its conditional ones."""
-    size = len(b)
-    sweeps = int(np.clip(MOST_STEPS // size, LEAST_SWEEPS, SWEEPS))
-    settling = sweeps * SETTLING // SWEEPS
-    theta = np.zeros((CHAINS, size))
+    size, chains = len(b), 64
+    sweeps = int(np.clip(60_000 // size, 60, 400))  # fewer over many edges: so many steps, but for the least
+    settling = sweeps // 4
+    theta = np.zeros((chains, size))
     pulled = theta @ precision
     width = np.diag(precision) + 1.0 / scale**2
     there, gone, kept = np.zeros(size), np.zeros(size), []
     for sweep in range(settling + sweeps):
-        noise, heights = rng.standard_normal((size, CHAINS)), rng.random((size, CHAINS))
+        noise, heights = rng.standard_normal((size, chains)), rng.random((size, chains))
         for j in rng.permutation(size):
             rest = b[j] - pulled[:, j] + precision[j, j] * theta[:, j]
             log = np.log(odds) - 0.5 * np.log(scale[j] ** 2 * width[j]) + 0.5 * rest**2 / width[j]
