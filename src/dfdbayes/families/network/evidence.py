@@ -67,11 +67,10 @@ class Evidence(pd.DataFrame):
 
     def _repr_html_(self) -> str:
         from ...present.notebook import shown
-        from .figure import network
 
         fit, table = self.of, pd.DataFrame(self)
         title = f"Edges of {fit.settings['model']}, fitted to {fit.data.source}"
-        return shown(title, fit.sentences[0], table, network(fit, self), "The network", rest="this table")
+        return shown(title, fit.sentences[0], table, fit.narrative.figure(fit), "The network", rest="this table")
 
 
 def edges(fit: Fitted, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
