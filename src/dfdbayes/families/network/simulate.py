@@ -71,8 +71,8 @@ class OfLevels(Conditionals):
         return together(self.graph.colours)
 
     def log_masses(self, state: tuple[Array, Array], nodes: Any) -> Float[Array, "c p nodes l"]:
-        field = jnp.einsum("cnd,cpd->cpn", self.matrix[:, nodes], state[1])
-        return self.listed_nodes[:, None, nodes] + field[..., None] * self.listed_s[None, None, nodes]
+        local = jnp.einsum("cnd,cpd->cpn", self.matrix[:, nodes], state[1])
+        return self.listed_nodes[:, None, nodes] + local[..., None] * self.listed_s[None, None, nodes]
 
     def put(self, state: tuple[Array, Array], nodes: Any, place: Array) -> tuple[Array, Array]:
         s = self.listed_s[jnp.asarray(nodes)[None, None], place]
@@ -91,10 +91,10 @@ def by_levels(
     endless = np.array([kind.coordinate.endless for kind in model.kinds])
 
     def attempt(number: int) -> tuple[tuple[np.ndarray, np.ndarray], Array]:
-        values, is_level = side_by_side([kind.coordinate.listed(number) for kind in model.kinds])
+        values, allowed = side_by_side([kind.coordinate.listed(number) for kind in model.kinds])
         t, s = model.node_statistics(values.T), model.edge_statistics(values.T)
         nodes = jax.vmap(lambda theta: jnp.einsum("fd,fdl->dl", model.coefficients(theta), t))(thetas)
-        nodes = jnp.where(is_level[None], nodes, -jnp.inf)
+        nodes = jnp.where(allowed[None], nodes, -jnp.inf)
         begin = rng.integers(2, size=(len(thetas), per, len(each)))
         conditionals = OfLevels(model.graph, nodes, jnp.asarray(s), matrix, jnp.asarray(endless))
         (state, _), left, trace = swept(conditionals, sweeps, key, (jnp.asarray(begin), jnp.asarray(s[each, begin])))
