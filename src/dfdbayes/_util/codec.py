@@ -7,10 +7,13 @@ it. Nothing in a file can name anything else, and none of its text is executed.
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, Protocol, Union, get_args, get_origin, get_type_hints, is_typeddict
@@ -334,3 +337,74 @@ def _table(plain: Any, part: str) -> pd.DataFrame:
     if not isinstance(plain, pd.DataFrame) or not all(isinstance(o, Hashable) for o in [*plain.columns, *plain.index]):
         raise UnlikeError(part)
     return plain
+
+
+# -- cells of tables ---------------------------------------------------------------------------
+
+
+def cell_to_plain(value: Any) -> Any:
+    """What a cell of a user's table holds, as JSON can hold it: a number, a text, a date, an interval, or a few such.
+
+    Raises
+    ------
+    UnwritableError
+        If it is something else.
+    """
+    if isinstance(value, np.generic):
+        value = pd.Timestamp(value) if isinstance(value, np.datetime64) else value.item()
+    if value is None or type(value) in (str, bool, int, float):
+        return value
+    if isinstance(value, str):  # numpy's and others' own
+        return str(value)
+    if isinstance(value, tuple):
+        return {"tuple": [cell_to_plain(part) for part in value]}
+    kind = type(value).__name__
+    if kind not in _CELLS or type(value) is not _CELLS[kind].kind:
+        raise UnwritableError(kind)
+    return {kind: _CELLS[kind].write(value)}
+
+
+def cell_from_plain(plain: Any) -> Any:
+    """Back from `cell_to_plain`."""
+    if not isinstance(plain, Mapping):
+        return plain
+    ((kind, said),) = plain.items()
+    return tuple(map(cell_from_plain, said)) if kind == "tuple" else _CELLS[kind].read(said)
+
+
+class _Cell(NamedTuple):
+    """A class of values in cells, how one is written, and how it is read."""
+
+    kind: type
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+def _moment(value: Any) -> list[Any]:
+    """A time in universal time, or a duration, as a whole number of its unit; and the zone of a time that has one."""
+    zone = getattr(value, "tz", None)
+    return [value.to_numpy().astype(np.int64).item(), value.unit, None if zone is None else str(zone)]
+
+
+def _timestamp(said: Sequence[Any]) -> pd.Timestamp:
+    made = pd.Timestamp(np.datetime64(said[0], said[1]))
+    return made if said[2] is None else made.tz_localize("UTC").tz_convert(said[2])
+
+
+_CELLS = {
+    "Timestamp": _Cell(pd.Timestamp, _moment, _timestamp),
+    "Timedelta": _Cell(pd.Timedelta, _moment, lambda said: pd.Timedelta(np.timedelta64(said[0], said[1]))),
+    "Period": _Cell(
+        pd.Period, lambda own: [own.ordinal, own.freqstr], lambda said: pd.Period(ordinal=said[0], freq=said[1])
+    ),
+    "Interval": _Cell(
+        pd.Interval,
+        lambda own: [cell_to_plain(own.left), cell_to_plain(own.right), own.closed],
+        lambda said: pd.Interval(cell_from_plain(said[0]), cell_from_plain(said[1]), closed=said[2]),
+    ),
+    **{kind.__name__: _Cell(kind, str, kind) for kind in (Decimal, Fraction)},
+    **{
+        kind.__name__: _Cell(kind, lambda own: own.isoformat(), kind.fromisoformat)
+        for kind in (datetime.date, datetime.datetime, datetime.time)
+    },
+}

@@ -99,7 +99,7 @@ def rounded(value: float, spread: float) -> str:
 def named(name: object) -> str:
     """A name of the user's on one line, its middle left out where it is long."""
     text = " ".join(str(name).split()) or "(no name)"
-    return text if len(text) <= 40 else f"{text[:20]}…{text[-19:]}"  # a line of a page holds two such names
+    return text if len(text) <= 40 else f"{text[:20]}…{text[-19:]}"
 
 
 def listed(parts: Sequence[str], most: int = 4) -> str:

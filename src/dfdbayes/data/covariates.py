@@ -48,7 +48,7 @@ def notes_of(source: Any, frame: pd.DataFrame, covariates: Sequence[str], rights
 
 
 def _like_codes(frame: pd.DataFrame, covariates: Sequence[str]) -> list[str]:
-    """Numbers that may be names of groups: 1, 2, 3 and no others."""
+    """Numbers that may be names of groups, of which there are three to six: 1, 2, 3 and no others."""
     found = []
     for name in covariates:
         seen = frame[name].dropna().unique() if pd.api.types.is_numeric_dtype(frame[name]) else ()

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .._util.codec import from_plain, to_plain
+from .._util.codec import UnwritableError, cell_from_plain, cell_to_plain, from_plain, to_plain
 from ..core.dataset import Dataset
 from ..core.domain import Domain
 from ..errors import DataError
@@ -125,7 +122,11 @@ def _arrays_of(frame: pd.DataFrame, prefix: str) -> tuple[dict[str, np.ndarray],
         kind: dict[str, Any] = {"name": str(name), "kind": "number"}
         if isinstance(column.dtype, pd.CategoricalDtype):
             levels = column.cat.categories
-            kind |= {"kind": "category", "levels": list(map(encoded, levels)), "ordered": bool(column.cat.ordered)}
+            kind |= {
+                "kind": "category",
+                "levels": list(map(cell_to_plain, levels)),
+                "ordered": bool(column.cat.ordered),
+            }
             kind["type"] = str(levels.dtype)
             values = column.cat.codes.to_numpy()
         elif pd.api.types.is_bool_dtype(column) and not column.hasnans:
@@ -141,12 +142,14 @@ def _arrays_of(frame: pd.DataFrame, prefix: str) -> tuple[dict[str, np.ndarray],
 
 def _coded(column: pd.Series, kind: dict[str, Any], prefix: str) -> tuple[np.ndarray, dict[str, Any]]:
     """A column of texts, dates or the like, by its distinct values; names of rows that no file keeps become texts."""
+    codes, distinct = pd.factorize(column)
     try:
-        codes, levels = _distinct(column)
-    except TypeError:
+        levels = list(map(cell_to_plain, distinct))
+    except UnwritableError:
         if prefix != "index":
             raise
-        codes, levels = _distinct(column.map(str))
+        codes, distinct = pd.factorize(column.map(str))
+        levels = list(map(cell_to_plain, distinct))
     if column.dtype == object and (codes >= 0).all() and all(isinstance(level, str) for level in levels):
         return np.array(column.tolist(), dtype="U"), kind | {"kind": "text"}
     return codes, kind | {"kind": "levels", "levels": levels, "type": str(column.dtype)}
@@ -158,11 +161,11 @@ def _frame_of(arrays: Mapping[str, np.ndarray], about: list[dict[str, Any]], pre
     for i, kind in enumerate(about):
         values: Any = arrays[f"{prefix}{i}"]
         if kind["kind"] == "category":
-            levels = _typed([decoded(level) for level in kind["levels"]], kind.get("type"))
+            levels = _typed([cell_from_plain(level) for level in kind["levels"]], kind.get("type"))
             values = pd.Categorical.from_codes(values.astype(int), pd.Index(levels), ordered=kind["ordered"])
         elif kind["kind"] == "levels":
             distinct = np.empty(len(kind["levels"]) + 1, object)  # the last, -1, is a missing one
-            distinct[:-1] = [decoded(level) for level in kind["levels"]]
+            distinct[:-1] = [cell_from_plain(level) for level in kind["levels"]]
             values = _typed(distinct[values.astype(int)], kind["type"])
         elif kind["kind"] == "bool":
             values = values.astype(bool)
@@ -187,55 +190,6 @@ def _typed(values: Any, kind: str | None) -> pd.Series:
         return found.infer_objects()
 
 
-def encoded(value: Any) -> Any:
-    """A value as JSON can hold it; `TypeError` of one that is not kept."""
-    if isinstance(value, (pd.Timestamp, pd.Timedelta)) and not pd.isna(value):
-        zone = str(value.tz) if isinstance(value, pd.Timestamp) and value.tz is not None else None
-        return {type(value).__name__: [value.to_numpy().astype(np.int64).item(), value.unit, zone]}  # in UTC
-    if isinstance(value, np.generic):
-        value = pd.Timestamp(value) if isinstance(value, np.datetime64) else value.item()
-        return encoded(value)
-    if value is None or type(value) in (str, bool, int, float):
-        return value
-    if isinstance(value, str):  # numpy's and others' own
-        return str(value)
-    if isinstance(value, pd.Period):
-        return {"Period": [value.ordinal, value.freqstr]}
-    if isinstance(value, pd.Interval):
-        return {"Interval": [encoded(value.left), encoded(value.right), value.closed]}
-    if isinstance(value, tuple):
-        return {"tuple": [encoded(part) for part in value]}
-    if isinstance(value, (Decimal, Fraction)):
-        return {type(value).__name__: str(value)}
-    if type(value) in _OF_ISO.values():
-        return {type(value).__name__: value.isoformat()}
-    raise TypeError(type(value).__name__)
-
-
-_OF_ISO = {kind.__name__: kind for kind in (datetime.date, datetime.datetime, datetime.time)}
-
-
-def decoded(value: Any) -> Any:
-    """Back from `encoded`."""
-    if not isinstance(value, Mapping):
-        return value
-    ((kind, said),) = value.items()
-    if kind == "Timestamp":
-        made = pd.Timestamp(np.datetime64(said[0], said[1]))
-        return made if said[2] is None else made.tz_localize("UTC").tz_convert(said[2])
-    if kind == "Timedelta":
-        return pd.Timedelta(np.timedelta64(said[0], said[1]))
-    if kind == "Period":
-        return pd.Period(ordinal=said[0], freq=said[1])
-    if kind == "Interval":
-        return pd.Interval(decoded(said[0]), decoded(said[1]), closed=said[2])
-    if kind == "tuple":
-        return tuple(map(decoded, said))
-    if kind in ("Decimal", "Fraction"):
-        return Decimal(said) if kind == "Decimal" else Fraction(said)
-    return _OF_ISO[kind].fromisoformat(said)
-
-
 def require_kept(frame: pd.DataFrame) -> None:
     """Refuse columns whose values a file could not keep as they are."""
     for name, column in frame.items():
@@ -245,15 +199,9 @@ def require_kept(frame: pd.DataFrame) -> None:
         for kind in dict.fromkeys(map(type, values)):
             value = next(own for own in values if type(own) is kind)
             try:
-                _ = None if isinstance(value, complex) else encoded(value)  # which a formula says more of
-            except TypeError:
+                _ = None if isinstance(value, complex) else cell_to_plain(value)  # which a formula says more of
+            except UnwritableError:
                 raise DataError(
                     f"'{name}' holds {value!r}, a {kind.__name__}, and what a fit depends on must be numbers, texts, "
                     f"dates, or intervals. What to do: make texts of them, frame[{name!r}].map(str)."
                 ) from None
-
-
-def _distinct(values: pd.Series | pd.Index) -> tuple[np.ndarray, list[Any]]:
-    """Which of its distinct values each entry is (-1: missing), and these as JSON can hold them."""
-    codes, distinct = pd.factorize(values)
-    return codes, [encoded(value) for value in distinct]

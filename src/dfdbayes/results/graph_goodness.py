@@ -50,7 +50,7 @@ class GraphGoodness:
     --------
     >>> import dfdbayes as dfd, networkx as nx
     >>> model = dfd.models.RandomGraph("edges").bound(dfd.ObservedGraph.of(nx.florentine_families_graph()))
-    >>> goodness = graph_goodness(model, {"edges": -1.45})
+    >>> goodness = dfd.graph_goodness(model, {"edges": -1.45})
     >>> list(goodness.features)
     ['degree', 'distance', 'shared partners', 'triads']
     """

@@ -98,11 +98,21 @@ def test_the_table_of_a_network_is_the_general_one(model, kind, settings):
     np.testing.assert_allclose(quick.value(loss, theta, weights), found(theta)[0], rtol=1e-12)
 
 
+def test_a_layout_is_as_its_example_says(monkeypatch):
+    frame = rows("binary").replace({"group": {"z": "x"}})
+    monkeypatch.setitem(globals(), "ITEMS", ["a", "b"])
+    made, data = regression("ising-network", frame, formula="~ group")
+    layout = network_tables.Layout.of(made, made.plain, np.ones((3, len(data.rows))))
+    assert data.given.shape[1] == 2 and made.space.names[2] == "intercept[0:group=y]"
+    assert layout.statistic.tolist() == [0, 0] and layout.edges == ((2, 4),)
+    assert layout.covariate.tolist() == [[0, 0], [1, 1]] and layout.coefficient.tolist() == [[0, 1], [2, 3]]
+
+
 @pytest.mark.parametrize(("model", "kind", "settings"), NETWORKS)
 @pytest.mark.daily("network-levels-settings1", "network-mixed-settings2")
 def test_the_conditionals_of_levels_are_the_general_ones(model, kind, settings, monkeypatch):
     """The pseudo-likelihood with its derivatives, in several blocks of rows, against the log mass itself."""
-    monkeypatch.setattr(network_tables, "WIDTH", 8)
+    monkeypatch.setattr(network_tables, "ROWS_IN_BLOCK", 8)
     made, data = regression(model, rows(kind), **settings)
     sites = Sites(data, made.domain, rows_of(data))
     quick, slow = (p.terms for p in (made.terms_at(sites, View.CONDITIONALS), Conditionals.of(made, sites)))

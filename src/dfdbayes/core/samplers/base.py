@@ -104,7 +104,7 @@ class AbstractSampler(ABC):
     phrase: ClassVar[str] = ""
     """The same as a paper says it, with its citation."""
     references: ClassVar[tuple[str, ...]] = ()
-    """Keys of the works that the phrase cites."""
+    """The works that the phrase cites: keys of `REFERENCES` in `present.methods`, or the works themselves."""
     chained: ClassVar[bool] = True
     """Whether draws follow one another in chains; otherwise they are independent, and of a known distribution."""
     by_gradients: ClassVar[bool] = False

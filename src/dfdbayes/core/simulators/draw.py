@@ -17,7 +17,6 @@ from .perfect import by_coupling_from_the_past
 
 METHODS = ("enumeration", "inversion", "perfect", "swendsen-wang", "gibbs", "metropolis")
 SWEEPS = {"gibbs": 200, "swendsen-wang": 60, "metropolis": 100_000}
-COUNT_SWEEPS = 40  # count graphs interact weakly, and a sweep of theirs costs more
 
 
 def draw(
@@ -71,7 +70,9 @@ def _given(
 
 
 def _sweeps(model: Simulable, method: str) -> int:
-    return COUNT_SWEEPS if method == "gibbs" and not model.domain.is_finite else SWEEPS.get(method, 0)
+    if method == "gibbs" and not model.domain.is_finite:
+        return 40  # counts interact weakly, and a sweep of theirs costs more
+    return SWEEPS.get(method, 0)
 
 
 def _default(model: Simulable) -> str:

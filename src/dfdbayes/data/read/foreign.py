@@ -21,23 +21,21 @@ EXCEL = (".xlsx",)
 LABELLED = (".sav", ".zsav", ".dta")
 # Files that other programs can save as one of those we read.
 ELSEWHERE = {
-    ".xls": "save it as .xlsx or CSV",
+    **dict.fromkeys((".xls", ".xlsb", ".ods"), "save it as .xlsx or CSV"),
     ".xlsm": "save it as .xlsx, without its macros, or as CSV",
-    ".xlsb": "save it as .xlsx or CSV",
-    ".ods": "save it as .xlsx or CSV",
     ".sas7bdat": "save it as CSV, or read it with pandas.read_sas and give the frame",
     ".por": "save it as .sav",
-    ".rds": "save the table as CSV in R: write.csv(table, 'table.csv', row.names = FALSE)",
-    ".rda": "save the table as CSV in R: write.csv(table, 'table.csv', row.names = FALSE)",
-    ".rdata": "save the table as CSV in R: write.csv(table, 'table.csv', row.names = FALSE)",
+    **dict.fromkeys(
+        (".rds", ".rda", ".rdata"),
+        "save the table as CSV in R: write.csv(table, 'table.csv', row.names = FALSE)",
+    ),
     ".json": "save the table as CSV, or read it with pandas.read_json and give the frame",
-    ".pkl": "pickled files run code when they are loaded, and never are here: save the table as CSV or Parquet",
-    ".pickle": "pickled files run code when they are loaded, and never are here: save the table as CSV or Parquet",
+    **dict.fromkeys(
+        (".pkl", ".pickle"),
+        "pickled files run code when they are loaded, and never are here: save the table as CSV or Parquet",
+    ),
     ".npy": "load it with numpy.load and give the array",
-    ".gz": "unpack it first",
-    ".zip": "unpack it first",
-    ".bz2": "unpack it first",
-    ".xz": "unpack it first",
+    **dict.fromkeys((".gz", ".zip", ".bz2", ".xz"), "unpack it first"),
 }
 
 

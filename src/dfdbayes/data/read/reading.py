@@ -431,18 +431,20 @@ def _of_file(path: Path, decimal: str | None, codes: MissingCodes) -> Table:
     if suffix not in PARQUET:
         remedy = ELSEWHERE.get(suffix, "rename it if it is one of these")
         raise DataError(f"'{name}': files must end in {ENDINGS}. What to do: {remedy}.")
+    return _of_parquet(path)
+
+
+def _of_parquet(path: Path) -> Table:
     with readable(path), pq.ParquetFile(path) as file:
         about = file.metadata
         sizes = [about.row_group(g).num_rows for g in range(about.num_row_groups)]
-        names = tuple(file.schema_arrow.names)
-        kept = (file.schema_arrow.pandas_metadata or {}).get("index_columns", [])
-        about_columns = (file.schema_arrow.pandas_metadata or {}).get("columns", ())
+        names, said = tuple(file.schema_arrow.names), file.schema_arrow.pandas_metadata or {}
         ordered = [f.name for f in file.schema_arrow if pa.types.is_dictionary(f.type) and f.type.ordered]
-        said = [own["field_name"] for own in about_columns if (own["metadata"] or {}).get("ordered")]
-        lost = tuple(name for name in said if name in names and name not in ordered)
+        scales_said = [own["field_name"] for own in said.get("columns", ()) if (own["metadata"] or {}).get("ordered")]
+        lost = tuple(name for name in scales_said if name in names and name not in ordered)
         first = next(file.iter_batches(1, columns=ordered), None) if ordered else None
         scales = {} if first is None else {name: tuple(first.column(name).dictionary.to_pylist()) for name in ordered}
-    names = tuple(name for name in names if name not in [k for k in kept if isinstance(k, str)])
+    names = tuple(name for name in names if name not in said.get("index_columns", ()))
     groups: list[list[int]] = []
     for g, size in enumerate(sizes):  # parts of about four chunks
         if groups and sum(sizes[i] for i in groups[-1]) + size <= 4 * ROWS_AT_ONCE:

@@ -19,7 +19,7 @@ NEIGHBOURHOODS = {
     4: ((0, 1), (1, 0)),
     8: ((0, 1), (1, 0), (1, 1), (1, -1)),
 }  # half of the steps from a cell to its neighbours: the others are the same pairs
-MAX_CATEGORIES = 12  # of a map, each with coefficients of its own
+MAX_CATEGORIES = 12  # of a map, each with coefficients of its own: more are measurements, or names
 
 
 class Sites(NamedTuple):
@@ -110,7 +110,8 @@ def _steps(values: np.ndarray, name: str) -> Int[np.ndarray, " n"]:
         step = float(apart.min())
         along = numbers / step
         off = np.abs(along - np.round(along))
-        if off.max() <= 0.05 and step >= 1e-3 * np.median(apart):  # a step of a grid is hardly smaller than most gaps
+        uneven, fine = off.max() > 0.05, step < 1e-3 * np.median(apart)  # of a step; of the usual distance
+        if not (uneven or fine):
             return np.round(along).astype(np.int64)
     raise DataError(
         f"'{name}' is not on a regular grid: {values[int(np.argmax(off))]:g} is no whole number of steps of "

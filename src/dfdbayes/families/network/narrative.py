@@ -137,7 +137,7 @@ def _edge(row: pd.Series, model: Any, distances: Mapping[str, float]) -> str:
     ends, found = f"{named(row['from'])} – {named(row['to'])}", Estimate(row["mean"], row["low"], row["high"])
     if model.nonpositive_edges:
         return f"{ends} ({found.inside}: much of one goes with little of the other)"
-    if not model.domain.is_binary:
+    if not model.is_binary:
         return f"{ends} ({found.inside})"
     odds = np.exp(distances[row["from"]] * distances[row["to"]] * np.clip(found, -100.0, 100.0))
     return f"{ends} (odds ratio {Estimate(*map(float, odds)).inside})"

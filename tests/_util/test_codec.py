@@ -1,8 +1,11 @@
 """One way to save and load every value: by declared fields and registered names, held to declared types."""
 
+import datetime
 import json
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
+from fractions import Fraction
 from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
@@ -18,6 +21,8 @@ from dfdbayes._util.codec import (
     UnlikeError,
     UnwritableError,
     by_name,
+    cell_from_plain,
+    cell_to_plain,
     from_plain,
     plain_or_none,
     to_plain,
@@ -172,3 +177,26 @@ def test_priors_come_back_and_nothing_else_of_their_library():
     assert to_plain(from_plain(sent(prior), dist.Distribution)) == to_plain(prior)
     with pytest.raises(TypeError, match="kl_divergence is no"):
         from_plain({"name": "kl_divergence", "arguments": {}}, dist.Distribution)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        True, None, 2**60, 1.5, "x", (1, "a", pd.Timestamp("2020-01-01")), pd.Timestamp("2020-01-01"),
+        pd.Timestamp("2020-10-25 00:30", tz="UTC").tz_convert("Europe/Berlin"), pd.Timedelta("1h"),
+        pd.Period("2020-01"),
+        pd.Interval(1, 2, closed="left"), pd.Interval(pd.Timestamp("2020-01-01"), pd.Timestamp("2021-01-01")),
+        Decimal("1.50"), Fraction(1, 3), datetime.date(2020, 1, 1), datetime.time(3), datetime.datetime(2020, 1, 1),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_cells_of_tables_come_back(value):
+    again = cell_from_plain(json.loads(json.dumps(cell_to_plain(value))))
+    assert again == value and type(again) is type(value)
+
+
+def test_cells_of_other_classes_are_refused():
+    with pytest.raises(UnwritableError, match="complex"):
+        cell_to_plain(1j)
+    with pytest.raises(KeyError, match="system"):
+        cell_from_plain({"system": "rm"})
