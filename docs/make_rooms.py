@@ -18,7 +18,7 @@ from matplotlib.patches import Rectangle
 
 HERE = Path(__file__).resolve().parent
 BLUE, ORANGE, INK, PAPER, FAINT = "#2a78d6", "#d9622b", "#222222", "#dfe9f6", "#eeeeee"
-BESIDE = ("_version", "errors", "__main__")  # single files
+BESIDE = ("_version", "errors", "plots", "__main__")  # single files
 BAR, FIRST = 6.0, 9.0  # the longest bar, and where the table begins, in heights of a line
 
 

@@ -1,6 +1,7 @@
 """What the code costs to understand stays low: counted from the code, with the rule beside each number."""
 
 import ast
+import re
 
 import pytest
 
@@ -43,6 +44,15 @@ def test_few_numbers_decide():
 )
 def test_a_fit_enters_few_modules(walk):
     refuse(house.entered(walk), walk)
+
+
+@pytest.mark.slow
+def test_the_walk_that_contributing_tells_is_the_one_that_a_fit_takes(monkeypatch):
+    told = (house.SOURCE.parents[1] / "CONTRIBUTING.md").read_text().partition("## The walk")[2]
+    lines = [line for line in told.partition("## ")[0].splitlines() if line.startswith("|")]
+    named = {path for line in lines for path in re.findall(r"`([\w/]+\.py)`", line)}
+    monkeypatch.setitem(house.WALKS, "told", "str(dfd.fit('cmp', rng.poisson(3.0, 200), progress=False))")
+    assert len(named) > 25 and named - {"data/read/text.py"} <= set(house.entered("told"))
 
 
 @pytest.mark.parametrize(

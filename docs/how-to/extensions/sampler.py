@@ -60,6 +60,10 @@ class EllipticalSlice(AbstractSampler):
     name: ClassVar[str] = "elliptical-slice"
     title: ClassVar[str] = "elliptical slice sampling"
     phrase: ClassVar[str] = "elliptical slice sampling (Murray et al., 2010)"
+    references: ClassVar[tuple[str, ...]] = (
+        "Murray, I., Adams, R. P. and MacKay, D. J. C. (2010). Elliptical slice sampling. Proceedings of the 13th "
+        "International Conference on Artificial Intelligence and Statistics, 541–548.",
+    )
     gradients: ClassVar[float] = 1.0  # evaluations of a density cost less than gradients; it takes about three
 
     def run(self, task):

@@ -7,6 +7,7 @@ import re
 from markupsafe import escape
 
 from ..core.model import AbstractModel
+from ..core.samplers.base import kind_of
 from ..results.fitted import Fitted
 from ..results.goodness_of_fit import NONE, GoodnessOfFit
 
@@ -114,7 +115,7 @@ class Methods:
     @property
     def references(self) -> list[str]:
         """What the paragraph cites, in the order of authors."""
-        return sorted(REFERENCES[key] for key in self.cited)
+        return sorted(REFERENCES.get(key, key) for key in self.cited)
 
     def _cite(self, *keys: str) -> None:
         self.cited |= set(keys)
@@ -201,15 +202,11 @@ class Methods:
 
     def _sampler(self, diagnostics: str) -> str:
         s = self._settings
-        if s["sampler"] == "laplace":
-            return f"{s['chains'] * s['draws']} draws came from the normal approximation at the posterior's mode."
-        kinds = {
-            "independence": "an independence Metropolis chain with the normal approximation at the mode as proposal",
-            "hmc": "Hamiltonian Monte Carlo about the normal approximation at the mode (Shahbaba et al., 2014)",
-            "nuts": "the No-U-Turn sampler (Hoffman and Gelman, 2014) of BlackJAX (Cabezas et al., 2024)",
-        }
-        self._cite(*{"nuts": ("hoffman", "blackjax"), "hmc": ("shahbaba",)}.get(s["sampler"], ()))
-        how = kinds.get(s["sampler"], f"{s['sampler'].replace('random-walk', 'random-walk Metropolis')} sampling")
+        kind = kind_of(s["sampler"])
+        how = kind.phrase or f"{s['sampler']} sampling"
+        self._cite(*kind.references)
+        if not kind.chained:
+            return f"{s['chains'] * s['draws']} draws came from {how}."
         if diagnostics:
             self._cite("vehtari")
             diagnostics = f" ({diagnostics}; Vehtari et al., 2021)"

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.dataset import column_summary, pooled_summary
+from ..core.samplers.base import kind_of
 from ..results.checks import Checks
 from ..results.fitted import Fitted
 from ..results.forecasts import Forecast
@@ -256,7 +257,7 @@ def influence(fit: Fitted) -> list[Block]:
 
 def diagnostics(fit: Fitted) -> str:
     """The chains in one clause; nothing where draws are independent."""
-    if fit.settings["sampler"] == "laplace":
+    if not kind_of(fit.settings["sampler"]).chained:
         return ""
     summary = fit.summary()
     worst = f"largest R-hat {summary['r_hat'].max():.3f}, " if fit.settings["chains"] > 1 else ""
@@ -265,7 +266,7 @@ def diagnostics(fit: Fitted) -> str:
 
 def chains(fit: Fitted) -> list[Block]:
     """Chain diagnostics and traces."""
-    if fit.settings["sampler"] == "laplace":
+    if not kind_of(fit.settings["sampler"]).chained:
         return [Paragraph("The draws are independent, from the normal approximation: there are no chains to check.")]
     stats = fit.groups["sample_stats"].arrays if "sample_stats" in fit.groups else {}
     clauses, summary = [diagnostics(fit)], fit.summary()

@@ -8,7 +8,7 @@ import pytest
 import dfdbayes as dfd
 import small_fits
 from dfdbayes.core.dataset import column_summary, frequencies, pooled_summary
-from dfdbayes.families.network import evidence, verdict
+from dfdbayes.families.network import evidence, rope, verdict
 from dfdbayes.fitting.runs import write_run
 from dfdbayes.present import methods
 from dfdbayes.present.renderers import page as render
@@ -209,3 +209,12 @@ def test_one_rule_judges_by_the_region(words):
     assert set(verdict.judge(draws, REGION, prior, None, converged=False).verdict) == {"not converged"}
     by_factor = verdict.judge(draws, REGION, prior, np.array([11.0, 0.05, 1.0, 1.0])).verdict
     assert by_factor.tolist() == ["present", "absent", "inconclusive", "inconclusive"]
+
+
+def test_the_rule_says_between_which_values_odds_are_told():
+    """Of two ordered levels they are told two standard deviations apart, as of more levels."""
+    fit = small_fits.network()
+    ordered = replace(fit, model=dfd.models.Network(dfd.Ordinal(4, 2)))
+    apart = "between values two standard deviations apart"
+    assert not rope.between_two_values(ordered) and apart in evidence.slab(ordered, "an edge is there, its")
+    assert apart not in evidence.slab(fit, "an edge is there, its")

@@ -31,7 +31,7 @@ class AbstractLoss(ABC):
     formula : str
         D(theta) in HTML, for reports; nothing of a user's enters it.
     references : tuple of str
-        Keys of the works that the phrase cites.
+        The works that the phrase cites: keys of `present.methods`, or the works themselves.
     bounded : bool
         Whether the loss is bounded below, so that every posterior it gives is proper.
     separable : bool

@@ -10,7 +10,6 @@ from .kinds import Kind
 
 KIND, LEVELS, DECLARED = "kind", "levels", "declared"
 """What of a column was read off the data: its kind and its levels, its levels alone, or neither."""
-MOST = 10  # names in a line
 
 
 def told(kinds: Sequence[Kind], columns: Sequence[str], origin: Sequence[str]) -> str:
@@ -32,7 +31,7 @@ def _text(kind: Kind) -> str:
     return f"{kind.name} ({len(names)} levels, {names[0]} to {names[-1]})"
 
 
-def _listed(names: Sequence[str], most: int = MOST) -> str:
+def _listed(names: Sequence[str], most: int = 10) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 

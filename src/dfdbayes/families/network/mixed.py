@@ -20,7 +20,7 @@ from .descriptions import DECLARED, KIND, LEVELS
 from .kinds import INTERCEPT, KINDS, AbstractCount, AbstractScale, Coefficient, Kind, by_name, default_of
 from .model import OF_EDGES, Pairwise, graph_of_nodes
 
-SPAN = 10  # between the lowest and the highest value of a scale; what goes further is a count
+MAX_SPAN_OF_SCALE = 10  # between the lowest and the highest value of a scale; what goes further is a count
 
 
 def Network(domain: Domain, graph: Any = None, kinds: Any = None) -> Pairwise:
@@ -136,7 +136,7 @@ def _column(name: str, word: str, seen: tuple[int, ...], known: Coordinate | Non
             f"column '{name}' has the same value, {own}, in every row: a network can say nothing about it. What to do: "
             "leave it out (columns=[...])."
         )
-    if known is None and seen[-1] - seen[0] > SPAN:
+    if known is None and seen[-1] - seen[0] > MAX_SPAN_OF_SCALE:
         raise ModelError(
             f"column '{name}' has levels from {seen[0]} to {seen[-1]}, which enter a network by their rank, and a "
             "Dataset holds values. What to do: give the table itself to fit; or, where levels are scores, a model of "
@@ -153,7 +153,7 @@ def guess(values: Sequence[tuple[int, ...]], columns: Sequence[str], words: Mapp
     """
     long = [
         j for j, own in enumerate(values)
-        if own[-1] - own[0] > SPAN and (j not in words or issubclass(_kind(words[j]), AbstractCount))
+        if own[-1] - own[0] > MAX_SPAN_OF_SCALE and (j not in words or issubclass(_kind(words[j]), AbstractCount))
     ]  # fmt: skip
     for j in long:
         if values[j][0] < 0 and j not in words:
@@ -223,8 +223,8 @@ def _made(graph: Graph, found: tuple[Kind, ...], options: Mapping[str, Any]) -> 
         return _margins(data, found, space)
 
     return Pairwise(
-        graph, found, space, "network", False, start, options,
-        kinds_told=True, title=f"a network of {described(found)}",
+        graph, found, space, "network", False, start, options, mixed=True,
+        title=f"a network of {described(found)}",
         formula="p(x) ∝ exp( Σ<sub>j</sub> node<sub>j</sub>(x<sub>j</sub>) + Σ<sub>i–j</sub> "
         "interaction<sub>ij</sub> s<sub>i</sub>(x<sub>i</sub>) s<sub>j</sub>(x<sub>j</sub>) )",
     )  # fmt: skip

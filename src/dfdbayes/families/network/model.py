@@ -50,7 +50,7 @@ from ...core.domain import Domain
 from ...core.graphs import Graph, complete, edge_labels, of
 from ...core.minimise import logistic
 from ...core.model import AbstractModel, Row, against
-from ...core.narrative import Narrative
+from ...core.narrative import NARRATIVES, Narrative
 from ...core.parameters import EDGE, NODE, SHAPE, Parameter, Space
 from ...core.simulators.base import Interactions
 from ...core.terms import Prepared, View
@@ -61,8 +61,7 @@ from ..counts.normaliser import log_normaliser
 from ..lattice.model import _two_states
 from ..named import GRAPH, named
 from . import descriptions as remarks
-from .kinds import AbstractScale, BinaryKind, CountKind, Kind, PoissonKind, domain_of
-from .narrative import NetworkNarrative
+from .kinds import BinaryKind, CountKind, Kind, PoissonKind, domain_of
 from .simulate import by_levels, by_levels_given
 from .terms import (
     BinaryConditionals,
@@ -95,14 +94,17 @@ class Pairwise(AbstractModel):
     options: Mapping[str, Any] = field(compare=False)
     title: str = field(compare=False)
     formula: str = field(compare=False)
+    mixed: bool = field(default=False, compare=False)
+    """Whether each column is of a kind of its own, which a fit tells."""
     origin: tuple[str, ...] = field(default=(), compare=False)
     """What of each column was read off the data (see `remarks`); nothing where this is empty."""
-    kinds_told: bool = field(default=False, compare=False)
-    """Whether columns may be of other kinds, so that a fit says what they are."""
     with_shape: str = field(default="", compare=False)
     """The model like this one in which the spread of counts is a parameter, where it is none here."""
     derived: None = None
-    narrative: Narrative = field(default=NetworkNarrative(), compare=False)
+
+    @property
+    def narrative(self) -> Narrative:  # type: ignore[override]
+        return NARRATIVES.by_name("network")
 
     @property
     def paper_priors(self) -> dict[str, Any]:
@@ -159,7 +161,7 @@ class Pairwise(AbstractModel):
         beyond = {
             name: list(own)
             for name, kind, own, column in each
-            if isinstance(kind, AbstractScale) and list(own) != np.unique(column).tolist()
+            if kind.coordinate.ordered and list(own) != np.unique(column).tolist()
         }
         return {"levels": beyond or None}
 
@@ -176,6 +178,11 @@ class Pairwise(AbstractModel):
     def distances(self) -> Float[np.ndarray, " d"]:
         """How far apart neighbours see the two values of each column; NaN of columns with other than two."""
         return np.array([kind.distance for kind in self.kinds])
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether every column has two values."""
+        return not np.isnan(self.distances).any()
 
     @property
     def sign(self) -> float:
@@ -303,7 +310,7 @@ class Pairwise(AbstractModel):
                 "ratio",
                 f"ratio matching is bounded, so far counts and weak edges do not decide a network{beside * others}",
             )
-        levels = "" if self.domain.is_binary else " (of adjacent categories, where there are more than two levels)"
+        levels = "" if self.is_binary else " (of adjacent categories, where there are more than two levels)"
         return (
             "pseudo",
             f"each answer given the others is a logistic regression{levels}, which serves rare answers best",
@@ -315,7 +322,7 @@ class Pairwise(AbstractModel):
         return tuple(p.name for p in self.space.parameters if p.role == NODE)
 
     def columns_told(self, columns: Sequence[str]) -> str:
-        return remarks.told(self.kinds, columns, self.origin) if self.kinds_told else ""
+        return remarks.told(self.kinds, columns, self.origin) if self.mixed else ""
 
     def remarks(self, data: Dataset) -> Sequence[str]:
         levels = remarks.about_levels(self.kinds, data, self.origin)
@@ -336,7 +343,7 @@ def _meanings(model: Pairwise) -> dict[str, str]:
     """What the parameters of a network are."""
     if model.nonpositive_edges:
         edge = "how much one more of a column lowers the log rate of the other"
-    elif not model.domain.is_binary:
+    elif not model.is_binary:
         edge = "a log odds ratio per step of each of the two"
         told = dict.fromkeys(kind.step_told for kind in model.kinds if kind.step_told and not kind.is_auto)
         edge += "".join(f" ({text})" for text in told)
@@ -427,8 +434,8 @@ def PoissonGraphical(graph: Any, prior: str = "weak") -> Pairwise:
         A number d for all pairs of d columns, or a graph as for `Ising`; one without edges gives independent counts.
     prior : {"weak", "squared", "half-normal"}
         Of the interactions, which are >= 0: half-normal with scale 1 (``"weak"``, with intercepts of standard
-        deviation 5); the paper's squares of normal roots with scale 1 / (number of pairs); or half-normal with that
-        scale. Intercepts are standard normal in both.
+        deviation 5); squares of normal roots with scale 1 / (number of pairs), as in Matsubara et al. (2024); or
+        half-normal with that scale. Intercepts are standard normal in both.
     """
     graph = graph_of_nodes(graph, "a graphical model")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..._util.words import Estimate, counted, listed, named
-from ...core.narrative import CLEAREST, Narrative, by_parameter
+from ...core.narrative import CLEAREST, NARRATIVES, Narrative, by_parameter
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,6 +79,9 @@ class NetworkNarrative(Narrative):
         return told, ("gelman",) if chooses(fit) else ("gelman", "kruschke")
 
 
+NARRATIVES.register("network")(NetworkNarrative())
+
+
 def network(fit: Fitted) -> list[str]:
     """How many edges are present, absent and inconclusive; the strongest that are present; how groups differ."""
     from . import evidence
@@ -137,7 +140,7 @@ def _edge(row: pd.Series, model: Any, distances: Mapping[str, float]) -> str:
     ends, found = f"{named(row['from'])} – {named(row['to'])}", Estimate(row["mean"], row["low"], row["high"])
     if model.nonpositive_edges:
         return f"{ends} ({found.inside}: much of one goes with little of the other)"
-    if not model.domain.is_binary:
+    if not model.is_binary:
         return f"{ends} ({found.inside})"
     odds = np.exp(distances[row["from"]] * distances[row["to"]] * np.clip(found, -100.0, 100.0))
     return f"{ends} (odds ratio {Estimate(*map(float, odds)).inside})"

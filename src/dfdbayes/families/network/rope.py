@@ -3,7 +3,7 @@
 For binary variables an interaction is (a multiple of) a log odds ratio, and the region is a log odds ratio within
 +-0.18: odds that differ by less than a fifth, which is Cohen's d of 0.1 (Kruschke, 2018). For ordinal columns and
 counts the same holds of the odds between values two standard deviations apart, which is what the two values of an even
-binary column are. The paper's counts have interactions that are not negative, and one is too small to matter if a
+binary column are. Graphical count models have interactions that are not negative, and one is too small to matter if a
 standard deviation more of either column lowers the other's rate by less than 5 %.
 """
 
@@ -16,14 +16,14 @@ from jaxtyping import Float
 
 from ...core.dataset import column_summary
 from ...core.model import AbstractModel
-from ...core.parameters import Parameter
+from ...core.parameters import EDGE, Parameter
 from ...errors import ModelError
 from .model import Pairwise
 
 if TYPE_CHECKING:
     from ...results.fitted import Fitted
 
-ODDS = 0.18  # log odds ratio
+ODDS = 0.18  # log odds ratio: Cohen's d of 0.1 (Kruschke, 2018)
 LOWERED = 0.05  # share by which a rate falls
 
 
@@ -35,7 +35,7 @@ def is_network(fit: Fitted) -> bool:
 
 def varies(fit: Fitted) -> bool:
     """Whether the edges of a network depend on covariates."""
-    return fit.model is not None and is_network(fit) and "interaction" in fit.model.varying
+    return fit.model is not None and is_network(fit) and interaction_of(fit.model).design is not None
 
 
 def _base(fit: Fitted) -> Pairwise | None:
@@ -53,9 +53,10 @@ def network_of(fit: Fitted) -> Pairwise:
     return base
 
 
-def interaction_of(model: AbstractModel) -> Parameter:
+def interaction_of(model: AbstractModel | None) -> Parameter:
     """The parameter that holds the edges, or what they depend on."""
-    return next(p for p in model.space.parameters if p.name == "interaction")
+    assert model is not None
+    return model.space.of_role(EDGE)[0]
 
 
 def of_edges(fit: Fitted, drawn: Float[np.ndarray, "s k"]) -> Float[np.ndarray, "s e"]:
@@ -83,3 +84,9 @@ def contrasts(fit: Fitted, model: Pairwise) -> Float[np.ndarray, " d"]:
     mean = np.average(s, axis=1, weights=fit.data.counts)
     sd = np.sqrt(np.average((s - mean[:, None]) ** 2, axis=1, weights=fit.data.counts))
     return np.array([kind.contrast(float(own)) for kind, own in zip(model.kinds, sd, strict=True)])
+
+
+def between_two_values(fit: Fitted) -> bool:
+    """Whether the log odds ratios of `contrasts` are those between the two values of every column."""
+    model = network_of(fit)
+    return np.array_equal(contrasts(fit, model), model.distances)

@@ -1,13 +1,28 @@
 """Which edges a network has, all of them considered together: spike and slab on the calibrated estimate.
 
-Calibrated, the data say b' theta - theta' Q theta / 2 about the interactions theta, up to a constant, with Q their
-information (all other parameters integrated out) and b = Q times the estimate. Each edge is absent (its interaction is
-zero) or present, with a normal slab; a Gibbs sampler goes over the edges in turn. With few edges the same can be had by
-going over all graphs, which the sampler is tested against. Where interactions depend on covariates, the same is said of
-a combination of their coefficients: of the edges at the average, or of the difference between two groups.
+Calibrated, and with all other parameters integrated out under their prior, the data say of the interactions theta
 
-The slab's scale is such that the log odds between values two standard deviations apart in both columns are standard
+    log L(theta) = b' theta - theta' Q theta / 2 = -(theta - theta_hat)' Q (theta - theta_hat) / 2 + constant,
+
+Q being their information and theta_hat = Q^-1 b the estimate without a prior of theirs. In a graph gamma an edge is
+absent (theta_j = 0) or present, with a normal slab theta_j ~ N(0, tau_j^2). With T = diag(tau^2) and prior odds o of an
+edge the interactions integrate out (George and McCulloch, 1997):
+
+    log p(gamma | data) = |gamma| log o - sum_gamma log tau_j - log det(Q_gamma + T_gamma^-1) / 2
+                          + b_gamma' (Q_gamma + T_gamma^-1)^-1 b_gamma / 2 + constant.
+
+A Gibbs sampler goes over the edges in turn, and is tested against going over all graphs. Where interactions depend on
+covariates, the same is said of a combination of their coefficients: of the edges at the average, or of the difference
+between two groups.
+
+The slab's tau is such that the log odds between values two standard deviations apart in both columns are standard
 normal, which for binary columns is the prior of an interaction itself.
+
+How b and Q follow from the calibrated loss: with m its mode, G its Hessian and g its gradient there (`Curvature`:
+``centre``, ``information``, ``pull``), and P, f those of the others' log prior (``precision``, ``force``), let
+F = G + P and a = F m - g + f, where P and f are zero for the interactions. For interactions e and all others n,
+
+    Q = F_ee - F_en F_nn^-1 F_ne,        b = a_e - F_en F_nn^-1 a_n.
 """
 
 from __future__ import annotations
@@ -22,9 +37,7 @@ from ...results.fitted import Fitted
 from ...results.selections import Selection
 from .rope import ODDS, network_of, regions
 
-CHAINS, SWEEPS, SETTLING = 64, 400, 100
-MOST_STEPS, LEAST_SWEEPS = 60_000, 60  # of edges, and over all of them: fewer sweeps over many edges
-MOST_EDGES = 1000  # beyond which edges are judged one at a time
+MAX_EDGES_TOGETHER = 1000  # beyond which edges are judged one at a time: a sweep takes time with their square
 
 
 def chooses(fit: Fitted) -> bool:
@@ -58,30 +71,30 @@ def information_of_edges(
         terms, offset = model.average("interaction", fit.data) if model.designs else (np.ones(1), 0.0)
     size = len(network.graph.pairs)
     places = model.space.first["interaction"] + np.arange(len(terms) * size).reshape(len(terms), size)
-    own = int(np.flatnonzero(terms)[0])  # the coefficient whose place the combination takes
-    inside = np.zeros(len(shape.centre), bool)
-    inside[places[own]] = True
-    turned = np.eye(len(inside))
+    replaced = int(np.flatnonzero(terms)[0])  # the coefficient whose place the combination takes
+    edges = np.zeros(len(shape.centre), bool)
+    edges[places[replaced]] = True
+    back = np.eye(len(edges))  # parameters from coordinates in which the combination takes that place
     for term, place in zip(terms, places, strict=True):
-        turned[places[own], place] = -term / terms[own]
-    turned[places[own], places[own]] = 1.0 / terms[own]
+        back[places[replaced], place] = -term / terms[replaced]
+    back[places[replaced], places[replaced]] = 1.0 / terms[replaced]
     centre = np.array(shape.centre)
-    centre[inside] = terms @ shape.centre[places]
-    b, precision = _marginal(shape, inside, turned, centre)
-    return b + offset * precision.sum(axis=1), precision
+    centre[edges] = terms @ shape.centre[places]
+    b, q = _marginal(shape, edges, back, centre)
+    return b + offset * q.sum(axis=1), q
 
 
 def _marginal(
-    shape: Curvature, inside: Bool[np.ndarray, " p"], turned: np.ndarray, centre: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """(b, Q) of the parameters inside, in turned coordinates, all others integrated out under their prior."""
-    prior = np.where(inside | inside[:, None], 0.0, shape.precision)
-    full = turned.T @ shape.information @ turned + prior
-    away = full @ centre - turned.T @ shape.pull + np.where(inside, 0.0, shape.force)
-    beside = np.column_stack([full[np.ix_(~inside, inside)], away[~inside]])
-    across = linalg.solve(full[np.ix_(~inside, ~inside)], beside, assume_a="pos")
-    precision = full[np.ix_(inside, inside)] - full[np.ix_(inside, ~inside)] @ across[:, :-1]
-    return away[inside] - full[np.ix_(inside, ~inside)] @ across[:, -1], 0.5 * (precision + precision.T)
+    shape: Curvature, edges: Bool[np.ndarray, " p"], back: Float[np.ndarray, "p p"], centre: Float[np.ndarray, " p"]
+) -> tuple[Float[np.ndarray, " e"], Float[np.ndarray, "e e"]]:
+    """(b, Q) of the module's last formula, in coordinates from which ``back`` leads to the parameters."""
+    prior = np.where(edges | edges[:, None], 0.0, shape.precision)
+    f = back.T @ shape.information @ back + prior
+    a = f @ centre - back.T @ shape.pull + np.where(edges, 0.0, shape.force)
+    f_en, sides = f[np.ix_(edges, ~edges)], np.column_stack([f[np.ix_(~edges, edges)], a[~edges]])
+    solved = linalg.solve(f[np.ix_(~edges, ~edges)], sides, assume_a="pos")
+    q = f[np.ix_(edges, edges)] - f_en @ solved[:, :-1]
+    return a[edges] - f_en @ solved[:, -1], 0.5 * (q + q.T)
 
 
 def select_coefficients(
@@ -93,13 +106,13 @@ def select_coefficients(
     """
     shape = fit.calibration.curvature
     assert shape is not None
-    inside = np.zeros(len(shape.centre), bool)
-    inside[places] = True
-    return _selected(*_marginal(shape, inside, np.eye(len(inside)), np.array(shape.centre)), scale, odds, seed)
+    among = np.zeros(len(shape.centre), bool)
+    among[places] = True
+    return _selected(*_marginal(shape, among, np.eye(len(among)), np.array(shape.centre)), scale, odds, seed)
 
 
 def slabs(fit: Fitted) -> Float[np.ndarray, " e"]:
-    """The standard deviation that each interaction has where the edge is there."""
+    """Tau: the standard deviation that each interaction has where the edge is there."""
     return regions(fit) / ODDS
 
 
@@ -117,55 +130,47 @@ def select(fit: Fitted, odds: float = 1.0, seed: int = 0, terms: Float[np.ndarra
     return fit.selections[asked]
 
 
-def _selected(b: np.ndarray, precision: np.ndarray, scale: np.ndarray, odds: float, seed: int) -> Selection:
+def _selected(b: np.ndarray, q: np.ndarray, tau: np.ndarray, odds: float, seed: int) -> Selection:
     """Drawn together, or judged one at a time where there are too many."""
-    if len(b) > MOST_EDGES:
-        factor = bayes_factors(b, precision, scale)
+    if len(b) > MAX_EDGES_TOGETHER:
+        factor = bayes_factors(b, q, tau)
         return Selection(special.expit(np.log(odds * factor)), factor, np.zeros((0, len(b)), bool))
-    return drawn(b, precision, scale, odds, np.random.default_rng([seed, 11]))
+    return drawn(b, q, tau, odds, np.random.default_rng([seed, 11]))
 
 
-def drawn(b: np.ndarray, precision: np.ndarray, scale: np.ndarray, odds: float, rng: np.random.Generator) -> Selection:
-    """The Gibbs sampler, many chains side by side; an edge's probability is the mean of its conditional ones."""
-    size = len(b)
-    sweeps = int(np.clip(MOST_STEPS // size, LEAST_SWEEPS, SWEEPS))
-    settling = sweeps * SETTLING // SWEEPS
-    theta = np.zeros((CHAINS, size))
-    pulled = theta @ precision
-    width = np.diag(precision) + 1.0 / scale**2
-    there, gone, kept = np.zeros(size), np.zeros(size), []
+def drawn(b: np.ndarray, q: np.ndarray, tau: np.ndarray, odds: float, rng: np.random.Generator) -> Selection:
+    """The Gibbs sampler, many chains side by side; an edge's probability is the mean of its conditional ones.
+
+    Given the others, edge j has r = b_j - sum_k Q_jk theta_k over k other than j and v = Q_jj + tau_j^-2: the log odds
+    of its being there are log o - log(tau_j^2 v) / 2 + r^2 / (2 v), and if it is, theta_j ~ N(r / v, 1 / v).
+    """
+    size, chains = len(b), 64
+    sweeps = int(np.clip(60_000 // size, 60, 400))  # fewer over many edges: so many steps, but for the least
+    settling = sweeps // 4
+    theta = np.zeros((chains, size))
+    q_theta = theta @ q
+    v = np.diag(q) + 1.0 / tau**2
+    included, excluded, graphs = np.zeros(size), np.zeros(size), []
     for sweep in range(settling + sweeps):
-        noise, heights = rng.standard_normal((size, CHAINS)), rng.random((size, CHAINS))
+        normal, uniform = rng.standard_normal((size, chains)), rng.random((size, chains))
         for j in rng.permutation(size):
-            rest = b[j] - pulled[:, j] + precision[j, j] * theta[:, j]
-            log = np.log(odds) - 0.5 * np.log(scale[j] ** 2 * width[j]) + 0.5 * rest**2 / width[j]
-            log = np.clip(log, -700.0, 700.0)
-            chance = special.expit(log)
-            value = np.where(heights[j] < chance, rest / width[j] + noise[j] / np.sqrt(width[j]), 0.0)
-            pulled += np.outer(value - theta[:, j], precision[j])
+            r = b[j] - q_theta[:, j] + q[j, j] * theta[:, j]
+            log_odds = np.log(odds) - 0.5 * np.log(tau[j] ** 2 * v[j]) + 0.5 * r**2 / v[j]
+            log_odds = np.clip(log_odds, -700.0, 700.0)
+            probability = special.expit(log_odds)
+            value = np.where(uniform[j] < probability, r / v[j] + normal[j] / np.sqrt(v[j]), 0.0)
+            q_theta += np.outer(value - theta[:, j], q[j])
             theta[:, j] = value
             if sweep >= settling:
-                there[j] += chance.mean() / sweeps
-                gone[j] += special.expit(-log).mean() / sweeps
+                included[j] += probability.mean() / sweeps
+                excluded[j] += special.expit(-log_odds).mean() / sweeps
         if sweep >= settling and sweep % 10 == 0:
-            kept.append(theta != 0.0)
-    return Selection(there, there / gone / odds, np.concatenate(kept))
+            graphs.append(theta != 0.0)
+    return Selection(included, included / excluded / odds, np.concatenate(graphs))
 
 
-def log_weight(present: np.ndarray, b: np.ndarray, precision: np.ndarray, scale: np.ndarray, odds: float) -> float:
-    """The log posterior weight of one graph, its interactions integrated out."""
-    at = np.flatnonzero(present)
-    if not len(at):
-        return 0.0
-    inner = precision[np.ix_(at, at)] + np.diag(1.0 / scale[at] ** 2)
-    lower = linalg.cholesky(inner, lower=True)
-    half = linalg.solve_triangular(lower, b[at], lower=True)
-    shape = np.sum(np.log(np.diag(lower))) + np.sum(np.log(scale[at]))
-    return float(len(at) * np.log(odds) - shape + 0.5 * half @ half)
-
-
-def bayes_factors(b: np.ndarray, precision: np.ndarray, scale: np.ndarray) -> Float[np.ndarray, " e"]:
+def bayes_factors(b: np.ndarray, q: np.ndarray, tau: np.ndarray) -> Float[np.ndarray, " e"]:
     """For each edge being there, all others being so: the slab's density at zero over the posterior's."""
-    covariance = linalg.inv(precision + np.diag(1.0 / scale**2))
+    covariance = linalg.inv(q + np.diag(1.0 / tau**2))
     mean, variance = covariance @ b, np.diag(covariance)
-    return np.exp(np.minimum(0.5 * mean**2 / variance, 700.0)) * np.sqrt(variance) / scale
+    return np.exp(np.minimum(0.5 * mean**2 / variance, 700.0)) * np.sqrt(variance) / tau

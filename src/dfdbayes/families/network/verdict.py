@@ -26,15 +26,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from ..._util.words import LEVEL
 from ...core.parameters import Space
 
 if TYPE_CHECKING:
     from ...results.fitted import Fitted
 
-LEVEL = 0.95
 RAISED = 3.0  # times the prior's odds
 STRONG = 10.0  # a Bayes factor for an edge; its inverse speaks as strongly against it
-PRIOR_DRAWS = 4001
 PRESENT, ABSENT, INCONCLUSIVE = "present", "absent", "inconclusive"
 NO_VERDICT = "not converged"
 
@@ -120,4 +119,4 @@ def prior_draws(fit: Fitted, name: str) -> Float[np.ndarray, "r k"] | None:
     """
     if f"prior of {name}" in fit.missing or fit.model is None:
         return None
-    return Space((next(p for p in fit.model.space.parameters if p.name == name),)).draw_priors(PRIOR_DRAWS, 0)
+    return Space((next(p for p in fit.model.space.parameters if p.name == name),)).draw_priors(4001, 0)
