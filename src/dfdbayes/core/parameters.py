@@ -39,9 +39,10 @@ Named = dict[str, Any]
 Rows = dict[str, Array]
 """By name, one entry for each row, or one without a leading axis that all rows share."""
 
-LOCATION, SHAPE, ZEROS, NODE, EDGE, OTHER = "location", "shape", "zeros", "node", "edge", ""
+LOCATION, SHAPE, ZEROS, NODE, EDGE, NEIGHBOURS, OTHER = "location", "shape", "zeros", "node", "edge", "neighbours", ""
 """What a parameter does: says where values lie, how they vary, or how many zeros there are; of a network, what a node
-has of its own (intercepts, thresholds), and what two nodes have to do with each other."""
+has of its own (intercepts, thresholds, also of all sites of a lattice or map), and what two nodes have to do with each
+other; of a map, what any site's neighbours do to it."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Parameter:
     labels : tuple of str
         Names of the entries of an array parameter, in row-major order.
     role : str
-        What it does: ``LOCATION``, ``SHAPE``, ``ZEROS``, ``NODE``, ``EDGE`` or ``OTHER``.
+        What it does: ``LOCATION``, ``SHAPE``, ``ZEROS``, ``NODE``, ``EDGE``, ``NEIGHBOURS`` or ``OTHER``.
     spread : (float, float)
         Standard deviations of weak priors of its coefficients, on the scale of its link, where it depends on
         covariates: of a constant, and of a slope for one standard deviation of a covariate.

@@ -16,6 +16,7 @@ from ..core.model import AbstractModel, Model
 from ..core.registry import Registry
 from ..errors import ModelError, close
 
+WEAK_SD = 3.0  # of a weak prior of a coefficient whose covariate has the scale of 1: odds times 20
 Options = Mapping[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -168,8 +168,8 @@ def test_bernoulli_curvature_of_ksd():
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of at most five rows, whenever there are more than six."""
-    monkeypatch.setattr(pairs, "MOST_ROWS", 6)
-    monkeypatch.setattr(pairs, "BLOCK", 5)
+    monkeypatch.setattr(pairs, "MAX_ROWS_PAIRED", 6)
+    monkeypatch.setattr(pairs, "MAX_ROWS_IN_BLOCK", 5)
 
 
 STEIN_CASES = ("ising", "cmp", "count graph")  # few ratios, many of them by row, and a table of ratios by row
@@ -228,13 +228,13 @@ def test_the_mean_over_all_blocks_is_the_sum_over_all_pairs(name, monkeypatch):
 
 @pytest.mark.slow
 def test_many_rows_are_fitted_by_ksd_in_blocks_whatever_their_order(monkeypatch):
-    monkeypatch.setattr(pairs, "BLOCK", 200)
+    monkeypatch.setattr(pairs, "MAX_ROWS_IN_BLOCK", 200)
     model = dfd.models.Ising(dfd.graphs.grid(1, 18))
     rows = dfd.simulate(model, {"temperature": 5.0}, 6500, seed=0, sweeps=20).rows
     with pytest.warns(dfd.errors.EstimatedLossWarning, match="random blocks of at most"):
         fit = dfd.fit(model, rows, loss="ksd", check=False, progress=False)
     (row,) = fit.summary().to_dict("records")
-    assert len(fit.data.rows) > pairs.MOST_ROWS and "without bias" in fit.settings["loss_note"]
+    assert len(fit.data.rows) > pairs.MAX_ROWS_PAIRED and "without bias" in fit.settings["loss_note"]
     assert abs(row["mean"] - 5.0) < 4.0 * row["sd"] and row["sd"] < 0.5
     again = dfd.minimise(dfd.objective(model, rows[::-1], "ksd"))
     assert again.theta == fit.minimum.theta

@@ -95,8 +95,8 @@ def test_it_is_saved_reported_and_repeated(florence, tmp_path):
 
 
 def test_a_search_that_does_not_end_says_so(florence, monkeypatch):
-    monkeypatch.setattr(graph_likelihood, "NEAR", 0.0)
-    monkeypatch.setattr(graph_likelihood, "ROUNDS", 1)
+    monkeypatch.setattr(graph_likelihood, "MAX_ERRORS_FROM_MODE", 0.0)
+    monkeypatch.setattr(graph_likelihood, "MAX_ROUNDS", 1)
     with pytest.raises(dfd.errors.MinimiserError, match="loss='pseudo'"):
         dfd.fit(dfd.models.RandomGraph(TERMS), florence.model.graph_observed, loss="likelihood", **QUICK)
 
@@ -116,8 +116,8 @@ def test_what_is_resampled_is_not_the_likelihood():
 
 
 def test_a_graph_whose_likelihood_is_not_found_has_the_pseudo_likelihood(monkeypatch):
-    monkeypatch.setattr(graph_likelihood, "NEAR", 0.0)
-    monkeypatch.setattr(graph_likelihood, "ROUNDS", 1)
+    monkeypatch.setattr(graph_likelihood, "MAX_ERRORS_FROM_MODE", 0.0)
+    monkeypatch.setattr(graph_likelihood, "MAX_ROUNDS", 1)
     found = quietly(dfd.models.RandomGraph(TERMS), small(), check=False)
     assert found.settings["loss"] == "pseudo" and "not found by simulation" in found.settings["loss_reason"]
 

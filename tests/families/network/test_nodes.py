@@ -102,10 +102,10 @@ def test_it_does_not_matter_how_rows_are_cut(monkeypatch):
     model = MODELS["mixed"]
     data, thetas = data_of(model, 300), parameters_of(model)
     whole = nodes.explained(model, thetas, data)
-    monkeypatch.setattr(nodes, "BLOCK", 2000)
+    monkeypatch.setattr(nodes, "CELLS_AT_ONCE", 2000)
     np.testing.assert_allclose(nodes.explained(model, thetas, data), whole, rtol=1e-10)
-    monkeypatch.setattr(nodes, "LEAST_ROWS", 100)
-    monkeypatch.setattr(nodes, "CELLS", 1.0)
+    monkeypatch.setattr(nodes, "MIN_ROWS", 100)
+    monkeypatch.setattr(nodes, "MAX_CELLS", 1.0)
     part = nodes.explained(model, thetas, data)
     assert not np.array_equal(part, whole)
     np.testing.assert_allclose(part, whole, atol=0.1)

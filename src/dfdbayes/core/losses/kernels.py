@@ -12,8 +12,6 @@ from jaxtyping import Float, Int
 from ..._util.codec import UnwritableError, by_name, from_plain, to_plain
 from ..registry import Registry
 
-FEW_VALUES = 16  # of a coordinate on average, up to which products of matrices compare rows faster than loops do
-
 Matrix = Float[np.ndarray, "a b"]
 
 
@@ -39,7 +37,7 @@ def one_hot(rows: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarra
     """
     values = [np.unique(np.concatenate([rows[:, j], others[:, j]])) for j in range(rows.shape[1])]
     owner = np.repeat(np.arange(len(values)), [len(v) for v in values])
-    if len(owner) > FEW_VALUES * len(values):
+    if len(owner) > 16 * len(values):  # on average of a coordinate: then loops compare rows faster than products do
         return None
     every = np.concatenate(values)
     first, second = ((part[:, owner] == every).astype(np.float32) for part in (rows, others))

@@ -32,8 +32,7 @@ from .kernels import HAMMING, Kernel
 from .stein_pairs import Blocks, Sums, Values, row_slopes, shifted
 
 OneMore = Callable[[np.ndarray], Float[np.ndarray, "u p"]]
-MANY_VALUES = 1000  # pairs of values from which ratios are taken by row
-MOST_CELLS = 2**26  # slopes of ratios at once
+MAX_DISTINCT_RATIOS = 1000  # whose quadratic form, a matrix for every replicate, is 8 MB; more are taken by row
 
 
 def _distinct(decrements: Dense, theta: Theta) -> Float[Array, " m"]:
@@ -137,8 +136,8 @@ class KernelStein(AbstractLoss):
             return self._by_row(sites, model.terms_at(sites, View.NEIGHBOURS).terms, blocks)
         decrements, count, index = found
         values = Values(self.kernel, sites.rows, sites.up, index, count, blocks)
-        few = count <= MANY_VALUES and count**2 < sites.rows.size * len(sites.rows)  # else rows are as fast
-        if few and len(values.pairs) <= MANY_VALUES:
+        few = count <= MAX_DISTINCT_RATIOS and count**2 < sites.rows.size * len(sites.rows)  # else rows are as fast
+        if few and len(values.pairs) <= MAX_DISTINCT_RATIOS:
             return self._by_value(sites, decrements, values)
         padded = np.pad(index, [(0, padded_size(len(index)) - len(index)), (0, 0)], constant_values=-1)
         return self._by_row(sites, Indexed(decrements, jnp.asarray(padded)), blocks)
@@ -190,8 +189,8 @@ class KernelStein(AbstractLoss):
             return tuple(jnp.asarray(p if np.ndim(weights) == 2 else p[0]) for p in parts)
 
         def one_more(theta: np.ndarray) -> Float[np.ndarray, "u p"]:
-            found = []
-            for directions in np.array_split(np.eye(len(theta)), -(-len(theta) * rows.size // MOST_CELLS)):
+            found, at_once = [], 2**26  # slopes of ratios, which are 512 MB
+            for directions in np.array_split(np.eye(len(theta)), -(-len(theta) * rows.size // at_once)):
                 ratios, slopes = _row_ratios(by_row, jnp.asarray(theta), jnp.asarray(directions))
                 parts = (np.asarray(part)[: len(rows)] for part in (ratios, slopes))
                 with_all, alone = row_slopes(self.kernel, rows, up, own, blocks, *parts)

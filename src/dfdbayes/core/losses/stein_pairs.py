@@ -27,11 +27,8 @@ from jaxtyping import Bool, Float, Int
 
 from .kernels import Kernel, Matrix, differing, neighbour_kernels, of_differences, one_hot
 
-MOST_ROWS = 6000  # distinct rows up to which all pairs count
-BLOCK = 2000  # rows in a block beyond, at most
-MOST_PAIRS = 2**27  # and pairs in all blocks together, so blocks of very many rows are smaller
-SLAB = 2**23  # numbers of matrices that are made at once: many in one product, as a product begins and ends slowly
-MOST_KEPT = 2**26  # numbers of matrices that stay for the next weights
+MAX_ROWS_PAIRED = 6000  # distinct rows up to which all pairs count, 288 MB for a matrix of these; beyond them only
+MAX_ROWS_IN_BLOCK = 2000  # pairs in blocks (`test_the_mean_over_all_blocks_is_the_sum_over_all_pairs`)
 
 Terms = Iterable[tuple[Int[np.ndarray, " g"], Int[np.ndarray, " a"], Float[np.ndarray, "a g b"]]]
 
@@ -50,9 +47,9 @@ class Blocks:
     @staticmethod
     def of(count: int) -> Blocks:
         """The blocks of so many rows: the same for the same number, and rows are sorted, so their order is nothing."""
-        if count <= MOST_ROWS:
+        if count <= MAX_ROWS_PAIRED:
             return Blocks((np.arange(count),))
-        size = max(2, min(BLOCK, MOST_PAIRS // count))
+        size = max(2, min(MAX_ROWS_IN_BLOCK, 2**27 // count))  # of very many rows smaller ones
         dealt = np.array_split(np.random.default_rng(0).permutation(count), -(-count // size))
         return Blocks(tuple(np.sort(part) for part in dealt))
 
@@ -152,9 +149,9 @@ class Values:
 
     @cached_property
     def _kept(self) -> list[Terms] | None:
-        """The terms of all blocks, where they fit into memory."""
+        """The terms of all blocks, where they fit into memory (512 MB): they stay for the next weights."""
         cells = (self.size if self.by_counts else self.size + 2 * self.rows.shape[1]) * self.blocks.pairs
-        return [list(self._terms(part)) for part in self.blocks.members] if cells <= MOST_KEPT else None
+        return [list(self._terms(part)) for part in self.blocks.members] if cells <= 2**26 else None
 
     def sums(self, weights: Float[np.ndarray, "b u"]) -> Sums:
         """The sums over the pairs of all blocks."""
@@ -234,8 +231,8 @@ def _ones(where: np.ndarray) -> np.ndarray:
 
 
 def _slabs(count: int, matrices: int) -> list[np.ndarray]:
-    """Rows of so many matrices that are made at once."""
-    return np.array_split(np.arange(count), -(-(count**2) * matrices // SLAB))
+    """Rows of so many matrices that are made at once, of 64 MB: a product begins and ends slowly."""
+    return np.array_split(np.arange(count), -(-(count**2) * matrices // 2**23))
 
 
 RowWeights = tuple[Callable[[np.ndarray], np.ndarray], ...]

@@ -14,8 +14,6 @@ from scipy.special import ndtr, ndtri
 from ..._util.codec import by_name
 from ..registry import Registry
 
-LEAST = 1e-150  # of a tail, so that every weight is positive
-
 
 class AbstractWeight(ABC):
     """m(x) > 0 of every row x, given its covariates where it has some."""
@@ -50,7 +48,7 @@ class OfRows(AbstractWeight):
 
 def kept(tail: Float[np.ndarray, " u"], level: float) -> Float[np.ndarray, " u"]:
     """What is left of a row with so much of a distribution beyond it: one half at ``level``, and little below."""
-    squared = np.maximum(tail, LEAST) ** 2
+    squared = np.maximum(tail, 1e-150) ** 2  # so that every weight is positive
     return squared / (squared + level**2)
 
 

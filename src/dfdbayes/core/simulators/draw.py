@@ -9,7 +9,7 @@ from ..._util.resources import require_unforked
 from ...errors import ModelError, SettingError
 from .base import Mixing, Sample, Simulable, mixing_of
 from .cluster import by_swendsen_wang
-from .exact import MOST_POINTS, by_enumeration, by_inversion
+from .exact import MAX_SIMULATED_POINTS, by_enumeration, by_inversion
 from .gibbs import by_gibbs
 from .given import by_listing, is_listable
 from .metropolis import by_metropolis
@@ -17,7 +17,6 @@ from .perfect import by_coupling_from_the_past
 
 METHODS = ("enumeration", "inversion", "perfect", "swendsen-wang", "gibbs", "metropolis")
 SWEEPS = {"gibbs": 200, "swendsen-wang": 60, "metropolis": 100_000}
-COUNT_SWEEPS = 40  # count graphs interact weakly, and a sweep of theirs costs more
 
 
 def draw(
@@ -71,10 +70,12 @@ def _given(
 
 
 def _sweeps(model: Simulable, method: str) -> int:
-    return COUNT_SWEEPS if method == "gibbs" and not model.domain.is_finite else SWEEPS.get(method, 0)
+    if method == "gibbs" and not model.domain.is_finite:
+        return 40  # counts interact weakly, and a sweep of theirs costs more
+    return SWEEPS.get(method, 0)
 
 
 def _default(model: Simulable) -> str:
-    if model.domain.is_finite and model.domain.size <= MOST_POINTS:
+    if model.domain.is_finite and model.domain.size <= MAX_SIMULATED_POINTS:
         return "enumeration"
     return "inversion" if model.domain.is_one_count else "gibbs"

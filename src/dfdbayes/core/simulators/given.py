@@ -21,12 +21,12 @@ from ..parameters import Rows, own_of
 from ..terms import filled
 from .base import Simulable
 
-CELLS = 2**20  # numbers worked on at once
-SIZES = (16, 64, 256, 1024, 4096)
-FIRST = 64  # values that are listed first
-MOST_LISTED = 2**18
-MOST_POINTS = 2**12  # of a finite domain
-SPREAD = 8.0  # standard deviations of a Poisson distribution, on either side of the means, that are listed first
+CELLS = 2**20  # masses that are worked on at once: 8 MB
+SIZES = (16, 64, 256, 1024, 4096)  # rows that are worked on at once, for each of which code is compiled
+FIRST_LISTED, MOST_LISTED = 64, 2**18  # counts; a row whose counts go further has an absurd mean
+SPREAD = 8.0
+"""Standard deviations of a Poisson distribution, on either side of the means, that are listed first: what lies beyond
+is below `NEGLIGIBLE`, so that only what varies more is listed again."""
 TOO_LARGE = (
     "at these parameters counts are so large, or so spread, that their distribution cannot be listed. What to do: look "
     "for a covariate or an offset with values that are far too large."
@@ -150,22 +150,22 @@ class Chunk:
     def _window(self, rows: np.ndarray) -> tuple[int, int]:
         """Where to begin, and how many values: about the means, where nothing is special about the first value."""
         if self.means is None or not np.isfinite(self.means[:, rows]).all():
-            return 0, FIRST
+            return 0, FIRST_LISTED
         least, most = float(self.means[:, rows].min()), float(self.means[:, rows].max())
         most = min(most, float(MOST_LISTED) ** 2)
-        low = max(0, int(least - SPREAD * np.sqrt(least) - FIRST // 4)) if self.model.mode_inside else 0
-        wanted = most + SPREAD * np.sqrt(most) + FIRST // 4 - low
-        return low, max(FIRST, 2 ** int(np.ceil(np.log2(wanted))))
+        low = max(0, int(least - SPREAD * np.sqrt(least) - FIRST_LISTED // 4)) if self.model.mode_inside else 0
+        wanted = most + SPREAD * np.sqrt(most) + FIRST_LISTED // 4 - low
+        return low, max(FIRST_LISTED, 2 ** int(np.ceil(np.log2(wanted))))
 
     def similar(self, rows: int) -> Iterator[np.ndarray]:
         """Parts of the rows to list together: their means are within 8 standard deviations of a Poisson count."""
         level = np.zeros(rows)
         if self.means is not None:
             level = np.floor(np.sqrt(np.minimum(np.nan_to_num(self.means.mean(axis=0)), 1e18)) / 4.0)
-        width = self.model.domain.size if self.model.domain.is_finite else FIRST
+        width = self.model.domain.size if self.model.domain.is_finite else FIRST_LISTED
         for value in np.unique(level):
             part = np.flatnonzero(level == value)
-            each = int(np.clip(CELLS // max(width, FIRST * value), 1, SIZES[-1]))
+            each = int(np.clip(CELLS // max(width, FIRST_LISTED * value), 1, SIZES[-1]))
             yield from (part[k : k + each] for k in range(0, len(part), each))
 
 
@@ -174,14 +174,14 @@ def width(model: Simulable, mean: float) -> int:
     if model.domain.is_finite:
         return int(model.domain.size)
     beyond = 0.0 if model.mode_inside else mean
-    return int(FIRST + beyond + 2 * SPREAD * np.sqrt(mean))
+    return int(FIRST_LISTED + beyond + 2 * SPREAD * np.sqrt(mean))
 
 
 def is_listable(model: Simulable) -> bool:
     """Whether the points of a row can be listed: of one column, or of a few with few values."""
     domain = model.domain
     if domain.is_finite:
-        return domain.size <= MOST_POINTS
+        return domain.size <= 2**12  # points, of every row of a block
     return domain.is_one_count
 
 

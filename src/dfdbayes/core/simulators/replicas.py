@@ -16,9 +16,6 @@ from ...errors import ModelError
 from ..dataset import Dataset, keys
 from .base import Simulable
 
-MOST_CELLS = 2**22  # weights of distinct rows that are held at a time
-TOGETHER = 50  # sets that are tabulated together, at most
-
 
 def replicas(
     model: Simulable, theta: Float[np.ndarray, " p"], data: Dataset, size: int, seed: int
@@ -27,7 +24,7 @@ def replicas(
     if not model.can_simulate:
         raise ModelError(f"'{model.name}' cannot be simulated, which a parametric bootstrap needs")
     rng = np.random.default_rng([seed, 17])
-    at_once = int(np.clip(MOST_CELLS // max(data.n, 1) ** 2, 1, TOGETHER))
+    at_once = int(np.clip(2**22 // max(data.n, 1) ** 2, 1, 50))  # the weights of distinct rows are 32 MB
     for first in range(0, size, at_once):
         yield _tabulated(data, _simulated(model, theta, data, min(at_once, size - first), rng))
 

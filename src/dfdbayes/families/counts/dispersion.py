@@ -17,8 +17,6 @@ from .mean_form import of_mean
 if TYPE_CHECKING:
     from ...results.fitted import Fitted
 
-MOST = 4  # levels of a factor that are told one by one
-NEAR = 0.9  # of the largest variance, mean + mean^2 at nu = 0, that counts as the edge
 EDGE = "as much as this model allows, or more"
 
 
@@ -42,7 +40,7 @@ def _told(fit: Fitted, model: AbstractModel, shape: str) -> list[str]:
         nu = Estimate.of_draws(draws)
         at_edge = _is_edge(float(np.average(x[inside], weights=weights[inside])), nu.low)
         parts.append(f"{f'{EDGE},' if at_edge else _beside(nu)} where {name} (nu {nu.inside})")
-    return [f"At given covariates the counts vary {listed(parts, MOST)}."] if parts else []
+    return [f"At given covariates the counts vary {listed(parts, len(parts))}."] if parts else []
 
 
 def _beside(nu: Estimate) -> str:
@@ -59,8 +57,8 @@ def _levels(fit: Fitted, model: Any, shape: str) -> list[tuple[str, np.ndarray, 
     if len(design.factors) != 1 or design.offsets:
         return []
     levels, places, matrix = design.of_levels(design.factors[0])
-    if len(levels) > MOST or {INTERCEPT, *(design.labels[k] for k in places)} < set(design.labels):
-        return []
+    if len(levels) > 4 or {INTERCEPT, *(design.labels[k] for k in places)} < set(design.labels):
+        return []  # more than four are a table, not a sentence
     first = model.space.predictor(shape).first
     assert data.given is not None
     found = []
@@ -78,5 +76,6 @@ def _is_edge(mean: float, nu: float) -> bool:
     """Whether a variance next to the largest is inside the interval, by the masses at its lower end."""
     if mean <= 0.0 or nu >= 1.0:
         return False
-    rate = jax.grad(lambda log_mean: of_mean(log_mean, jnp.asarray(nu))[0])(jnp.log(mean))
-    return bool(mean / rate > NEAR * (mean + mean**2))  # the variance is the mean's derivative in the log rate
+    slope = jax.grad(lambda log_mean: of_mean(log_mean, jnp.asarray(nu))[0])(jnp.log(mean))
+    variance = mean / slope  # the mean's derivative in the log rate
+    return bool(variance > 0.9 * (mean + mean**2))  # nine tenths of the largest, that of nu = 0

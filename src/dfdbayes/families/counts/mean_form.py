@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .mean_terms import FINEST, LONGEST, ORDER, SPLITS, TO_POWERS, TOP, table
+from .mean_terms import FINEST, LARGEST_S, ORDER, SPLITS, TO_POWERS, TOP, table
 
 LARGE = 0.8 * TOP  # nu from where it is held back
 
@@ -65,7 +65,7 @@ def _with_slopes_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]
 def _plain(log_mean: Array, nu: Array) -> tuple[Array, Array]:
     """Without derivatives: one loop over rows that takes what it needs from the table itself."""
     mean, s = _means(log_mean)
-    near = jnp.minimum(s, LONGEST - FINEST)
+    near = jnp.minimum(s, LARGEST_S - FINEST)
     cell, place, more = _placed(near, nu)
     coefficients = _at_points(cell, nu, 0)[0] @ TO_POWERS.T
     flat = coefficients.reshape(-1)
@@ -86,8 +86,8 @@ def _differentiated(order: int) -> Callable[[Array, Array], tuple[Array, ...]]:
     @jax.jit
     def of(log_mean: Array, nu: Array) -> tuple[Array, ...]:
         mean, s = _means(log_mean)
-        near = jnp.minimum(s, LONGEST - FINEST)
-        inside = s < LONGEST - FINEST
+        near = jnp.minimum(s, LARGEST_S - FINEST)
+        inside = s < LARGEST_S - FINEST
         psi = _jet(near, nu, order)
         # derivatives of s^2 psi, by order in s and in nu
         f = [[near**2 * psi[0][j] for j in range(order + 1)]]

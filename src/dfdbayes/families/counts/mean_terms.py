@@ -28,19 +28,15 @@ from jaxtyping import Float, Int
 from numpy.polynomial import chebyshev, legendre
 from scipy import special
 
+from .normaliser import EXPANDED_FROM
+
+# Together they give the ten digits that `tests/unit/test_mean_form.py` asks for.
 ORDER = 12  # points of a patch in each direction
 SPLITS = (2.0, 8.0)  # values of nu between sheets,
 TOP = 20.0  # and the largest one
-LONGEST = 20.0  # the largest s: means up to 5e8
-SMOOTH = 5.0  # s from where the first sheet serves all nu
+LARGEST_S = 20.0  # means up to 5e8
+SMOOTH_FROM_S = 5.0  # where the first sheet serves all nu
 FINEST = 2.0**-10  # least width of a patch in s
-NEAR = 4.0  # how far out branch points must be: the sum of half-axes of an ellipse about a patch of half-width one
-STRETCH = 8.0  # patches are even in log(1 + a nu), a being this times (1 + mean),
-WIDEST, NARROWEST = 1.25, 0.5  # and have such widths at most, in the first sheet and in others
-FAR = 400.0  # nu times the mean from where the expansion is used: its error there is below 1e-12
-ACCURATE = 2e-4  # error of a mean, in standard deviations: that of the potential has its third power
-STEPS = 40  # of Newton's method, at most; three are enough as a rule
-HANDED, SOFT = 32.0, 2.0  # where a sum is handed over to an integral, and how softly
 GAUSS = {number: legendre.leggauss(number) for number in (12, 24)}  # nodes of an octave, or of a part of it
 
 
@@ -80,20 +76,20 @@ def table() -> Table:
     """The table, made when it is first asked for."""
     ends = (0.0, *SPLITS, TOP)
     bounds: list[tuple[float, float, float, float]] = []
-    cells = np.zeros((len(ends) - 1, round(LONGEST / FINEST)), np.int32)
+    cells = np.zeros((len(ends) - 1, round(LARGEST_S / FINEST)), np.int32)
     for sheet, (least, most) in enumerate(pairwise(ends)):
-        beyond = [(float(low), low + 1.0, 0.0, TOP) for low in range(round(SMOOTH), round(LONGEST))]
+        beyond = [(float(low), low + 1.0, 0.0, TOP) for low in range(round(SMOOTH_FROM_S), round(LARGEST_S))]
         own = [(low, high, least, most) for low, high in _divided(most)] + (beyond if sheet == 0 else [])
         cells[sheet] = cells[0]
         for low, high, *_ in own:
             cells[sheet, round(low / FINEST) : round(high / FINEST)] = len(bounds)
-            bounds.append((low, high, least, most if low < SMOOTH else TOP))
+            bounds.append((low, high, least, most if low < SMOOTH_FROM_S else TOP))
     low, high, least, most = np.array(bounds).T
     centre, half = 0.5 * (low + high), 0.5 * (high - low)
-    scale = STRETCH * np.exp(centre)
+    scale = 8.0 * np.exp(centre)  # patches are even in log(1 + scale nu),
     begin = np.log1p(scale * least)
     length = np.log1p(scale * most) - begin
-    number = np.ceil(length / np.where(least == 0.0, WIDEST, NARROWEST)).astype(np.int32)
+    number = np.ceil(length / np.where(least == 0.0, 1.25, 0.5)).astype(np.int32)  # and narrower in later sheets
     width = length / number
 
     def of_cell(k: int) -> list[np.ndarray]:
@@ -108,16 +104,17 @@ def table() -> Table:
 
 
 def _divided(nu: float) -> list[tuple[float, float]]:
-    """Cells of s up to `SMOOTH`, halved until the branch points of psi at ``nu`` are far from each."""
-    k = np.arange(1.0, np.exp(SMOOTH) + 1.0)
+    """Cells of s up to `SMOOTH_FROM_S`, halved until the branch points of psi at ``nu`` are far from each."""
+    k = np.arange(1.0, np.exp(SMOOTH_FROM_S) + 1.0)
     away = np.maximum(2.0 * (k / (k + 1.0)) ** (0.5 * nu), np.pi * (k / nu - 0.15))  # sharp, and nearly normal
     branch = np.log(1.0 + k + 1j * away)
-    found, waiting = [], [(float(low), low + 1.0) for low in reversed(range(round(SMOOTH)))]
+    found, waiting = [], [(float(low), low + 1.0) for low in reversed(range(round(SMOOTH_FROM_S)))]
     while waiting:
         low, high = waiting.pop()
         middle = 0.5 * (low + high)
         z = (branch - middle) / (0.5 * (high - low))
-        if high - low <= FINEST or np.abs(z + np.sqrt(z - 1.0) * np.sqrt(z + 1.0)).min() >= NEAR:
+        axes = np.abs(z + np.sqrt(z - 1.0) * np.sqrt(z + 1.0))  # sums of half-axes of ellipses about a half-width of 1
+        if high - low <= FINEST or axes.min() >= 4.0:
             found.append((low, high))
         else:
             waiting += [(middle, high), (low, middle)]
@@ -127,7 +124,7 @@ def _divided(nu: float) -> list[tuple[float, float]]:
 def psi(s: Float[np.ndarray, " u"], nu: Float[np.ndarray, " v"]) -> Float[np.ndarray, "v u"]:
     """What the table holds, for each of some similar ``nu`` and each of some similar ``s``."""
     mean = np.expm1(s)
-    found = _expanded if nu.min() * mean.min() > FAR else _summed
+    found = _expanded if nu.min() * mean.min() > EXPANDED_FROM else _summed
     return found(mean, s, nu[:, None]) / s**2
 
 
@@ -158,14 +155,14 @@ def _summed(mean: np.ndarray, s: np.ndarray, nu: np.ndarray) -> np.ndarray:
     fixed = nu[..., None] * with_nu - np.log1p(1.0 / mean)[:, None] * x
     more = _begun(mean, s, nu)
     low, high = np.full_like(more, -np.inf), np.full_like(more, np.inf)
-    for _ in range(STEPS):
+    for _ in range(40):  # steps of Newton's method; three are enough as a rule
         log = fixed + more[..., None] * x
         peak = log.max(axis=-1)
         log -= peak[..., None]
         total, first, second = np.moveaxis(np.exp(log, out=log) @ parts, -1, 0)
         short = mean - first / total
         variance = second / total - (first / total) ** 2
-        done = np.abs(short) < ACCURATE * np.minimum(mean, np.sqrt(variance))
+        done = np.abs(short) < 2e-4 * np.minimum(mean, np.sqrt(variance))  # the potential's error has its third power
         if done.all():
             break
         low, high = np.where(short > 0.0, more, low), np.where(short <= 0.0, more, high)
@@ -192,8 +189,9 @@ def _nodes(least: float, most: float, nu: float) -> tuple[np.ndarray, np.ndarray
     """Values x with weights for means from ``least`` to ``most``: their sum is that over all x.
 
     The first terms are added as they are, and a smooth step hands over to an integral, octave by octave by Gauss and
-    Legendre's rule: where the terms change little from one to the next, both are the same but for exp(-2 pi^2 SOFT^2).
+    Legendre's rule: where the terms change little from one to the next, both are the same but for exp(-2 pi^2 soft^2).
     """
+    handed_over, soft = 32.0, 2.0  # where, and how softly
     if nu >= SPLITS[0]:
         x = np.arange(max(0.0, np.floor(least - 12.0 * np.sqrt(least))), most + 12.0 * np.sqrt(most) + 16.0)
         return x, np.ones_like(x)
@@ -202,16 +200,16 @@ def _nodes(least: float, most: float, nu: float) -> tuple[np.ndarray, np.ndarray
     if end < 200.0:
         return np.arange(end), np.ones(int(np.ceil(end)))
     sharp = int(np.searchsorted([2.0, 10.0, 30.0, 100.0, 200.0], product)) + 1  # parts of an octave near the mean
-    parted = [np.arange(2.0 * HANDED)]
-    weights = [special.ndtr((HANDED - parted[0]) / SOFT)]
-    begin = 0.5 * HANDED
+    parted = [np.arange(2.0 * handed_over)]
+    weights = [special.ndtr((handed_over - parted[0]) / soft)]
+    begin = 0.5 * handed_over
     while begin < end:
         inner = least / 16.0 < begin < 4.0 * most
         parts = sharp if inner else 1
-        points, shares = GAUSS[24 if inner or begin < 4.0 * HANDED else 12]
+        points, shares = GAUSS[24 if inner or begin < 4.0 * handed_over else 12]
         width = begin / parts
         inside = (begin + width * (np.arange(parts)[:, None] + 0.5 + 0.5 * points)).reshape(-1)
         parted.append(inside)
-        weights.append(np.tile(0.5 * width * shares, parts) * special.ndtr((inside - HANDED) / SOFT))
+        weights.append(np.tile(0.5 * width * shares, parts) * special.ndtr((inside - handed_over) / soft))
         begin *= 2.0
     return np.concatenate(parted), np.concatenate(weights)

@@ -16,10 +16,8 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy import special
 
-TOLERANCE = 1e-13
-FAR = 400.0  # nu times the mode, from where the expansion is used
-CHUNK, PANELS = 128, 4  # nodes at a time; stretches of an octave
-SUMMED, WIDTH, OCTAVES = 512, 16.0, 40  # terms that are added, how soft their end is, and octaves beyond its middle
+EXPANDED_FROM = 400.0  # nu times the mode from where the expansion is used: its error is below 1e-12 there
+CHUNK, SUMMED = 128, 512  # nodes at a time, and terms that are added before an integral takes over
 
 
 def log_normaliser(eta: Any, nu: Any) -> Float[Array, ...]:
@@ -48,9 +46,9 @@ def moments_of(eta: Array, nu: Array) -> tuple[Array, Array, Array]:
 def _regions(eta: Array, nu: Array) -> tuple[Array, tuple[Array, Array], tuple[Array, Array]]:
     """Where the expansion is used; arguments for the sum, and for the expansion, that are harmless elsewhere."""
     safe = jnp.maximum(nu, 1e-3)
-    far = (eta / safe + jnp.log(safe) > jnp.log(FAR)) & (nu > 1e-3)
+    far = (eta / safe + jnp.log(safe) > jnp.log(EXPANDED_FROM)) & (nu > 1e-3)
     # nu times the mode must not overflow even where the expansion is not used
-    beyond = jnp.where(far, eta, safe * jnp.log(FAR / safe)), safe
+    beyond = jnp.where(far, eta, safe * jnp.log(EXPANDED_FROM / safe)), safe
     return far, (jnp.where(far, 0.0, eta), jnp.where(far, 1.0, nu)), beyond
 
 
@@ -70,18 +68,19 @@ def _nodes() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Where the summand is taken, chunk by chunk, with what weights; where each chunk ends, and whether a sum may end.
 
     The first terms are added as they are, the others by an integral, octave by octave with Gauss and Legendre's nodes:
-    a smooth step hands over from the one to the other, and then the two differ by less than exp(-2 pi^2 WIDTH^2).
+    a smooth step hands over from the one to the other, and then the two differ by less than exp(-2 pi^2 width^2).
     """
-    points, shares = np.polynomial.legendre.leggauss(CHUNK // PANELS)
+    width, octaves, stretches = 16.0, 40, 4  # of the step; beyond its middle; of an octave, with nodes of their own
+    points, shares = np.polynomial.legendre.leggauss(CHUNK // stretches)
     x = [np.arange(CHUNK) + CHUNK * k for k in range(SUMMED // CHUNK)]
-    weights = [special.ndtr((0.75 * SUMMED - part) / WIDTH) for part in x]
-    begins = 0.5 * SUMMED * 2.0 ** np.arange(OCTAVES)
+    weights = [special.ndtr((0.75 * SUMMED - part) / width) for part in x]
+    begins = 0.5 * SUMMED * 2.0 ** np.arange(octaves)
     for begin in begins:
-        width = begin / PANELS
-        inside = begin + width * (np.arange(PANELS)[:, None] + 0.5 * (1.0 + points))
+        length = begin / stretches
+        inside = begin + length * (np.arange(stretches)[:, None] + 0.5 * (1.0 + points))
         x.append(inside.reshape(-1))
-        step = special.ndtr((x[-1] - 0.75 * SUMMED) / WIDTH)
-        weights.append(np.tile(0.5 * width * shares, PANELS) * step)
+        step = special.ndtr((x[-1] - 0.75 * SUMMED) / width)
+        weights.append(np.tile(0.5 * length * shares, stretches) * step)
     ends = np.array([CHUNK * (k + 1.0) for k in range(SUMMED // CHUNK)] + list(2.0 * begins))
     handed_over = np.arange(len(x)) >= SUMMED // CHUNK
     return np.array(x, float), np.array(weights), ends, handed_over | (ends <= 0.5 * SUMMED)
@@ -122,7 +121,7 @@ def _moments(eta: Array, nu: Array) -> tuple[Array, ...]:
         ratio = jnp.exp(jnp.minimum(log_ratio, 0.0))
         # the second moments' tails weigh more than the mass's: x^2 log(x!)^0 and log(x!)^2 grow slower than end^4
         tail = jnp.exp(log[..., -1] - new_peak) * ratio / jnp.maximum(1.0 - ratio, 1e-300) * end**4
-        done = (log_ratio < 0) & (tail < TOLERANCE * sums[0]) & jnp.asarray(MAY_END)[chunk]
+        done = (log_ratio < 0) & (tail < 1e-13 * sums[0]) & jnp.asarray(MAY_END)[chunk]
         return (chunk + 1, new_peak, done, *sums)
 
     begin = (jnp.asarray(0), zero, jnp.zeros(eta.shape, bool), *(zero,) * 6)

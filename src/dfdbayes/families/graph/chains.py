@@ -30,9 +30,9 @@ from .observed import ObservedGraph
 from .terms import AbstractDyads, GraphStatistics, Structure
 
 TNT = "tie-no-tie"
-WORD = 64  # bits of a word
-BLOCK = 64  # steps whose random numbers are drawn together; a sweep is a whole number of blocks
-LONGEST = 512  # sweeps at most, before graphs are taken: chains that need more say that they have not mixed
+WORD_BITS = 64  # bits of a word
+STEPS_AT_ONCE = 64  # steps whose random numbers are drawn together; a sweep is a whole number of blocks
+MAX_SWEEPS = 512  # sweeps at most, before graphs are taken: chains that need more say that they have not mixed
 SAFE = "promise_in_bounds"
 
 
@@ -277,12 +277,12 @@ class _Run:
         self._thetas, self._key = jax.numpy.asarray(thetas), jax.random.key(seed)
         ties, dyads = terms.graph.ties, len(terms.graph.dyads[0])
         few = max(8, min(ties, dyads - ties))
-        self._blocks = -(-2 * few // BLOCK)  # in a sweep: each tie is proposed about once
+        self._blocks = -(-2 * few // STEPS_AT_ONCE)  # in a sweep: each tie is proposed about once
 
     @property
     def sweep(self) -> int:
         """Steps in a sweep."""
-        return self._blocks * BLOCK
+        return self._blocks * STEPS_AT_ONCE
 
     def go(self, chains: Chains, number: int, sweeps: int = 1) -> Chains:
         """Move on."""
@@ -341,12 +341,12 @@ def _burnt(terms: GraphStatistics, run: _Run, chains: int, apart: bool) -> dict[
         memory = _autocorrelation(half, apart)
         times = 1.0 + 2.0 * memory.sum(axis=0)
         needed = 6.0 * times.max()  # autocorrelation times
-        if len(trace) >= needed or len(trace) >= LONGEST:
+        if len(trace) >= needed or len(trace) >= MAX_SWEEPS:
             break
-        wanted = int(min(np.clip(needed, 1.25 * len(trace), 2.0 * len(trace)), LONGEST))
+        wanted = int(min(np.clip(needed, 1.25 * len(trace), 2.0 * len(trace)), MAX_SWEEPS))
     return {
         "ties": ties_of(at), "accepted": np.asarray(at.accepted).mean(), "sweeps": np.array(len(trace)),
-        "gap": np.ceil(min(1.5 * times.max(), LONGEST / 4)), "times": times, "memory": memory,
+        "gap": np.ceil(min(1.5 * times.max(), MAX_SWEEPS / 4)), "times": times, "memory": memory,
         "drift": np.array(_drift(half)), "r_hat": _r_hat(half, apart),
     }  # fmt: skip
 
@@ -355,7 +355,7 @@ def _later(
     terms: GraphStatistics, run: _Run, parts: list[Mapping[str, np.ndarray]], number: int
 ) -> dict[str, np.ndarray]:
     """The next graph of every chain."""
-    at = run.go(begin(terms, parts[-1]["ties"]), LONGEST + number, int(parts[0]["gap"]))
+    at = run.go(begin(terms, parts[-1]["ties"]), MAX_SWEEPS + number, int(parts[0]["gap"]))
     return {"ties": ties_of(at), "accepted": np.asarray(at.accepted).mean()}
 
 
@@ -450,8 +450,8 @@ class ChainDyads(AbstractDyads):
 
     @property
     def reciprocal(self) -> Array:
-        word = self._into_i[jnp.arange(len(self._j)), self._j // WORD]
-        return (word >> (self._j % WORD).astype(jnp.uint64)).astype(jnp.int32) & 1
+        word = self._into_i[jnp.arange(len(self._j)), self._j // WORD_BITS]
+        return (word >> (self._j % WORD_BITS).astype(jnp.uint64)).astype(jnp.int32) & 1
 
     @property
     def sent_i(self) -> Array:
@@ -511,7 +511,7 @@ def _over(bits: UInt64[Array, "c w"], nodes: int, weight: Callable[[Array], Arra
         word = jnp.argmax(left != 0, axis=1)
         here = left[jnp.arange(len(left)), word]
         last = here & (~here + jnp.uint64(1))
-        k = word * WORD + jax.lax.population_count(last - jnp.uint64(1)).astype(jnp.int64)
+        k = word * WORD_BITS + jax.lax.population_count(last - jnp.uint64(1)).astype(jnp.int64)
         total += jnp.where(here != 0, weight(jnp.minimum(k, nodes - 1)), 0.0)
         return left ^ jnp.where(words[None] == word[:, None], last[:, None], jnp.uint64(0)), total
 
@@ -543,7 +543,7 @@ def begin(statistics: GraphStatistics, tie: Bool[np.ndarray, "c d"]) -> Chains:
 def _bits(adjacency: Bool[np.ndarray, "c n n"]) -> UInt64[np.ndarray, "c n w"]:
     """Rows of matrices as words of bits."""
     n = adjacency.shape[-1]
-    padded = np.zeros((*adjacency.shape[:-1], -(-n // WORD) * WORD), np.uint8)
+    padded = np.zeros((*adjacency.shape[:-1], -(-n // WORD_BITS) * WORD_BITS), np.uint8)
     padded[..., :n] = adjacency
     return np.packbits(padded, axis=-1, bitorder="little").view(np.dtype("<u8")).astype(np.uint64)
 
@@ -561,8 +561,8 @@ def advance(setup: Setup, blocks: Array, key: Array, theta: Array, inputs: Input
     """The same chains after so many blocks of steps, each at its own row of ``theta``."""
 
     def block(number: Array, chains: Chains) -> Chains:
-        numbers = jax.random.uniform(jax.random.fold_in(key, number), (BLOCK, 5, len(chains.ties)))
-        return jax.lax.fori_loop(0, BLOCK, lambda t, at: _step(setup, theta, inputs, at, numbers[t]), chains)
+        numbers = jax.random.uniform(jax.random.fold_in(key, number), (STEPS_AT_ONCE, 5, len(chains.ties)))
+        return jax.lax.fori_loop(0, STEPS_AT_ONCE, lambda t, at: _step(setup, theta, inputs, at, numbers[t]), chains)
 
     return jax.lax.fori_loop(0, blocks, block, chains)
 
@@ -634,8 +634,8 @@ def _closing(setup: Setup, inputs: Inputs, chains: Chains, which: Array, where: 
     if not setup.directed:
         i, k = jnp.where(way < 0.5, i, k), jnp.where(way < 0.5, k, i)
         way = jnp.where(way < 0.5, 2.0 * way, 2.0 * way - 1.0)
-    words = jnp.arange(chains.out.shape[2])[None] == (i // WORD)[:, None]
-    sends = chains.out[c, k] & ~jnp.where(words, jnp.uint64(1) << (i % WORD).astype(jnp.uint64)[:, None], 0)
+    words = jnp.arange(chains.out.shape[2])[None] == (i // WORD_BITS)[:, None]
+    sends = chains.out[c, k] & ~jnp.where(words, jnp.uint64(1) << (i % WORD_BITS).astype(jnp.uint64)[:, None], 0)
     count = _count(sends)
     j = _member(sends, _one_of(way, count))
     possible = (ties > 0) & (count > 0)
@@ -653,7 +653,7 @@ def _member(bits: UInt64[Array, "c w"], rank: Int[Array, " c"]) -> Int[Array, " 
     word = jnp.sum((before + counts <= rank[:, None]).astype(jnp.int32), axis=1)
     word, c = jnp.minimum(word, bits.shape[1] - 1), jnp.arange(len(rank))
     left, rank = bits[c, word], rank - before[c, word]
-    place = word * WORD
+    place = word * WORD_BITS
     for width in (32, 16, 8, 4, 2, 1):  # which half of what is left it is in
         low = jax.lax.population_count(left & jnp.uint64(2**width - 1)).astype(jnp.int32)
         high = rank >= low
@@ -683,6 +683,6 @@ def _one_of(number: Array, among: Array) -> Array:
 
 def _flipped(rows: UInt64[Array, "c n w"], i: Array, j: Array, flip: Array) -> Array:
     """Bit j of row i of each chain flipped where asked."""
-    mask = flip.astype(jnp.uint64) << (j % WORD).astype(jnp.uint64)
-    c, word = jnp.arange(len(i)), j // WORD
+    mask = flip.astype(jnp.uint64) << (j % WORD_BITS).astype(jnp.uint64)
+    c, word = jnp.arange(len(i)), j // WORD_BITS
     return rows.at[c, i, word].set(rows[c, i, word] ^ mask, unique_indices=True, mode=SAFE)

@@ -20,7 +20,6 @@ TITLES = {
     "shared partners": ("edgewise shared partners", "share of ties"),
     "triads": ("ties in a triad", "share of triples"),
 }
-MOST_VALUES = 24
 
 
 def graph_goodness(fit: Fitted | GraphGoodness) -> Figure:
@@ -50,7 +49,7 @@ def graph_goodness(fit: Fitted | GraphGoodness) -> Figure:
 
 def _panel(axes: Any, name: str, table: pd.DataFrame) -> None:
     title, unit = TITLES[name]
-    shown = table if len(table) <= MOST_VALUES else table.iloc[:MOST_VALUES]
+    shown = table.iloc[:24]  # that many names can be read
     places = np.arange(len(shown))
     outside = ((shown["observed"] < shown["low"]) | (shown["observed"] > shown["high"])).to_numpy()
     axes.bar(places, shown["high"] - shown["low"], bottom=shown["low"], color=GREY, alpha=0.45, width=0.8, lw=0,
@@ -61,7 +60,7 @@ def _panel(axes: Any, name: str, table: pd.DataFrame) -> None:
     words = name == "triads" and len(shown) > 4
     step = 1 if words else max(1, -(-len(shown) // 12))
     axes.set_xticks(places[::step], list(shown.index[::step]), fontsize=7 if words else 8, rotation=60 if words else 0)
-    unseen = "" if len(shown) == len(table) else f" (first {MOST_VALUES} values)"
+    unseen = "" if len(shown) == len(table) else f" (first {len(shown)} values)"
     axes.set_xlabel(("triad census" if name == "triads" and words else title) + unseen, fontsize=9)
     axes.set_ylabel(unit, fontsize=9)
     axes.set_ylim(bottom=0)

@@ -20,8 +20,8 @@ from ...errors import DegeneracyError, MinimiserError
 from .chains import Graphs
 from .observed import ObservedGraph
 
-ROUNDS = 20  # of simulation at most, after which a search is said not to have ended
-NEAR = 3.0  # Monte-Carlo errors of the mode, within which it is found; the last step is the loss's own
+MAX_ROUNDS = 20  # of simulation at most, after which a search is said not to have ended
+MAX_ERRORS_FROM_MODE = 3.0  # Monte-Carlo errors of the mode, within which it is found; the last step is the loss's own
 Simulate = Callable[[np.ndarray, int, int], Graphs]
 
 
@@ -46,7 +46,7 @@ def near_maximum(
         ``simulate(theta, size, seed)`` gives so many graphs.
     seed : int
     advance : callable
-        Called after each simulation with 1, of `ROUNDS` + 1 that there may be.
+        Called after each simulation with 1, of `MAX_ROUNDS` + 1 that there may be.
 
     Raises
     ------
@@ -65,27 +65,27 @@ def near_maximum(
 
     theta = interior(space, start)
     try:
-        sound(theta, few // 2, ROUNDS + 1)
+        sound(theta, few // 2, MAX_ROUNDS + 1)
     except DegeneracyError:  # then from independent ties
         density = graph.ties / len(graph.dyads[0])
         theta = interior(space, np.where(np.array(space.names) == "edges", np.log(density / (1.0 - density)), 0.0))
     guess = np.asarray(space.to_y(theta))
-    for k in range(ROUNDS):
+    for k in range(MAX_ROUNDS):
         graphs = sound(np.asarray(space.from_y(guess)), few, k)
         advance(1)
         step, size = _step(space, graphs, guess)
         guess = guess + step
         effective = len(graphs) if graphs.mixing is None else float(graphs.mixing.effective.min())
-        if size < NEAR * np.sqrt(space.size / effective):
+        if size < MAX_ERRORS_FROM_MODE * np.sqrt(space.size / effective):
             break
     else:
         raise MinimiserError(
-            f"graphs like the observed one were not found in {ROUNDS} rounds of simulation, so its likelihood is not "
-            "known. What to do: other terms (a smaller decay, covariates of the nodes), or loss='pseudo'."
+            f"graphs like the observed one were not found in {MAX_ROUNDS} rounds of simulation, so its likelihood is "
+            "not known. What to do: other terms (a smaller decay, covariates of the nodes), or loss='pseudo'."
         )
     at = np.asarray(space.from_y(guess))
-    graphs = sound(at, last, ROUNDS)
-    advance(ROUNDS - k)
+    graphs = sound(at, last, MAX_ROUNDS)
+    advance(MAX_ROUNDS - k)
     covariance = np.atleast_2d(np.cov(graphs.statistics.T))
     return SimulatedLikelihood(at, graphs.statistics.mean(axis=0) - graphs.observed, covariance, len(graphs))
 

@@ -26,15 +26,13 @@ from ...core.resampling import Fits
 from ...core.terms import Prepared, View, doubled_size
 from ...errors import DataError, ModelError, SettingError
 from ...results.graph_goodness import GraphGoodness
-from ..named import Option, Options, named
+from ..named import WEAK_SD, Option, Options, named
 from .chains import Graphs, simulated
 from .goodness import compared
-from .likelihood import ROUNDS, near_maximum
+from .likelihood import MAX_ROUNDS, near_maximum
 from .narrative import GraphNarrative
 from .observed import ObservedGraph
 from .terms import AbstractTerm, Covariate, Edges, GraphStatistics, parse
-
-WIDTH = 3.0  # standard deviation of a coefficient's prior for a change statistic on the scale of 1: odds times 20, weak
 
 
 @dataclass(frozen=True)
@@ -287,7 +285,7 @@ class RandomGraph(AbstractModel):
         if self.independent or not loss.normalised:
             return loss
         start = np.asarray(self.space.flatten(self.start(data)))
-        advance = begin("simulating graphs", ROUNDS + 1)
+        advance = begin("simulating graphs", MAX_ROUNDS + 1)
         return near_maximum(
             self.space, self.graph_observed, start, lambda at, size, seed: self.simulate(at, size, seed=seed),
             seed, advance,
@@ -357,10 +355,10 @@ def _space(statistics: GraphStatistics) -> Space:
     odds = np.log((graph.ties + 0.5) / (len(changes) - graph.ties + 0.5))
     parameters = []
     for k, (term, levels) in enumerate(zip(statistics.terms, statistics.levels, strict=True)):
-        width = WIDTH / scale[statistics.owner == k]
+        width = WEAK_SD / scale[statistics.owner == k]
         prior = dist.Normal(0.0, width if levels else width[0])
         if isinstance(term, Edges):
-            prior = dist.Normal(odds, WIDTH * np.sqrt(1.0 + np.sum(away**2)))
+            prior = dist.Normal(odds, WEAK_SD * np.sqrt(1.0 + np.sum(away**2)))
         parameters.append(Parameter(term.label, prior, shape=(len(levels),) if levels else (), labels=levels))
     return Space(tuple(parameters))
 

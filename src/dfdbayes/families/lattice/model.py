@@ -17,7 +17,7 @@ from ...core.graphs import Graph, of
 from ...core.linalg import newton
 from ...core.minimise import logistic
 from ...core.model import Row
-from ...core.parameters import Parameter
+from ...core.parameters import NODE, Parameter
 from ...core.simulators.base import Interactions
 from ...errors import ModelError
 from ...results.test_statistics import BALANCE
@@ -126,7 +126,7 @@ def Ising(graph: Any, states: str = "spins", intercept: bool = False) -> Exponen
 
     parameters = [Parameter("temperature", dist.Chi2(3.0), lower=0.0)]
     if intercept:
-        parameters.append(Parameter("intercept", dist.Normal(0.0, 1.0)))
+        parameters.append(Parameter("intercept", dist.Normal(0.0, 1.0), role=NODE))
     return ExponentialFamily(
         T=_ProductsAndSum(graph) if intercept else _Products(graph),
         b=None,

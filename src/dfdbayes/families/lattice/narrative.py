@@ -9,12 +9,15 @@ import numpy as np
 from ..._util.words import Estimate
 from ...core.minimise import Outcome
 from ...core.narrative import Narrative
+from ...core.parameters import NODE
 
 if TYPE_CHECKING:
     from ...results.fitted import Fitted
 
-CLEAR = 2.0  # standard errors: about the 95 % that all intervals have
-LEANING = 1.0  # posterior standard deviations that the prior may move a temperature whose interval is told as found
+CLEAR_IN_ERRORS = 2.0  # about the 95 % that all intervals have
+
+
+UNDECIDED = "Neither of the two values is clearly favoured by itself"
 
 
 class _Likeness(NamedTuple):
@@ -30,7 +33,7 @@ class _Likeness(NamedTuple):
 
     @property
     def words(self) -> str:
-        digits = int(100 * self.share + 0.5) == int(100 * self.chance + 0.5) and abs(self.score) > CLEAR
+        digits = int(100 * self.share + 0.5) == int(100 * self.chance + 0.5) and abs(self.score) > CLEAR_IN_ERRORS
         share, chance = (f"{100 * part:.{1 if digits else 0}f} %" for part in (self.share, self.chance))
         return f"{share} of neighbouring pairs are alike, and independent sites would give {chance}"
 
@@ -48,8 +51,8 @@ def neighbours(fit: Fitted) -> list[str]:
     """What one neighbour does to the odds of a site, where data and not the prior tell it; else what data show."""
     assert fit.model is not None
     heat, found = Estimate.of(fit, "temperature").inside, _likeness(fit)
-    if found.score < CLEAR:
-        rarer, of_prior = found.score < -CLEAR, _is_of_prior(fit)
+    if found.score < CLEAR_IN_ERRORS:
+        rarer, of_prior = found.score < -CLEAR_IN_ERRORS, _is_of_prior(fit)
         said = "neighbours differ more often" if rarer else "the data do not show that neighbours tend to be alike"
         of = (
             "is the prior's, and says nothing of the data" if of_prior else "says nothing of how neighbours go together"
@@ -109,13 +112,14 @@ def _is_of_prior(fit: Fitted) -> bool:
     if influence is None:
         return False
     moved, from_data = influence.loc[["temperature"]].to_numpy()[0]
-    return not (abs(moved) <= LEANING and from_data > 0.5)
+    return not (abs(moved) <= 1.0 and from_data > 0.5)  # by a posterior standard deviation, or mostly
 
 
 def _intercept(fit: Fitted) -> list[str]:
-    if "intercept" not in fit.entries:
-        return []
-    own = Estimate.of(fit, "intercept")
-    if not own.excludes(0.0):
-        return [f"Neither of the two values is clearly favoured by itself (intercept {own.inside})."]
-    return [f"By itself the {'upper' if own.low > 0 else 'lower'} value is favoured (intercept {own.inside})."]
+    assert fit.model is not None
+    told = []
+    for parameter in fit.model.space.of_role(NODE):
+        own = Estimate.of(fit, parameter.name)
+        said = f"By itself the {'upper' if own.low > 0 else 'lower'} value is favoured"
+        told.append(f"{said if own.excludes(0.0) else UNDECIDED} (intercept {own.inside}).")
+    return told

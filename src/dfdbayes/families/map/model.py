@@ -35,21 +35,18 @@ from ...core.minimise import Minima, Minimum, logistic, minimise, mode
 from ...core.mixing import evenly
 from ...core.model import AbstractModel, Row
 from ...core.objective import Objective
-from ...core.parameters import Parameter, Space
+from ...core.parameters import NEIGHBOURS, NODE, OTHER, Parameter, Space
 from ...core.resampling import Fits
 from ...core.simulators.base import Mixing, mixing_of
 from ...core.simulators.gibbs import Conditionals, swept
 from ...core.terms import Prepared, View, static, terms
 from ...errors import DataError, ModelError, SettingError
 from ...results.relevance import LIKE, tail_probability
-from ..named import GRAPH, Options, named
-from .narrative import INTERACTION, MapNarrative
-from .observed import ObservedMap
+from ..named import GRAPH, WEAK_SD, Options, named
+from .narrative import MapNarrative
+from .observed import CONSTANT, ObservedMap
 
-WIDTH = 3.0  # standard deviation of a coefficient's prior for a covariate on the scale of 1: odds times 20, weak
-LONGEST = 1024  # sweeps, after which chains say that they have not mixed
-COMPLETIONS, ROUNDS = 40, 12  # of the observed map, and how often completions and parameters follow each other,
-OF_SIMULATED, AGAIN = 3, 4  # the same of every simulated map, of which there are many
+COMPLETIONS = 40  # of the observed map; the tests compare many with all there are
 
 
 @dataclass(frozen=True)
@@ -151,10 +148,12 @@ class Autologistic(AbstractModel):
 
     @property
     def meanings(self) -> Mapping[str, str]:  # type: ignore[override]
-        own = "log odds of a site where covariates are zero and its neighbours balance each other"
-        known = {"intercept": own, INTERACTION: "what one more neighbour of a kind adds to the log odds of that kind"}
-        added = "what one more of the covariate adds to the log odds, given the neighbours"
-        return {p.name: known.get(p.name, added) for p in self.space.parameters}
+        told = {
+            NODE: "log odds of a site where covariates are zero and its neighbours balance each other",
+            NEIGHBOURS: "what one more neighbour of a kind adds to the log odds of that kind",
+            OTHER: "what one more of the covariate adds to the log odds, given the neighbours",
+        }
+        return {p.name: told[p.role] for p in self.space.parameters}
 
     @property
     def options(self) -> Mapping[str, Any]:  # type: ignore[override]
@@ -379,7 +378,7 @@ class Autologistic(AbstractModel):
         objective = Objective(self, self.map.dataset(values), loss)
         minimum = minimise(objective)
         y = objective.space.to_y(minimum.vector)
-        for _ in range(ROUNDS):
+        for _ in range(12):  # times completions and parameters follow each other
             y = mode(objective, 1.0, minimum, y)
             theta = np.asarray(objective.space.from_y(y))[None]
             values, _ = by_colours(self, theta, values, self._open, rng, 10)
@@ -393,12 +392,12 @@ class Autologistic(AbstractModel):
         maps = self.simulate(theta, size, seed=seed)
         if not self._open.any():
             return fits.refit(objective, list(maps.datasets()), around)
-        rng = np.random.default_rng([seed, 29])
-        values = self._filled(np.repeat(np.where(self.map.observed, maps.values, -1), OF_SIMULATED, axis=0), rng)
+        rng, each = np.random.default_rng([seed, 29]), 3  # completions, and below as few rounds: there are many maps
+        values = self._filled(np.repeat(np.where(self.map.observed, maps.values, -1), each, axis=0), rng)
         thetas = np.repeat(around.vector[None], len(maps), axis=0)
-        for _ in range(AGAIN):
-            values, _ = by_colours(self, np.repeat(thetas, OF_SIMULATED, axis=0), values, self._open, rng, 10)
-            sets = [self.map.dataset(part) for part in values.reshape(-1, OF_SIMULATED, values.shape[1])]
+        for _ in range(4):
+            values, _ = by_colours(self, np.repeat(thetas, each, axis=0), values, self._open, rng, 10)
+            sets = [self.map.dataset(part) for part in values.reshape(-1, each, values.shape[1])]
             found = fits.refit(objective, sets, around)
             thetas = np.where(found.usable[:, None], found.vectors, around.vector)
         return found
@@ -416,8 +415,10 @@ def _space(seen: ObservedMap) -> Space:
     A coefficient is N(0, 3 / scale): the scale of a covariate that is not just 0 or 1 is its standard deviation over
     sites. The intercept's prior is as much wider as covariates that are far from zero make it.
     """
-    if INTERACTION in seen.labels:
-        raise DataError(f"a covariate cannot be called '{INTERACTION}', which is what neighbours do; rename it")
+    degree = max(1.0, 2.0 * len(seen.edges) / seen.n)  # all neighbours together move log odds by about 6
+    neighbours = Parameter("interaction", dist.Normal(0.0, 6.0 / degree), role=NEIGHBOURS)
+    if neighbours.name in seen.labels:
+        raise DataError(f"a covariate cannot be called '{neighbours.name}', which is what neighbours do; rename it")
     z = seen.matrix[seen.known]
     mean, sd = z.mean(axis=0), z.std(axis=0)
     binary = ((z == 0.0) | (z == 1.0)).all(axis=0)
@@ -427,10 +428,11 @@ def _space(seen: ObservedMap) -> Space:
     shape, labels = ((len(seen.categories) - 1,), seen.categories[1:]) if several else ((), ())
     found = []
     for label, s in zip(seen.labels, scale, strict=True):
-        width = WIDTH * np.sqrt(1.0 + away) if label == "intercept" else WIDTH / s
-        found.append(Parameter(label, dist.Normal(0.0, float(width)), shape=shape, labels=labels))
-    degree = max(1.0, 2.0 * len(seen.edges) / seen.n)  # all neighbours together move log odds by about 6
-    return Space((*found, Parameter(INTERACTION, dist.Normal(0.0, 6.0 / degree))))
+        own = label == CONSTANT
+        width = WEAK_SD * np.sqrt(1.0 + away) if own else WEAK_SD / s
+        role = NODE if own else OTHER
+        found.append(Parameter(label, dist.Normal(0.0, float(width)), shape=shape, labels=labels, role=role))
+    return Space((*found, neighbours))
 
 
 @dataclass(frozen=True, eq=False)
@@ -496,7 +498,7 @@ def by_colours(
         traces.append(np.asarray(trace))
         watched = np.concatenate(traces)
         found = max((mixing_of(watched[:, j]) for j in range(watched.shape[1])), key=lambda m: m.autocorrelation_time)
-        if sweeps is not None or found.good or len(watched) >= LONGEST:
+        if sweeps is not None or found.good or len(watched) >= 1024:  # then they say that they have not mixed
             return np.asarray(x[:-1]).T.astype(np.int64), found
 
 

@@ -9,14 +9,13 @@ import pandas as pd
 
 from ..._util.words import Estimate, counted, listed, multiplied, named, untold
 from ...core.narrative import CLEAREST, Narrative
+from ...core.parameters import NEIGHBOURS, OTHER
 from ...present.blocks import UNMIXED, Block, Facts, Paragraph, Picture, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ...results.fitted import Fitted
-
-INTERACTION = "interaction"
 
 
 class MapNarrative(Narrative):
@@ -74,9 +73,9 @@ class MapNarrative(Narrative):
 
 
 def _neighbours(fit: Fitted) -> list[str]:
-    if INTERACTION not in fit.entries:
-        return []
-    own, odds = Estimate.of(fit, INTERACTION), multiplied(fit.entries[INTERACTION])
+    assert fit.model is not None
+    (interaction,) = fit.model.space.of_role(NEIGHBOURS)
+    own, odds = Estimate.of(fit, interaction.name), multiplied(fit.entries[interaction.name])
     if not own.excludes(0.0):
         return [f"The data cannot tell whether neighbouring sites are alike (interaction {own.inside})."]
     how = "alike" if own.low > 0 else "unlike"
@@ -87,7 +86,8 @@ def _neighbours(fit: Fitted) -> list[str]:
 
 
 def _covariates(fit: Fitted, levels: list[str]) -> list[str]:
-    found = {name: Estimate.of(fit, name) for name in fit.entries if not name.startswith(("intercept", INTERACTION))}
+    assert fit.model is not None
+    found = {name: Estimate.of(fit, name) for p in fit.model.space.of_role(OTHER) for name in p.entries}
     clear = [name for name, one in found.items() if one.excludes(0.0)]
     clear.sort(key=lambda name: -abs(found[name].value) / np.std(fit.entries[name]))
     of = f"of {named(levels[1])}" if len(levels) == 2 else f"of a category against {named(levels[0])}"

@@ -17,6 +17,8 @@ from ...data.read.columns import require_missing
 from ...errors import DataError, SettingError
 from .read import cells_of, coded, named_edges, neighbours_of, sites_of
 
+CONSTANT = INTERCEPT.lower()  # what a map calls it
+
 
 @dataclass(frozen=True, eq=False)
 class ObservedMap:
@@ -218,6 +220,6 @@ def _refused(lost: np.ndarray, unknown: np.ndarray, missing: str) -> str:
 
 def _plain(label: str) -> str:
     """A term's name as a parameter may be called: brackets and strokes have a meaning in results."""
-    if label in (INTERCEPT, INTERCEPT.lower()):
-        return INTERCEPT.lower() if label == INTERCEPT else f"`{label}`"
+    if label in (INTERCEPT, CONSTANT):
+        return CONSTANT if label == INTERCEPT else f"`{label}`"
     return label.replace("[", "(").replace("]", ")").replace("/", "∕")

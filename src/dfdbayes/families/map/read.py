@@ -19,7 +19,7 @@ NEIGHBOURHOODS = {
     4: ((0, 1), (1, 0)),
     8: ((0, 1), (1, 0), (1, 1), (1, -1)),
 }  # half of the steps from a cell to its neighbours: the others are the same pairs
-MAX_CATEGORIES = 12  # of a map, each with coefficients of its own
+MAX_CATEGORIES = 12  # of a map, each with coefficients of its own: more are measurements, or names
 
 
 class Sites(NamedTuple):

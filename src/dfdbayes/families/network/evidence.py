@@ -38,10 +38,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from ..._util.words import LEVEL
 from .model import Pairwise
 from .rope import LOWERED, ODDS, between_two_values, interaction_of, is_network, network_of, of_edges, regions, varies
-from .selection import MOST_EDGES, chooses, select
-from .verdict import ABSENT, INCONCLUSIVE, LEVEL, NO_VERDICT, PRESENT, RAISED, STRONG, judge, prior_draws
+from .selection import MAX_EDGES_TOGETHER, chooses, select
+from .verdict import ABSENT, INCONCLUSIVE, NO_VERDICT, PRESENT, RAISED, STRONG, judge, prior_draws
 
 if TYPE_CHECKING:
     from ...results.fitted import Fitted
@@ -66,11 +67,10 @@ class Evidence(pd.DataFrame):
 
     def _repr_html_(self) -> str:
         from ...present.notebook import shown
-        from .figure import network
 
         fit, table = self.of, pd.DataFrame(self)
         title = f"Edges of {fit.settings['model']}, fitted to {fit.data.source}"
-        return shown(title, fit.sentences[0], table, network(fit, self), "The network", rest="this table")
+        return shown(title, fit.sentences[0], table, fit.narrative.figure(fit), "The network", rest="this table")
 
 
 def edges(fit: Fitted, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
@@ -180,7 +180,7 @@ def rule(fit: Fitted) -> str:
 
 
 def _by_factor(fit: Fitted) -> str:
-    many = len(network_of(fit).graph.pairs) > MOST_EDGES
+    many = len(network_of(fit).graph.pairs) > MAX_EDGES_TOGETHER
     among = "each edge taken alone, all others being there" if many else "all graphs considered together"
     return (
         f"Present: the inclusion Bayes factor is above {STRONG:.0f}, that is, the data raise the odds that "

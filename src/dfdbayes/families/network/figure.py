@@ -18,9 +18,9 @@ from .groups import GroupDifferences
 from .nodes import node_table
 from .temporal import effects_over_time
 
-MOST_EDGES = 300
-MOST_NODES = 60
-CROWD = 20  # nodes from which names are small
+MOST_EDGES = 300  # the strongest, that are drawn
+MOST_NODES = 60  # the strongest, that have a line each
+MANY_NODES = 20  # nodes from which names are small
 THERE, UNKNOWN, NONE = {"ls": "-", "alpha": 0.95}, {"ls": (0, (4, 2)), "alpha": 0.45}, {"ls": ":", "alpha": 0.35}
 LOOKS: dict[str, dict[str, Any]] = {
     evidence.PRESENT: THERE,
@@ -47,7 +47,7 @@ def network(fit: Fitted, table: pd.DataFrame | None = None) -> Figure:
         What ``evidence.edges(fit)`` gave, if it was computed before.
     """
     table = evidence.edges(fit) if table is None else table
-    side = 6.0 if len(fit.data.columns) <= CROWD else 8.0
+    side = 6.0 if len(fit.data.columns) <= MANY_NODES else 8.0
     figure = Figure(figsize=(side + 1.4, side), layout="constrained")
     axes = figure.subplots()
     strongest = max(float(table["mean"].abs().max()), 1e-12)
@@ -179,7 +179,7 @@ def centrality(fit: Fitted, table: pd.DataFrame | None = None) -> Figure:
 
 def _drawn(axes: Any, names: Sequence[str], lines: pd.DataFrame, small: bool = False, directed: bool = False) -> None:
     """Nodes on a circle, and lines with ``from``, ``to``, ``size`` (1 is the largest), ``sign`` and ``kind``."""
-    few = len(names) <= CROWD
+    few = len(names) <= MANY_NODES
     angles = np.pi / 2 - 2 * np.pi * np.arange(len(names)) / len(names)
     places = dict(zip(names, np.stack([np.cos(angles), np.sin(angles)], axis=1), strict=True))
     for _, edge in lines.iloc[:MOST_EDGES].iloc[::-1].iterrows():  # the strongest on top

@@ -30,11 +30,12 @@ import pandas as pd
 from jaxtyping import Float
 from scipy import linalg, special
 
-from ...core.parameters import Parameter
+from ..._util.words import LEVEL
 from ...errors import ModelError
 from . import evidence
+from .rope import interaction_of
 from .selection import select
-from .verdict import LEVEL, NO_VERDICT, RAISED, STRONG, judge, prior_draws
+from .verdict import NO_VERDICT, RAISED, STRONG, judge, prior_draws
 
 if TYPE_CHECKING:
     from ...results.fitted import Fitted
@@ -195,7 +196,7 @@ class _Compared:
         first = model.space.predictor("interaction").first
         held = np.abs(fit.data.given[:, None, first + np.array(own)] - at).max(axis=2) < 1e-9
         known = prior_draws(fit, "interaction")
-        drawn = fit.groups["posterior"].arrays["interaction"].reshape(-1, _parameter(fit).size)
+        drawn = fit.groups["posterior"].arrays["interaction"].reshape(-1, interaction_of(fit.model).size)
 
         def of_levels(coefficients: np.ndarray) -> np.ndarray:
             return np.stack([model.parameter_at("interaction", coefficients, row, offset) for row in terms], axis=1)
@@ -251,7 +252,7 @@ class _Compared:
         self, contrast: Float[np.ndarray, "e k"], coefficients: Float[np.ndarray, "s k"]
     ) -> Float[np.ndarray, " e"]:
         """Of contrasts at zero: the mean density of what the last coefficient must be, given draws of the others."""
-        prior, found = _parameter(self.fit).prior, []
+        prior, found = interaction_of(self.fit.model).prior, []
         for line in contrast:
             last = int(np.flatnonzero(line)[-1])
             others = np.where(np.arange(len(line)) == last, 0.0, line)
@@ -275,11 +276,6 @@ class _Compared:
         if shape is not None:
             statistic *= max(0.0, 1.0 - len(shape.centre) / len(self.levels) / self.smallest)
         return statistic, len(away), float(special.chdtrc(len(away), statistic)) if statistic > 0 else np.nan
-
-
-def _parameter(fit: Fitted) -> Parameter:
-    assert fit.model is not None
-    return next(p for p in fit.model.space.parameters if p.name == "interaction")
 
 
 def _places(fit: Fitted) -> np.ndarray:

@@ -63,7 +63,7 @@ def network(
             | {"at": {end: f"{at:.1f}" for end, at in ends}, "width": f"{width:.1f}"}
             | {"chance": f"{chance[place]:.4f}"}
         )
-    dots, many = [], len(names) > figure.CROWD
+    dots, many = [], len(names) > figure.MANY_NODES
     for name, (x, y) in places.items():
         dots.append(
             _about(name, of_nodes[name], str(number[name]), "node")

@@ -32,7 +32,7 @@ from .kinds import (
 )
 from .model import OF_EDGES, Pairwise, graph_of_nodes
 
-SPAN = 10  # between the lowest and the highest value of a scale; what goes further is a count
+MAX_SPAN_OF_SCALE = 10  # between the lowest and the highest value of a scale; what goes further is a count
 
 
 def Network(domain: Domain, graph: Any = None, kinds: Any = None) -> Pairwise:
@@ -147,7 +147,7 @@ def _column(name: str, word: str, values: tuple[int, ...], declared: Coordinate 
             f"column '{name}' has the same value, {own}, in every row: a network can say nothing about it. What to do: "
             "leave it out (columns=[...])."
         )
-    if declared is None and values[-1] - values[0] > SPAN:
+    if declared is None and values[-1] - values[0] > MAX_SPAN_OF_SCALE:
         raise ModelError(
             f"column '{name}' has levels from {values[0]} to {values[-1]}, which enter a network by their rank, and a "
             "Dataset holds values. What to do: give the table itself to fit; or, where levels are scores, a model of "
@@ -164,7 +164,7 @@ def guess(values: Sequence[tuple[int, ...]], columns: Sequence[str], words: Mapp
     """
     long = [
         j for j, own in enumerate(values)
-        if own[-1] - own[0] > SPAN and (j not in words or issubclass(_kind(words[j]), AbstractCount))
+        if own[-1] - own[0] > MAX_SPAN_OF_SCALE and (j not in words or issubclass(_kind(words[j]), AbstractCount))
     ]  # fmt: skip
     for j in long:
         if values[j][0] < 0 and j not in words:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..._util.words import Estimate, counted, listed, named
-from ...core.narrative import CLEAREST, Narrative, by_parameter
+from ...core.narrative import CLEAREST, NARRATIVES, Narrative, by_parameter
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,6 +77,9 @@ class NetworkNarrative(Narrative):
             "et al., 2019)."
         )
         return told, ("gelman",) if chooses(fit) else ("gelman", "kruschke")
+
+
+NARRATIVES.register("network")(NetworkNarrative())
 
 
 def network(fit: Fitted) -> list[str]:

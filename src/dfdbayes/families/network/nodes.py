@@ -41,12 +41,9 @@ from .verdict import interval
 if TYPE_CHECKING:
     from ...results.fitted import Fitted
 
-DRAWS = 200  # that predictability is computed at
-CELLS = 2e8  # draws times rows times listed values, beyond which every so-many-th row is used
-LEAST_ROWS = 1000
-BLOCK = 2**17  # cells worked on at a time: what they need stays in the cache
-TAIL = 1e-5  # share of a count's variance that the last listed value may have
-FARTHEST = 2**20  # counts listed at most
+MAX_CELLS = 2e8  # draws times rows times listed values, beyond which every so-many-th row is used
+MIN_ROWS = 1000  # that are used even then
+CELLS_AT_ONCE = 2**17  # what they need stays in the cache
 
 
 def node_table(fit: Fitted) -> pd.DataFrame:
@@ -57,7 +54,7 @@ def node_table(fit: Fitted) -> pd.DataFrame:
     edges = of_edges(fit, drawn[:, first : first + interaction_of(fit.model).size])
     ends = np.zeros((len(model.graph.pairs), model.graph.size))
     ends[np.arange(len(ends))[:, None], model.graph.edges] = 1.0
-    few = drawn[np.linspace(0, len(drawn) - 1, min(DRAWS, len(drawn))).astype(int)]
+    few = drawn[np.linspace(0, len(drawn) - 1, min(200, len(drawn))).astype(int)]  # enough for 95 % intervals
     share = explained(fit.model, few, fit.data)
     strength, predictability = by_chance(fit, edges, ends, share.mean(axis=0))
     columns = {
@@ -132,8 +129,9 @@ def explained(model: AbstractModel, thetas: Float[np.ndarray, "s p"], data: Data
     while True:
         listed = Listed.of(plain, reach)
         share, tail = _explained(model, plain, thetas, listed, data)
-        if tail.max() < TAIL or 4 * reach > FARTHEST:
-            return np.where((tail < TAIL).all(axis=0), share, np.nan)
+        listed_enough = tail < 1e-5  # of a count's variance the last listed value
+        if listed_enough.all() or 4 * reach > 2**20:
+            return np.where(listed_enough.all(axis=0), share, np.nan)
         reach *= 4  # in few steps: each is compiled anew
 
 
@@ -141,8 +139,8 @@ def _explained(
     model: AbstractModel, plain: Pairwise, thetas: np.ndarray, listed: Listed, data: Dataset
 ) -> tuple[Float[np.ndarray, "s d"], Float[np.ndarray, "s d"]]:
     """Predictability, and what share of the variance the last listed count has."""
-    data = data.thinned(max(LEAST_ROWS, int(CELLS / (len(thetas) * listed.values.size))))
-    width = min(len(data.rows), max(1, BLOCK // listed.values.size))
+    data = data.thinned(max(MIN_ROWS, int(MAX_CELLS / (len(thetas) * listed.values.size))))
+    width = min(len(data.rows), max(1, CELLS_AT_ONCE // listed.values.size))
     blocks = -(-len(data.rows) // width)
     missing = blocks * width - len(data.rows)
 

@@ -16,14 +16,14 @@ from jaxtyping import Float
 
 from ...core.dataset import column_summary
 from ...core.model import AbstractModel
-from ...core.parameters import Parameter
+from ...core.parameters import EDGE, Parameter
 from ...errors import ModelError
 from .model import Pairwise
 
 if TYPE_CHECKING:
     from ...results.fitted import Fitted
 
-ODDS = 0.18  # log odds ratio
+ODDS = 0.18  # log odds ratio: Cohen's d of 0.1 (Kruschke, 2018)
 LOWERED = 0.05  # share by which a rate falls
 
 
@@ -35,7 +35,7 @@ def is_network(fit: Fitted) -> bool:
 
 def varies(fit: Fitted) -> bool:
     """Whether the edges of a network depend on covariates."""
-    return fit.model is not None and is_network(fit) and "interaction" in fit.model.varying
+    return fit.model is not None and is_network(fit) and interaction_of(fit.model).design is not None
 
 
 def _base(fit: Fitted) -> Pairwise | None:
@@ -53,9 +53,10 @@ def network_of(fit: Fitted) -> Pairwise:
     return base
 
 
-def interaction_of(model: AbstractModel) -> Parameter:
+def interaction_of(model: AbstractModel | None) -> Parameter:
     """The parameter that holds the edges, or what they depend on."""
-    return next(p for p in model.space.parameters if p.name == "interaction")
+    assert model is not None
+    return model.space.of_role(EDGE)[0]
 
 
 def of_edges(fit: Fitted, drawn: Float[np.ndarray, "s k"]) -> Float[np.ndarray, "s e"]:

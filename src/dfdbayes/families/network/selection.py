@@ -37,9 +37,7 @@ from ...results.fitted import Fitted
 from ...results.selections import Selection
 from .rope import ODDS, network_of, regions
 
-CHAINS, SWEEPS, SETTLING = 64, 400, 100
-MOST_STEPS, LEAST_SWEEPS = 60_000, 60  # of edges, and over all of them: fewer sweeps over many edges
-MOST_EDGES = 1000  # beyond which edges are judged one at a time
+MAX_EDGES_TOGETHER = 1000  # beyond which edges are judged one at a time: a sweep takes time with their square
 
 
 def chooses(fit: Fitted) -> bool:
@@ -134,7 +132,7 @@ def select(fit: Fitted, odds: float = 1.0, seed: int = 0, terms: Float[np.ndarra
 
 def _selected(b: np.ndarray, q: np.ndarray, tau: np.ndarray, odds: float, seed: int) -> Selection:
     """Drawn together, or judged one at a time where there are too many."""
-    if len(b) > MOST_EDGES:
+    if len(b) > MAX_EDGES_TOGETHER:
         factor = bayes_factors(b, q, tau)
         return Selection(special.expit(np.log(odds * factor)), factor, np.zeros((0, len(b)), bool))
     return drawn(b, q, tau, odds, np.random.default_rng([seed, 11]))
@@ -146,15 +144,15 @@ def drawn(b: np.ndarray, q: np.ndarray, tau: np.ndarray, odds: float, rng: np.ra
     Given the others, edge j has r = b_j - sum_k Q_jk theta_k over k other than j and v = Q_jj + tau_j^-2: the log odds
     of its being there are log o - log(tau_j^2 v) / 2 + r^2 / (2 v), and if it is, theta_j ~ N(r / v, 1 / v).
     """
-    size = len(b)
-    sweeps = int(np.clip(MOST_STEPS // size, LEAST_SWEEPS, SWEEPS))
-    settling = sweeps * SETTLING // SWEEPS
-    theta = np.zeros((CHAINS, size))
+    size, chains = len(b), 64
+    sweeps = int(np.clip(60_000 // size, 60, 400))  # fewer over many edges: so many steps, but for the least
+    settling = sweeps // 4
+    theta = np.zeros((chains, size))
     q_theta = theta @ q
     v = np.diag(q) + 1.0 / tau**2
     included, excluded, graphs = np.zeros(size), np.zeros(size), []
     for sweep in range(settling + sweeps):
-        normal, uniform = rng.standard_normal((size, CHAINS)), rng.random((size, CHAINS))
+        normal, uniform = rng.standard_normal((size, chains)), rng.random((size, chains))
         for j in rng.permutation(size):
             r = b[j] - q_theta[:, j] + q[j, j] * theta[:, j]
             log_odds = np.log(odds) - 0.5 * np.log(tau[j] ** 2 * v[j]) + 0.5 * r**2 / v[j]

@@ -13,14 +13,13 @@ import pandas as pd
 
 from ...data.series import SUFFIX
 from ...errors import ModelError
+from .kinds import INTERCEPT
 from .rope import ODDS, contrasts, network_of
 from .selection import chooses, select_coefficients
 from .verdict import judge, prior_draws
 
 if TYPE_CHECKING:
     from ...results.fitted import Fitted
-
-INTERCEPT = "intercept["
 
 
 def effects_over_time(fit: Fitted) -> pd.DataFrame:
@@ -31,7 +30,9 @@ def effects_over_time(fit: Fitted) -> pd.DataFrame:
     Where an effect is there, the log odds between values two standard deviations apart in both columns (between the two
     values of binary ones) are standard normal beforehand. Largest first.
     """
-    found = [(name, *parts) for name in fit.entries if (parts := _parts(name))]
+    parameters = () if fit.model is None else fit.model.space.parameters
+    intercepts = {parameter.name: parameter.entries for parameter in parameters}.get(INTERCEPT.name, ())
+    found = [(name, *parts) for name in intercepts if (parts := _parts(name))]
     if not found:
         raise ModelError(
             "no intercept depends on earlier values. What to do: make them with dfd.lagged(frame, columns, by=...), "
@@ -45,16 +46,16 @@ def effects_over_time(fit: Fitted) -> pd.DataFrame:
 
 def _parts(entry: str) -> tuple[str, str, int] | None:
     """From which column to which, and how many steps later; None of an entry that is something else."""
-    to, between, term = entry.removeprefix(INTERCEPT).removesuffix("]").partition(":")
+    to, between, term = entry.partition("[")[2].removesuffix("]").partition(":")
     name, lagged, lag = term.rpartition(SUFFIX)
-    return (name, to, int(lag)) if entry.startswith(INTERCEPT) and between and lagged and lag.isdigit() else None
+    return (name, to, int(lag)) if between and lagged and lag.isdigit() else None
 
 
 def _judged(fit: Fitted, entries: list[str], table: pd.DataFrame, draws: np.ndarray) -> dict[str, np.ndarray]:
     """Intervals, Bayes factors, probabilities of inclusion (NaN where graphs cannot be drawn) and verdicts."""
     assert fit.model is not None
     space, scale = fit.model.space, _scales(fit, entries, table)
-    places, beforehand = np.array([space.names.index(entry) for entry in entries]), prior_draws(fit, "intercept")
+    places, beforehand = np.array([space.names.index(entry) for entry in entries]), prior_draws(fit, INTERCEPT.name)
     factor = inclusion = np.full(len(table), np.nan)
     chosen = chooses(fit) and fit.converged
     if chosen:
@@ -63,7 +64,7 @@ def _judged(fit: Fitted, entries: list[str], table: pd.DataFrame, draws: np.ndar
         found = select_coefficients(fit, places[order], scale[order])
         factor, inclusion = found.bayes_factor[back], found.inclusion[back]
     judged = judge(
-        draws, ODDS * scale, None if beforehand is None else beforehand[:, places - space.first["intercept"]],
+        draws, ODDS * scale, None if beforehand is None else beforehand[:, places - space.first[INTERCEPT.name]],
         factor if chosen else None, converged=fit.converged,
     )  # fmt: skip
     return {

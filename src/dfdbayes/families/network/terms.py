@@ -56,9 +56,7 @@ from ...core.terms import (
 )
 from ..counts.normaliser import log_normaliser
 
-WIDTH = 512  # rows in a block: all that they need stays in the cache
-WORTH = 2**13  # numbers that are worth a step of a loop over blocks
-LEAST = 1e-300  # of a sum: far below what thresholds can do
+ROWS_IN_BLOCK = 512  # all that they need stays in the cache
 
 
 class Network(Protocol):
@@ -231,7 +229,7 @@ def bordered(inner: Array, across: Array, among: Array) -> Float[Array, "d s s"]
 
 def blocked(array: np.ndarray, size: int) -> Array:
     """Rows along the last axis, up to ``size`` of them, in blocks that come first."""
-    width = size if size <= WIDTH else math.gcd(size, WIDTH)
+    width = size if size <= ROWS_IN_BLOCK else math.gcd(size, ROWS_IN_BLOCK)
     parts = pad(np.asarray(array, float), size, axis=-1).reshape(*array.shape[:-1], -1, width)
     return jax.device_put(np.ascontiguousarray(np.moveaxis(parts, -2, 0)))
 
@@ -579,7 +577,7 @@ class OrdinalConditionals(LevelConditionals):
     def at_once(self) -> int:  # type: ignore[override]
         """So many parameters that a block of rows is worth a step of its loop."""
         _, d, width = self.s.shape
-        return 2 ** (max(1, WORTH // (d * width)).bit_length() - 1)
+        return 2 ** (max(1, 2**13 // (d * width)).bit_length() - 1)  # numbers for each of them
 
     def value(self, loss: Loss, theta: Theta, weights: Any) -> Float[Array, ""]:
         matrix = self.plain.matrix(self.plain.interaction_of(self.plain.space.unflatten(theta)))
@@ -617,7 +615,7 @@ def log_sums_of_powers(
         total = jnp.zeros_like(u)
         for k in reversed(range(log.shape[1])):
             total = total * power + jnp.where(up, turned[:, k, None], weight[:, k, None])
-        return top + jnp.where(up, (number[:, None] - 1) * u, 0.0) + jnp.log(jnp.maximum(total, LEAST))
+        return top + jnp.where(up, (number[:, None] - 1) * u, 0.0) + jnp.log(jnp.maximum(total, 1e-300))
 
     return of
 

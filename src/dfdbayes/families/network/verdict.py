@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from ..._util.words import LEVEL
 from ...core.parameters import Space
 
 if TYPE_CHECKING:
     from ...results.fitted import Fitted
 
-LEVEL = 0.95
 RAISED = 3.0  # times the prior's odds
 STRONG = 10.0  # a Bayes factor for an edge; its inverse speaks as strongly against it
 PRESENT, ABSENT, INCONCLUSIVE = "present", "absent", "inconclusive"
