@@ -216,7 +216,7 @@ class Pairwise(AbstractModel):
         return xp.moveaxis(xp.concatenate(parts, axis=-1)[..., order], -1, 0)
 
     def node_statistics(self, x: Any) -> Any:
-        """T (f, d, ...) of values x (..., d), arrays of NumPy or of JAX; zero where a column has fewer than others."""
+        """The statistics t (f, d, ...) of values x (..., d) of NumPy or of JAX; zero where a column has fewer than others."""
         xp: Any = np if isinstance(x, np.ndarray) else jnp
         parts = []
         for kind, columns in self._alike:
@@ -225,7 +225,7 @@ class Pairwise(AbstractModel):
         return xp.moveaxis(self._by_column(parts, x), 0, 1)
 
     def edge_statistics(self, x: Any) -> Any:
-        """S (d, ...) of values x (..., d), arrays of NumPy or of JAX: what neighbours see of them."""
+        """The statistics s (d, ...) of values x (..., d) of NumPy or of JAX: what neighbours see of them."""
         xp: Any = np if isinstance(x, np.ndarray) else jnp
         return self._by_column(
             [kind.edge_statistic(xp.asarray(x[..., columns], float)) for kind, columns in self._alike], x
