@@ -6,7 +6,8 @@ is a `results.fitted.Fitted`, which nothing here has to name: a narrative reads 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from .parameters import ZEROS, Parameter
 
 if TYPE_CHECKING:
     import pandas as pd
+
+T = TypeVar("T")
 
 ONE_BY_ONE = 4  # parameters that are told each; of more, how many exclude zero
 CLEAREST = 3  # effects that a reader can keep in mind
@@ -115,6 +118,20 @@ class Narrative:
     def spread(self, fit: Any) -> list[str]:
         """How much observations vary at given covariates, where the model says so."""
         return []
+
+
+def tells(*models: Any) -> Callable[[type[T]], type[T]]:
+    """Let the narrative that follows tell of models, which then need not import it: it may import them.
+
+    The models' package imports its module.
+    """
+
+    def add(narrative: type[T]) -> type[T]:
+        for model in models:
+            model.narrative = narrative()
+        return narrative
+
+    return add
 
 
 def main_of(model: Any) -> Parameter:

@@ -1,1 +1,3 @@
 """Networks of columns."""
+
+from . import narrative as narrative

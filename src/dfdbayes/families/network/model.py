@@ -50,7 +50,6 @@ from ...core.domain import Domain
 from ...core.graphs import Graph, complete, edge_labels, of
 from ...core.minimise import logistic
 from ...core.model import AbstractModel, Row, against
-from ...core.narrative import Narrative
 from ...core.parameters import EDGE, NODE, SHAPE, Parameter, Space
 from ...core.simulators.base import Interactions
 from ...core.terms import Prepared, View
@@ -62,7 +61,6 @@ from ..lattice.model import _two_states
 from ..named import GRAPH, named
 from . import descriptions as remarks
 from .kinds import BinaryKind, CountKind, Kind, PoissonKind, domain_of
-from .narrative import NetworkNarrative
 from .simulate import by_levels, by_levels_given
 from .terms import (
     BinaryConditionals,
@@ -102,7 +100,6 @@ class Pairwise(AbstractModel):
     with_shape: str = field(default="", compare=False)
     """The model like this one in which the spread of counts is a parameter, where it is none here."""
     derived: None = None
-    narrative: Narrative = field(default=NetworkNarrative(), compare=False)
 
     @property
     def paper_priors(self) -> dict[str, Any]:
