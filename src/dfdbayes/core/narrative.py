@@ -6,18 +6,16 @@ is a `results.fitted.Fitted`, which nothing here has to name: a narrative reads 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._util.words import Estimate, also, counted, listed, multiplied, named
 from .parameters import ZEROS, Parameter
+from .registry import Registry
 
 if TYPE_CHECKING:
     import pandas as pd
-
-T = TypeVar("T")
 
 ONE_BY_ONE = 4  # parameters that are told each; of more, how many exclude zero
 CLEAREST = 3  # effects that a reader can keep in mind
@@ -120,18 +118,8 @@ class Narrative:
         return []
 
 
-def tells(*models: Any) -> Callable[[type[T]], type[T]]:
-    """Let the narrative that follows tell of models, which then need not import it: it may import them.
-
-    The models' package imports its module.
-    """
-
-    def add(narrative: type[T]) -> type[T]:
-        for model in models:
-            model.narrative = narrative()
-        return narrative
-
-    return add
+NARRATIVES: Registry[Narrative] = Registry("narrative")
+"""Narratives that need their family's models, which so know them by name only."""
 
 
 def main_of(model: Any) -> Parameter:

@@ -1,3 +1,1 @@
 """Networks of columns."""
-
-from . import narrative as narrative

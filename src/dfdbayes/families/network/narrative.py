@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ..._util.words import Estimate, counted, listed, named
-from ...core.narrative import CLEAREST, Narrative, by_parameter, tells
+from ...core.narrative import CLEAREST, NARRATIVES, Narrative, by_parameter
 from . import evidence, groups
-from .model import Pairwise
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from ...results.fitted import Fitted
 
 
-@tells(Pairwise)
 class NetworkNarrative(Narrative):
     """The edges of a network with covariates or without; without any edge it is told parameter by parameter."""
 
@@ -69,6 +67,9 @@ class NetworkNarrative(Narrative):
             "(Gelman et al., 2019)."
         )
         return told, ("gelman",) if evidence.chooses(fit) else ("gelman", "kruschke")
+
+
+NARRATIVES.register("network")(NetworkNarrative())
 
 
 def network(fit: Fitted) -> list[str]:
