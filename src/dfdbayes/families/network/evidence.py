@@ -33,7 +33,7 @@ data; `dfdbayes.group_differences` tells the groups of a factor apart, by the sa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -69,8 +69,9 @@ class Evidence(pd.DataFrame):
         from ...present.notebook import shown
 
         fit, table = self.of, pd.DataFrame(self)
+        narrative: Any = fit.narrative
         title = f"Edges of {fit.settings['model']}, fitted to {fit.data.source}"
-        return shown(title, fit.sentences[0], table, fit.narrative.figure(fit), "The network", rest="this table")
+        return shown(title, fit.sentences[0], table, narrative.figure(fit, self), "The network", rest="this table")
 
 
 def edges(fit: Fitted, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:
