@@ -30,7 +30,7 @@ from scipy import special
 
 from .normaliser import EXPANDED_FROM
 
-# Together they give the ten digits that `tests/unit/test_mean_form.py` asks for.
+# Together they give the ten digits that `tests/families/counts/test_mean_form.py` asks for.
 ORDER = 12  # points of a patch in each direction
 SPLITS = (2.0, 8.0)  # values of nu between sheets,
 TOP = 20.0  # and the largest one
