@@ -24,7 +24,7 @@ from dfdbayes.backends.local import Local
 from dfdbayes.core.calibration import calibrate
 from dfdbayes.core.minimise import logarithmic, minimise
 from dfdbayes.core.objective import Objective
-from dfdbayes.fitting.regressions import read_regression
+from dfdbayes.fitting.reading import read_regression
 
 STUDY = Study("series-coverage")
 FIRST, QUANTILE, N, AHEAD, BURN, FORECAST = 70_000, 1.959964, 200, 8, 100, 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,7 @@ from ..core import resampling as resamplings
 from ..core import samplers as sampling
 from ..core.calibration import Calibration, calibrate
 from ..core.diagnostics import bounds_of, held_by_prior, require_finite, require_in_basin, warnings_of
-from ..core.graphs import of as graph_of
 from ..core.influence import summarised
-from ..core.log_mass_errors import in_words
 from ..core.minimise import Minimum, Outcome, minimise, require
 from ..core.missing import described, minimised, objective_with_missing
 from ..core.model import AbstractModel
@@ -36,21 +34,17 @@ from ..core.priors import describe_prior
 from ..core.resampling import Bootstrap
 from ..core.samplers import Draws
 from ..data.read.dataset import opened, read
-from ..data.read.profile import domain_of
-from ..errors import EscapedError, MinimiserError, ModelError, SettingError
-from ..families.named import how_to_make
+from ..errors import EscapedError, MinimiserError, SettingError
 from ..results.checking import check
 from ..results.checks import Checks
 from ..results.hausman import another
 from ..results.influence import of_rows
-from ..results.saving import versions
-from ..results.tree import assemble
+from ..results.saving import assemble, versions
 from ..results.uncalibrated import uncalibrated_intervals
 from .fit_result import Fit
 from .plan import Plan, backend_of
 from .progress import Progress, by_percent, shown_on
-from .regressions import own_priors, read_regression
-from .whole import objective_of, read_whole
+from .reading import objective_of, own_priors, read_regression, read_rows, read_whole
 
 
 def fit(
@@ -197,7 +191,7 @@ def fit(
         elif formula is None and not formulas:
             if time is not None:
                 raise SettingError("time= is for formulas: give formula='cases ~ lag(cases)', for example")
-            source, made = _read(backend, model, data, options, prior, reading, plan, shown)
+            source, made = read_rows(backend, model, data, options, prior, reading, plan, shown)
         else:
             advance = by_percent(shown.begin("reading", 100))
             source, regressed = read_regression(backend, model, data, options, formula, formulas, asked, advance)
@@ -278,46 +272,6 @@ def _inferred(
         with clock.stage("sample"):
             drawn, theta = _sample(wide, around, weight, plan, kept, shown)
     return objective, minimum, weight, drawn, theta
-
-
-def _read(
-    backend: Backend, model: AbstractModel | str, data: Any, options: Mapping[str, Any] | None,
-    prior: Mapping[str, Any] | str | None, reading: dict[str, Any], plan: Plan, shown: Progress,
-) -> tuple[Source, AbstractModel]:  # fmt: skip
-    """The data, and the model for them; a model that would not fit into memory is refused before any row is read."""
-
-    @cache
-    def of_width(d: int) -> AbstractModel:
-        found = models.by_name(model, d, options, prior) if isinstance(model, str) else model.current()
-        require_memory(estimate(found.space.size, d, 0, 0, plan.fits, 0))
-        return found
-
-    if isinstance(prior, str) and prior != "paper":
-        raise SettingError(f"prior is {prior!r}; give priors by parameter name, or the word 'paper'")
-    named = isinstance(model, str)
-    if not named and not isinstance(model, AbstractModel):
-        what = how_to_make(model)
-        order = " The model comes first, the data second." if isinstance(data, (str, AbstractModel)) else ""
-        raise ModelError(f"the model is {in_words(model)}; {what}.{order}")
-    if options is not None and not isinstance(options, Mapping):
-        raise SettingError(f"options must be a mapping such as {{'graph': dfd.graphs.grid(6, 6)}}, not {options!r}")
-    if not named and any(value is not None for value in (options or {}).values()):
-        raise SettingError("options belong to a model given by name; this one was made with its own")
-    graph = (options or {}).get("graph") if isinstance(model, str) else None
-    names = (
-        (() if graph is None or isinstance(graph, str) else graph_of(graph).names) if named else of_width(0).node_names
-    )
-    reading = reading | {"columns": (names or None) if reading["columns"] is None else reading["columns"]}
-    own = options or {}
-    needed = isinstance(model, str) and models.named_model(model).needs_data(own)
-    scales = domain_of(data, reading, own.get("levels"), own.get("kinds")) if needed else None
-    domain = scales or ((lambda d: of_width(d).domain) if named else of_width(0).domain)
-    source = backend.read(data, domain, advance=by_percent(shown.begin("reading", 100)), **reading)
-    of_data = models.named_model(model).of_data if isinstance(model, str) and scales else None
-    found = of_data(source.data, own, scales) if of_data and scales else of_width(source.data.d * named)
-    source = source.arranged(found)
-    given = models.paper_priors(found) if isinstance(prior, str) else prior
-    return source, found.with_priors(given).labelled(source.data.columns)
 
 
 def _tabulate(source: Source, model: AbstractModel, plan: Plan, shown: Progress) -> Objective:

@@ -1,18 +1,27 @@
-"""Formulas to data and a model: which columns are the response, which matrices the parameters depend on."""
+"""What is read for a model, and the model for what was read.
+
+Rows of columns that the model takes (`read_rows`); a response and the matrices that parameters depend on, where there
+are formulas (`read_regression`); or one observation, a graph as its dyads, a map as its sites (`read_whole`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .. import families as models
-from ..backends.local import Backend, Source
-from ..core.dataset import PLACE, match
+from .._util.resources import estimate, require_memory
+from ..backends.local import Backend, InMemory, Source
+from ..core.dataset import PLACE, Units, match
+from ..core.graphs import of as graph_of
+from ..core.log_mass_errors import in_words
 from ..core.model import AbstractModel
+from ..core.objective import Objective
 from ..core.parameters import EDGE, ZEROS
 from ..data.formulas import (
     Design,
@@ -30,10 +39,54 @@ from ..data.observed import BESIDE, Observed, notes_of, require_kept, require_pl
 from ..data.read import profile as scales
 from ..data.read.columns import listed, require_column, weights_for, without_identifiers
 from ..data.read.dataset import read
+from ..data.read.profile import domain_of
 from ..data.read.reading import Table, frame_of, name_of, table_of
 from ..data.read.text import ROWS_LOOKED_AT, are_numbers
 from ..data.series import Ordered, canonical, lags_of, ordered
-from ..errors import DataError, SettingError, require_known, some
+from ..errors import DataError, ModelError, SettingError, close, require_known, some
+from ..families.named import how_to_make
+from .plan import Plan
+from .progress import Progress, by_percent
+
+
+def read_rows(
+    backend: Backend, model: AbstractModel | str, data: Any, options: Mapping[str, Any] | None,
+    prior: Mapping[str, Any] | str | None, reading: dict[str, Any], plan: Plan, shown: Progress,
+) -> tuple[Source, AbstractModel]:  # fmt: skip
+    """The data, and the model for them; a model that would not fit into memory is refused before any row is read."""
+
+    @cache
+    def of_width(d: int) -> AbstractModel:
+        found = models.by_name(model, d, options, prior) if isinstance(model, str) else model.current()
+        require_memory(estimate(found.space.size, d, 0, 0, plan.fits, 0))
+        return found
+
+    if isinstance(prior, str) and prior != "paper":
+        raise SettingError(f"prior is {prior!r}; give priors by parameter name, or the word 'paper'")
+    named = isinstance(model, str)
+    if not named and not isinstance(model, AbstractModel):
+        what = how_to_make(model)
+        order = " The model comes first, the data second." if isinstance(data, (str, AbstractModel)) else ""
+        raise ModelError(f"the model is {in_words(model)}; {what}.{order}")
+    if options is not None and not isinstance(options, Mapping):
+        raise SettingError(f"options must be a mapping such as {{'graph': dfd.graphs.grid(6, 6)}}, not {options!r}")
+    if not named and any(value is not None for value in (options or {}).values()):
+        raise SettingError("options belong to a model given by name; this one was made with its own")
+    graph = (options or {}).get("graph") if isinstance(model, str) else None
+    names = (
+        (() if graph is None or isinstance(graph, str) else graph_of(graph).names) if named else of_width(0).node_names
+    )
+    reading = reading | {"columns": (names or None) if reading["columns"] is None else reading["columns"]}
+    own = options or {}
+    needed = isinstance(model, str) and models.named_model(model).needs_data(own)
+    scales = domain_of(data, reading, own.get("levels"), own.get("kinds")) if needed else None
+    domain = scales or ((lambda d: of_width(d).domain) if named else of_width(0).domain)
+    source = backend.read(data, domain, advance=by_percent(shown.begin("reading", 100)), **reading)
+    of_data = models.named_model(model).of_data if isinstance(model, str) and scales else None
+    found = of_data(source.data, own, scales) if of_data and scales else of_width(source.data.d * named)
+    source = source.arranged(found)
+    given = models.paper_priors(found) if isinstance(prior, str) else prior
+    return source, found.with_priors(given).labelled(source.data.columns)
 
 
 def read_regression(
@@ -340,3 +393,44 @@ def _require_covariates(
 def _counted_rows(number: int) -> str:
     """How many rows, in words that go with "leaves out"."""
     return "the 1 row" if number == 1 else f"the {number} rows"
+
+
+ROWS = ("columns", "weights", "weighting", "missing", "cluster", "time", "formula")  # settings about rows
+USUAL = {"missing": "refuse", "weighting": "auto"}  # what settings about rows are, unless a user gives them
+
+
+def read_whole(
+    model: AbstractModel | str, data: Any, options: Mapping[str, Any] | None, prior: Mapping[str, Any] | str | None,
+    reading: dict[str, Any],
+) -> tuple[Source, AbstractModel] | None:  # fmt: skip
+    """What stands for the data, and the model for it; None where data are rows. ``reading`` is about rows."""
+    if isinstance(model, str) and model in models.MODELS and models.MODELS.by_name(model).whole:
+        model, given, options = models.by_name(model, 0, options), dict(options or {}), None
+        reading = {name: given[name] for name in model.reads if name in given} | reading
+    if not isinstance(model, AbstractModel):
+        return None
+    observe: Callable[..., Any] = model.observe
+    seen = observe(data, **{name: reading[name] for name in model.reads if name in reading})
+    if seen is None:
+        return None
+    told = {name: value for name, value in reading.items() if value is not None and name not in model.reads}
+    unusual = [name for name, value in told.items() if not (isinstance(value, str) and value == USUAL.get(name))]
+    unknown = [name for name in unusual if name not in ROWS]
+    if unknown:
+        raise SettingError(
+            f"there is no setting '{unknown[0]}' for a graph or a map{close(unknown[0], ['nodes', *ROWS])}"
+        )
+    if unusual or options:
+        raise SettingError(
+            f"{(unusual or ['options'])[0]}= is about rows, and the data are one observation: a graph, a map. What to "
+            "do: leave it out; attributes of nodes enter by terms of the model, such as nodecov('age'), those of sites "
+            "by formula='present ~ altitude'."
+        )
+    return InMemory(seen[0]), seen[1].with_priors(own_priors(prior))
+
+
+def objective_of(source: Source, model: AbstractModel, plan: Plan, units: Units | None, shown: Progress) -> Objective:
+    """The loss on complete data, and what has to be simulated for it: a likelihood, sites that nobody observed."""
+    loss = model.prepare_loss(plan.loss, source.data, plan.seed, shown.begin)
+    data = model.complete(source.data, plan.loss, plan.seed)
+    return (source if data is source.data else InMemory(data)).objective(model, loss, units)
