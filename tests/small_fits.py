@@ -9,7 +9,7 @@ import numpyro.distributions as dist
 import pandas as pd
 
 import dfdbayes as dfd
-from dfdbayes.results.saving import assemble
+from dfdbayes.results.tree import assemble
 
 QUICK = {"sampler": "laplace", "draws": 250, "bootstrap": 40, "check": True, "progress": False}
 NAMES = ("sleep", "mood & <b>", "price_$x$", "_hidden")

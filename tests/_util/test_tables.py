@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 from dfdbayes._util.tables import Table, netcdf
-from dfdbayes.results.saving import drawn, tree_of
+from dfdbayes.results.tree import drawn, tree_of
 
 RNG = np.random.default_rng(0)
 ARRAYS = {

@@ -23,7 +23,7 @@ from dfdbayes.present.blocks import Caution
 from dfdbayes.present.methods import REFERENCES, Methods
 from dfdbayes.present.renderers import page as render
 from dfdbayes.results import checking
-from dfdbayes.results.saving import assemble
+from dfdbayes.results.tree import assemble
 
 KINDS = {
     "count": small_fits.counts,

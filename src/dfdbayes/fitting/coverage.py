@@ -26,7 +26,8 @@ from ..errors import DataError, DfdbayesError, SettingError
 from ..families.simulate import simulate
 from ..results.intervals import interval
 from ..results.predictive import parameters_of
-from ..results.saving import LINE, versions
+from ..results.saving import versions
+from ..results.tree import LINE
 from .fit import fit
 from .plan import backend_of
 from .progress import Silent

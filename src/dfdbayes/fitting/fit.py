@@ -39,7 +39,8 @@ from ..results.checking import check
 from ..results.checks import Checks
 from ..results.hausman import another
 from ..results.influence import of_rows
-from ..results.saving import assemble, versions
+from ..results.saving import versions
+from ..results.tree import assemble
 from ..results.uncalibrated import uncalibrated_intervals
 from .fit_result import Fit
 from .plan import Plan, backend_of

@@ -21,7 +21,8 @@ from ..results.hausman import second_opinion
 from ..results.influence import influences
 from ..results.predictive import replicate
 from ..results.regression import RegressionAccessor
-from ..results.saving import plain, tree_of, written
+from ..results.saving import plain, written
+from ..results.tree import tree_of
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -28,8 +28,8 @@ from ..core.samplers.base import AbstractSampler, kind_of
 from ..errors import SettingError
 from .checks import Checks
 from .predictive import parameters_of
-from .saving import LINE, tree_of
 from .summary import summarised
+from .tree import LINE, tree_of
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -16,7 +16,7 @@ from ..core.simulators.exact import listed
 from ..errors import DfdbayesError, SettingError
 from .goodness_of_fit import some
 from .predictive import affordable
-from .saving import drawn
+from .tree import drawn
 
 if TYPE_CHECKING:
     from .fitted import Fitted

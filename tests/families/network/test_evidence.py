@@ -12,7 +12,7 @@ from dfdbayes.families.network import evidence, rope, verdict
 from dfdbayes.fitting.runs import write_run
 from dfdbayes.present import methods
 from dfdbayes.present.renderers import page as render
-from dfdbayes.results.saving import assemble
+from dfdbayes.results.tree import assemble
 from dfdbayes.results.uncalibrated import is_calibrated, outweighed, side_by_side
 
 

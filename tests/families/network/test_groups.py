@@ -21,7 +21,7 @@ from dfdbayes.families.network import terms as network_tables
 from dfdbayes.families.network.terms import LevelConditionals, NodeTerms
 from dfdbayes.fitting.reading import read_regression
 from dfdbayes.present.renderers import page as render
-from dfdbayes.results.saving import assemble
+from dfdbayes.results.tree import assemble
 from small_fits import quietly
 
 ITEMS = ["a", "b", "c"]
