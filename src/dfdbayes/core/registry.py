@@ -72,8 +72,7 @@ class Registry(Generic[T]):
         """
         if not isinstance(name, str) or name not in self._known:
             raise self.error(
-                f"there is no {self.kind} {name!r}; known: {', '.join(self)}{self.hint}"
-                f"{close(name, self._known)}"
+                f"there is no {self.kind} {name!r}; known: {', '.join(self)}{self.hint}{close(name, self._known)}"
             )
         return self._known[name]
 
