@@ -12,7 +12,7 @@ import dfdbayes as dfd
 from dfdbayes.core import replicates
 from dfdbayes.core.resampling import resample
 
-FEW = replicates.FEW
+FEW = replicates.FEW_PARAMETERS
 ROUNDS, LONG = 6, 60.0  # later runs, fewer where they take so many seconds
 BY_OWN = 10**6  # parameters up to which every replicate has Hessians of its own
 
@@ -39,7 +39,7 @@ def measured(objective, size):
     seconds, found = {BY_OWN: [], FEW: []}, {}
     while len(seconds[FEW]) < 2 or (len(seconds[FEW]) <= ROUNDS and sum(np.array(seconds[BY_OWN])[:, 0]) < LONG):
         for few, times in seconds.items():
-            replicates.FEW = few
+            replicates.FEW_PARAMETERS = few
             begin = time.perf_counter(), time.process_time()
             found[few] = replicates.minimise_many(objective, weights, whole)
             times.append((time.perf_counter() - begin[0], time.process_time() - begin[1]))

@@ -10,7 +10,7 @@ from scipy import integrate, optimize
 import dfdbayes as dfd
 from dfdbayes.core.calibration import curvature
 from dfdbayes.core.minimise import minimise
-from dfdbayes.core.posterior import NOISE, _nearest, beyond, clipped, projected
+from dfdbayes.core.posterior import ERRORS_BEYOND_EDGE, _nearest, beyond, clipped, projected
 from dfdbayes.core.priors import Mirrored
 
 TRUTH = {"intercept": np.array([0.8, 1.0, 1.2]), "interaction": np.array([0.15, 0.0, 0.0])}
@@ -106,7 +106,7 @@ def test_a_contradiction_moves_what_goes_with_it():
     cov = shape.covariance
     sd = np.sqrt(np.diag(cov))
     theta = np.array([1.0, 1.0, -5.0 * sd[2]]) + np.zeros((2, 50, 3))
-    wanted = 1.0 + cov[:2, 2] / cov[2, 2] * (5.0 - NOISE) * sd[2]
+    wanted = 1.0 + cov[:2, 2] / cov[2, 2] * (5.0 - ERRORS_BEYOND_EDGE) * sd[2]
     found = clipped(model.space, shape, theta)
     np.testing.assert_allclose(found, np.broadcast_to([*wanted, 0.0], theta.shape), atol=1e-6)
     full = projected(model.space, shape, theta)

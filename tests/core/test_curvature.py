@@ -11,7 +11,7 @@ from jax.scipy.special import gammaln
 from scipy import linalg
 
 import dfdbayes as dfd
-from dfdbayes.core.calibration import CAP, SHRINK, calibrate, cap, curvature
+from dfdbayes.core.calibration import MAX_TIMES_COMMON, SHRINK, calibrate, cap, curvature
 from dfdbayes.core.minimise import minimise, mode
 from dfdbayes.core.posterior import posterior, where_taken
 
@@ -55,7 +55,7 @@ def by_definition(objective):
         ratios = (1 - shrink) * ratios + shrink * np.median(ratios)
         beta = 1 / np.median(ratios)
     many = 1.0 if objective.loss.bounded else len(rows) / (20.0 * space.size)
-    weights = np.minimum(1 / ratios, CAP * many * beta)
+    weights = np.minimum(1 / ratios, MAX_TIMES_COMMON * many * beta)
     return beta, y, (hessian @ vectors * weights) @ (hessian @ vectors).T, prior
 
 
@@ -115,8 +115,8 @@ def test_one_weight_for_all_is_the_papers_posterior():
 
 
 def test_fewer_parameters_may_have_a_larger_cap():
-    assert cap(2) == cap(36) == CAP and 1.25 < cap(210) < 1.4 and cap(5000) > 1.0
-    assert cap(2, 30) == CAP and cap(2, 400) == 10 * CAP
+    assert cap(2) == cap(36) == MAX_TIMES_COMMON and 1.25 < cap(210) < 1.4 and cap(5000) > 1.0
+    assert cap(2, 30) == MAX_TIMES_COMMON and cap(2, 400) == 10 * MAX_TIMES_COMMON
 
 
 # -- what the posterior must do ------------------------------------------------------------------

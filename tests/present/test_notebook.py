@@ -73,6 +73,13 @@ def test_what_is_taken_out_of_the_evidence_is_a_plain_table():
     assert type(table.head(2)).__name__ == type(table.sort_values("mean")).__name__ == "DataFrame"
 
 
+def test_a_table_of_edges_is_drawn_as_it_is(monkeypatch):
+    drawn = []
+    monkeypatch.setattr("dfdbayes.families.network.figure.network", lambda fit, table=None: drawn.append(table))
+    table = dfd.evidence.edges(small_fits.network(), odds=4.0)
+    assert "bayes_factor" in table._repr_html_() and drawn[0] is table
+
+
 def test_figures_show_without_magic():
     data, about = small_fits.counts().plot()._repr_png_()
     assert data.startswith(b"\x89PNG") and about["width"] > 200

@@ -4,13 +4,16 @@ import copy
 import pickle
 from dataclasses import replace
 
+import jax.numpy as jnp
 import networkx as nx
 import numpy as np
+import numpyro.distributions as dist
 import pandas as pd
 import pytest
+from jax.scipy.special import gammaln
 
 import dfdbayes as dfd
-from dfdbayes.results.accessor import ACCESSORS
+from dfdbayes.results.accessor import ACCESSORS, AbstractAccessor
 
 QUICK = {"sampler": "laplace", "check": False, "progress": False}
 
@@ -78,3 +81,26 @@ def test_warnings_point_at_the_line_that_asked(fits):
         with pytest.warns(dfd.errors.ConvergenceWarning) as told:
             ask()
         assert told[0].filename == __file__
+
+
+def test_a_model_of_ones_own_may_name_an_accessor_of_ones_own(monkeypatch):
+    class Mine(AbstractAccessor):
+        fits = "my model"
+
+        def prepare(self):
+            self.fit.timings["prepared"] = {}
+
+        def twice(self):
+            return 2 * self.fit.estimate
+
+    class Own(dfd.Model):
+        accessors = ("mine",)
+
+    monkeypatch.setitem(ACCESSORS._known, "mine", Mine)
+    model = Own(lambda theta, x: theta["rate"] * x[0] - jnp.exp(theta["rate"]) - gammaln(x[0] + 1.0),
+                dfd.Counts(1), {"rate": dist.Normal(0, 1)}, name="own")  # fmt: skip
+    fit = dfd.fit(model, [2, 3, 1, 4, 2, 0] * 10, loss="ratio", **QUICK)
+    assert fit.mine.twice() == 2 * fit.estimate and "prepared" in fit.timings
+    assert repr(fit.mine) == "Mine of a fit of 'own': prepare, twice"
+    with pytest.raises(dfd.errors.SettingError, match="there are no effects"):
+        fit.effects()

@@ -38,7 +38,7 @@ from ..core.minimise import Minima, Minimum, Outcome
 from ..core.model import AbstractModel
 from ..core.objective import Objective, Problem, arranged
 from ..core.parameters import Theta
-from ..core.replicates import MOST, minimise_many, refit_many
+from ..core.replicates import MAX_DATASETS, minimise_many, refit_many
 from ..core.resampling import AbstractResampling, Bootstrap, Fits, in_bucket, of_buckets
 from ..core.terms import AbstractTerms, Loss, Prepared, SecondOrder, Site, terms
 from ..data.read.columns import Reading
@@ -306,7 +306,7 @@ class Dask:
             return joined(_minimise_sent, objective, batches, around, advance)
 
         def refit(objective: Objective, datasets: Sequence[Dataset], around: Minimum) -> Minima:
-            batches = [list(datasets[first : first + MOST]) for first in range(0, len(datasets), MOST)]
+            batches = [list(datasets[first : first + MAX_DATASETS]) for first in range(0, len(datasets), MAX_DATASETS)]
             return joined(_refit_sent, objective, batches, around, lambda done: None)
 
         return how(objective, minimum, size, seed, Fits(many, checkpoint, advance, refit))

@@ -97,15 +97,4 @@ class Local:
         return nullcontext()
 
 
-def by_client(client: Any) -> Backend:
-    """The backend of a Dask client; this machine without one; a backend as it is."""
-    if client is None:
-        return Local()
-    if hasattr(client, "bootstrap") and hasattr(client, "each"):
-        return client
-    from .dask import Dask  # the only place that names it
-
-    return Dask(client)
-
-
-__all__ = ["Backend", "InMemory", "Iterable", "Local", "Source", "by_client"]
+__all__ = ["Backend", "InMemory", "Iterable", "Local", "Source"]

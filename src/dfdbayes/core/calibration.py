@@ -42,6 +42,7 @@ from scipy import linalg, special
 from scipy.special import gammaincinv
 
 from .._util.codec import APART
+from .._util.words import LEVEL
 from ..errors import CalibrationError, DfdbayesError, MinimiserError, SettingError
 from .dataset import CLUSTERS, WINDOWS
 from .linalg import cholesky, inverse, root
@@ -66,12 +67,12 @@ from .resampling import Bootstrap, Parametric, noise, spread
 from .resampling import bootstrap as run_bootstrap
 from .windows import DEGREES
 
-ROUNDS = 8  # of mode and weight in turn; three are enough as a rule
-FLAT = 1e-3  # least curvature of the loss in a direction, as a share of the posterior's
+MAX_ROUNDS = 8  # of mode and weight in turn; three are enough as a rule
+LEAST_CURVATURE = 1e-3  # least curvature of the loss in a direction, as a share of the posterior's
 SHRINK = 2.0  # times parameters per unit: how far weights of directions move to their median
-MOST = 0.9  # of that, at most; from there on to their mean, which does not depend on how uneven they are by chance
-CAP = 1.5  # times the common weight, at most, that a direction may have; less where there are many
-MANY = 20.0  # units for each parameter from which weights that may differ are trusted the more
+MAX_SHRINKAGE = 0.9  # at most; from there on to their mean, whatever their unevenness by chance
+MAX_TIMES_COMMON = 1.5  # times the common weight, at most, that a direction may have; less where there are many
+MANY_UNITS = 20.0  # units for each parameter from which weights that may differ are trusted the more
 
 
 def cap(parameters: int, units: float = 0.0) -> float:
@@ -81,8 +82,8 @@ def cap(parameters: int, units: float = 0.0) -> float:
     known exactly: this is what keeps both honest. Likelihoods and their relatives have nearly the same weight in all
     directions. The divergence has not: of ``units`` that are many, its weights are believed.
     """
-    most = 1.0 + (CAP - 1.0) * min(1.0, (36.0 / parameters) ** 0.25)
-    return most * max(1.0, units / (MANY * parameters))
+    most = 1.0 + (MAX_TIMES_COMMON - 1.0) * min(1.0, (36.0 / parameters) ** 0.25)
+    return most * max(1.0, units / (MANY_UNITS * parameters))
 
 
 def of_few(clusters: float) -> float:
@@ -171,7 +172,7 @@ def curvature(
     space = objective.space
     beta, centre = 1.0, space.to_y(interior(space, minimum.vector))
     believed = simulated is None and objective.loss.normalised and not objective.model.sampled
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         objective, centre = joint_mode(objective, beta, minimum, centre)
         loss, gradient, hessian, _ = evaluate(objective, centre)
         _, force, bend = prior_at_y(space, centre)
@@ -201,8 +202,9 @@ def curvature(
         hessian, directions, lambdas = _directions(hessian, scores, beta, -bend, determined)
         if believed:
             lambdas = np.ones_like(lambdas)  # J = H: the weight is 1, and not 1 but for rounding
-        shrink = min(MOST, SHRINK * space.size / size)
-        lambdas = (1.0 - shrink) * lambdas + shrink * (np.mean(lambdas) if shrink == MOST else np.median(lambdas))
+        shrink = min(MAX_SHRINKAGE, SHRINK * space.size / size)
+        common = np.mean(lambdas) if shrink == MAX_SHRINKAGE else np.median(lambdas)
+        lambdas = (1.0 - shrink) * lambdas + shrink * common
         before, beta = beta, 1.0 / max(float(np.median(lambdas)), np.finfo(float).tiny)
         if beta * abs(float(loss)) * np.finfo(float).eps > 1.0:  # then rounding moves the log density by more than 1
             raise _too_flat(objective, minimum, centre, beta)
@@ -272,17 +274,17 @@ def _directions(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The Hessian made positive, directions u with u' H u = 1 and u' J u = lambda, and the lambdas.
 
-    Curvatures are measured against the posterior's own, beta H + P: those below `FLAT` of it are raised to that. Of
-    fewer units than parameters directions cannot be told ``apart``: J is zero in most of them. Their mean lambda,
-    tr(H^-1 J) / p, is right all the same, and is given to all.
+    Curvatures are measured against the posterior's own, beta H + P: those below `LEAST_CURVATURE` of it are raised to
+    that. Of fewer units than parameters directions cannot be told ``apart``: J is zero in most of them. Their mean
+    lambda, tr(H^-1 J) / p, is right all the same, and is given to all.
     """
     posterior = beta * hessian + precision
-    if cholesky(hessian - FLAT / beta * posterior) is not None:
+    if cholesky(hessian - LEAST_CURVATURE / beta * posterior) is not None:
         inverted = root(hessian)[1]
     else:
         factor, inverted = root(posterior, 1e-8)
         values, turn = linalg.eigh(inverted @ hessian @ inverted.T)
-        values = np.maximum(values, FLAT / beta)
+        values = np.maximum(values, LEAST_CURVATURE / beta)
         raised = factor @ turn
         hessian = (raised * values) @ raised.T
         inverted = (turn / np.sqrt(values)).T @ inverted
@@ -295,9 +297,6 @@ def _directions(
 def _where(space: Space, y: np.ndarray) -> str:
     theta = np.asarray(space.from_y(y))
     return ", ".join(f"{name} = {value:.3g}" for name, value in list(zip(space.names, theta, strict=True))[:4])
-
-
-LEVEL = 0.95  # of the credible sets that "gpc" gives their coverage
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from .mixing import MAX_R_HAT, MIN_EFFECTIVE, bulk_size, entries_of, r_hat, stac
 from .model import AbstractModel
 from .objective import Objective
 from .parameters import Space
-from .posterior import NOISE
+from .posterior import ERRORS_BEYOND_EDGE
 
 
 def warnings_of(
@@ -130,7 +130,7 @@ def _of_contradictions(space: Space, calibration: Calibration) -> list[DfdbayesW
         return []
     low, high = np.where(space.beyond, space.lower, -np.inf), np.where(space.beyond, space.upper, np.inf)
     far = np.maximum(low - shape.centre, shape.centre - high) / np.sqrt(np.diag(shape.covariance))
-    names = np.array(space.names, dtype=object)[far > NOISE]
+    names = np.array(space.names, dtype=object)[far > ERRORS_BEYOND_EDGE]
     if not len(names):
         return []
     return [

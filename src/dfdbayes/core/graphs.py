@@ -163,7 +163,7 @@ def grid(rows: int, columns: int, periodic: bool = False) -> Graph:
 
 def complete(size: int) -> Graph:
     """Every pair of nodes, row by row: (0, 1), (0, 2), ..., (size - 2, size - 1)."""
-    require_fewer(size * (size - 1) // 2, f"all pairs of {size} nodes", MOST_EDGES // 8)
+    require_fewer(size * (size - 1) // 2, f"all pairs of {size} nodes", MAX_EDGES // 8)
     return _graph(size, np.stack(np.triu_indices(size, 1), axis=1))
 
 
@@ -233,10 +233,10 @@ def _of_nodes(nodes: list[Any], edges: list[tuple[Any, Any]]) -> Graph:
     return _graph(len(order), found, None, names)
 
 
-MOST_EDGES = 2**24
+MAX_EDGES = 2**24
 
 
-def require_fewer(edges: int, what: str, most: int = MOST_EDGES) -> None:
+def require_fewer(edges: int, what: str, most: int = MAX_EDGES) -> None:
     """Refuse a graph with more edges than can be of use, before it is made."""
     if edges > most:
         raise ModelError(f"{what} would be {edges:.3g} edges; at most {most:.3g} can be handled")

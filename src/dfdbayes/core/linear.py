@@ -422,7 +422,7 @@ class Features:
         return by_row(sites, kind(model, by_move, offset, site, apart=False), size)
 
 
-LARGE = 2**16  # distinct rows beyond which those with the same terms are one, and resamples are drawn in buckets
+MANY_ROWS = 2**16  # distinct rows beyond which those with the same terms are one, and resamples are drawn in buckets
 Differences = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
@@ -529,7 +529,7 @@ class SummedLikelihood(AbstractTerms):
 
 def _classes(model: Exponential, sites: Sites) -> tuple[np.ndarray | None, Sites]:
     """Where there are very many rows: how many there are of each class of interchangeable ones, and one of each."""
-    if len(sites.rows) <= LARGE or sites.units.kind != ROWS or sites.data.repeats is not None:
+    if len(sites.rows) <= MANY_ROWS or sites.units.kind != ROWS or sites.data.repeats is not None:
         return None, sites
     first, classes = _interchangeable(model, sites)
     return np.bincount(classes, weights=sites.data.counts), sites.at(first)

@@ -17,13 +17,13 @@ from .parameters import Space
 
 LogMass = Callable[[dict[str, Any], Any], Any]
 STEPS = np.array([0, 1, 2, 3, 5, 8, 40, 1000, 10**6])  # from the end of a half-line
-SMALL = 40  # values up to which a log mass has to be a number: beyond, one may overflow
-MOST_COLUMNS = 50  # up to which each is tried by itself
+FINITE_UP_TO = 40  # values up to which a log mass has to be a number: beyond, one may overflow
+MAX_COLUMNS_TRIED = 50  # up to which each is tried by itself
 
 
 def require_sound(name: str, log_mass: LogMass, space: Space, domain: Domain) -> None:
     """Refuse a mass function that ignores a column, or is not a number somewhere, at draws from the prior."""
-    if domain.d > MOST_COLUMNS:
+    if domain.d > MAX_COLUMNS_TRIED:
         return
     values = [_values(domain.coordinate(j)) for j in range(domain.d)]
     rng = np.random.default_rng(0)
@@ -103,7 +103,7 @@ def _beside(domain: Domain, row: np.ndarray, neighbours: str) -> np.ndarray:
     else:
         for j in range(len(row)):
             own = domain.coordinate(j)
-            values = own.listed(own.reach(row[[j]], 1.0, SMALL))
+            values = own.listed(own.reach(row[[j]], 1.0, FINITE_UP_TO))
             found += [_with(row, j, value) for value in values if value != row[j]]
     return np.array(found)
 
@@ -161,7 +161,7 @@ def _changed(bases: np.ndarray, j: int, values: np.ndarray) -> np.ndarray:
 
 
 def _require_numbers(name: str, domain: Domain, rows: np.ndarray, found: np.ndarray) -> None:
-    real = (np.abs(rows) <= SMALL).all(axis=1)
+    real = (np.abs(rows) <= FINITE_UP_TO).all(axis=1)
     lost = real & (np.isnan(found) | (found == np.inf)).all(axis=0)
     if not lost.any() or lost[real].all():
         return

@@ -29,9 +29,9 @@ from .objective import Objective, chain_rule
 from .parameters import Named, Space
 from .terms import SecondOrder, second_order
 
-AIM = 1e-11  # the loop stops at this gradient per observation,
-ENOUGH = 1e-8  # and one that stops earlier, for want of digits, counts as converged below this
-REACH = 7.0  # how far log and logit coordinates may move from the start: a factor of about 1100
+WANTED_GRADIENT = 1e-11  # the loop stops at this gradient per observation,
+SUFFICIENT_GRADIENT = 1e-8  # and one that stops earlier, for want of digits, counts as converged below this
+MAX_MOVE = 7.0  # how far log and logit coordinates may move from the start: a factor of about 1100
 
 
 class Outcome(StrEnum):
@@ -154,14 +154,14 @@ def evaluate(objective: Objective, y: np.ndarray, beta: float | None = None) -> 
 def box(space: Space, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The part of y-space around a start that a search may visit.
 
-    Log and logit coordinates may move by `REACH`; others by ten times the largest of 1, the
+    Log and logit coordinates may move by `MAX_MOVE`; others by ten times the largest of 1, the
     start's size and the prior's standard deviation. Closed supports end where they end.
     """
     y = space.to_y(theta)
     transformed = ~space.closed & (np.isfinite(space.lower) | np.isfinite(space.upper))
     low, high = space.prior_quantiles([0.16, 0.84])
     spread = 0.5 * (high - low)
-    reach = np.where(transformed, REACH, 10.0 * np.maximum(np.maximum(1.0, np.abs(y)), spread))
+    reach = np.where(transformed, MAX_MOVE, 10.0 * np.maximum(np.maximum(1.0, np.abs(y)), spread))
     return np.maximum(y - reach, space.edges[0]), np.minimum(y + reach, space.edges[1])
 
 
@@ -222,11 +222,11 @@ def _search_one(
 
     y = np.clip(y, lower, upper)
     for _ in range(4):
-        end = newton(at, y, lower, upper, AIM * n)
+        end = newton(at, y, lower, upper, WANTED_GRADIENT * n)
         y, free = end.y, free_of(end.y, end.gradient, lower, upper)
         norm = float(np.linalg.norm(np.where(free, end.gradient, 0.0) / at(y)[3]))
         convex = _is_convex(end.hessian, free)
-        if convex or norm > ENOUGH * n or not np.isfinite(end.value):
+        if convex or norm > SUFFICIENT_GRADIENT * n or not np.isfinite(end.value):
             break
         y = np.clip(y + 0.1 * np.linalg.eigh(end.hessian)[1][:, 0], lower, upper)
     return Ends(*(np.asarray(part)[None] for part in (end.y, end.value, norm, end.iterations, convex)))
@@ -240,7 +240,7 @@ def _is_convex(hessian: np.ndarray, free: np.ndarray) -> bool:
 def judged(objective: Objective, ends: Ends, lower: np.ndarray, upper: np.ndarray) -> _Found:
     """How each search ended."""
     space, y = objective.space, ends.y
-    small = ends.gradient_norms <= ENOUGH * objective.size
+    small = ends.gradient_norms <= SUFFICIENT_GRADIENT * objective.size
     natural_low, natural_high = space.edges
     wall = ((y <= lower + 1e-9) & (lower > natural_low)) | ((y >= upper - 1e-9) & (upper < natural_high))
     edge = (y <= natural_low) | (y >= natural_high)

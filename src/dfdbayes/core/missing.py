@@ -24,13 +24,14 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 from scipy import sparse
 
+from .._util.resources import NUMBERS_AT_ONCE
 from ..errors import MinimiserError, ModelError, SettingError
 from . import losses
 from .dataset import Dataset, Units, keys
 from .domain import Domain, side_by_side
 from .linalg import free_of, sandwich
 from .losses.base import AbstractLoss
-from .minimise import ENOUGH, Minima, Minimum, evaluate, first_guess, interior, minimise, mode
+from .minimise import SUFFICIENT_GRADIENT, Minima, Minimum, evaluate, first_guess, interior, minimise, mode
 from .model import AbstractModel
 from .objective import Objective
 from .simulators.gibbs import Conditionals, swept
@@ -38,8 +39,7 @@ from .terms import filled, padded_size, terms
 
 MAX_LISTED_OF_ROW = 64  # completions: six binary entries; `test_drawn_completions_give_what_listed_ones_do` compares
 MAX_LISTED = 2**18  # completions of all rows together, so that a table of them fits into memory
-DRAWN, SWEEPS = 64, 30  # completions of other rows, by so many sweeps of Gibbs sampling (the same test)
-CHUNK = 2**22  # shares of completions that are worked on together: 32 MB
+DRAWN_COMPLETIONS, SWEEPS = 64, 30  # completions of other rows, by so many sweeps of Gibbs sampling (the same test)
 
 # -- completions ------------------------------------------------------------------------------
 
@@ -177,7 +177,7 @@ class Shares:
         place = np.repeat(np.arange(len(first)), np.diff(first, append=len(of)))
         into = sparse.csr_matrix((np.ones(len(row)), (np.arange(len(row)), row)), (len(row), len(c.data.rows)))
         found = np.empty((len(thetas), len(c.data.rows)))
-        size = max(1, CHUNK // len(row))
+        size = max(1, NUMBERS_AT_ONCE // len(row))
         for begin in range(0, len(thetas), size):
             part = slice(begin, begin + size)
             log = np.stack([log_masses(model, theta, c.data) for theta in thetas[part]])[:, row] + c.base[order]
@@ -389,7 +389,7 @@ def joint_mode(objective: Objective, beta: float, around: Minimum, y: np.ndarray
         return objective, mode(objective, beta, around, y)
     space = objective.space
     lower, upper = around.box_at_y(space)
-    aim = ENOUGH * objective.size
+    aim = SUFFICIENT_GRADIENT * objective.size
 
     def at(y: np.ndarray) -> tuple[Objective, np.ndarray, np.ndarray, np.ndarray, float]:
         own = objective.imputed_at(space.from_y(y))
@@ -428,13 +428,13 @@ def _drawn(
     """Completions by Gibbs sampling at ``theta``; elsewhere they are weighed by the ratio of masses."""
     columns = values_of(data, model.domain)
     values, allowed = side_by_side(columns)
-    owner = np.repeat(which, DRAWN)
+    owner = np.repeat(which, DRAWN_COMPLETIONS)
     rng = np.random.default_rng([seed, 13])
     start = np.array(data.rows[owner], float)
     pick = rng.integers([len(own) for own in columns], size=start.shape)
     start = np.where(data.seen[owner], start, values[np.arange(data.d), pick])
     size = padded_size(len(owner))
-    turns = filled(_turns(~data.seen[which])[np.repeat(np.arange(len(which)), DRAWN)], size).astype(int)
+    turns = filled(_turns(~data.seen[which])[np.repeat(np.arange(len(which)), DRAWN_COMPLETIONS)], size).astype(int)
     given = None if data.given is None else filled(data.given[owner], size)
     key = jax.random.key(int(rng.integers(2**31)))
     absent = _Absent(model, jnp.asarray(theta), turns.T, jnp.asarray(values), jnp.asarray(allowed), given)

@@ -14,11 +14,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy import fft, special
 
+from .._util.resources import NUMBERS_AT_ONCE
 from .._util.tables import Table
 
 MAX_R_HAT = 1.02  # Vehtari et al. (2021) ask for 1.01; here it is the largest of all parameters
 MIN_EFFECTIVE = 400.0  # draws of all chains, as they advise
-AT_ONCE = 2**22  # numbers that are worked on together: 32 MB
 
 Chains = Float[np.ndarray, "chains draws q"]
 Each = Float[np.ndarray, " q"]
@@ -87,7 +87,7 @@ def _in_parts(function: Callable[[Chains], Each], draws: Chains) -> Each:
     chains, length, q = draws.shape
     found = np.full(q, np.nan)
     good = np.flatnonzero(np.isfinite(draws).all(axis=(0, 1))) if length >= 4 else np.empty(0, int)
-    step = max(1, AT_ONCE // (chains * length))
+    step = max(1, NUMBERS_AT_ONCE // (chains * length))
     with np.errstate(invalid="ignore", divide="ignore"):
         for first in range(0, len(good), step):
             some = good[first : first + step]

@@ -20,17 +20,15 @@ from .dataset import Dataset, Sites, Units, blocks_of
 from .domain import Domain
 from .graphs import Graph
 from .linear import LinearLikelihood
-from .log_mass_checks import MOST_COLUMNS, endless, require_possible, require_sound
+from .log_mass_checks import MAX_COLUMNS_TRIED, endless, require_possible, require_sound
 from .log_mass_errors import in_words, no_real_number, require_entries, require_order, returned, told
 from .narrative import Narrative
 from .parameters import Parameter, Predictor, Rows, Space, Theta, over_rows
 from .simulators.base import Interactions, Sample
 from .simulators.draw import draw
 from .simulators.gibbs import by_log_mass
-from .terms import MOST_POINTS, Conditionals, Likelihood, Neighbours, Prepared, View, listing
+from .terms import MAX_LISTED_POINTS, Conditionals, Likelihood, Neighbours, Prepared, View, listing
 
-LOW = 2.0  # a mean count below which the divergence is not used by default,
-LARGE = 5.0  # and the one from which it is used for counts that vary less than Poisson's too
 Row = Float[Array, " d"]
 _sound: set[str] = set()  # what functions compute that have been looked at
 
@@ -94,7 +92,7 @@ class AbstractModel(ABC):
     def log_constants(self, at: Rows, size: int) -> Float[Array, " u"] | None:
         """Log of the sum of all masses for every one of ``size`` rows; None where it cannot be had."""
         known = self.log_normaliser
-        if known is None and self.domain.size > MOST_POINTS:
+        if known is None and self.domain.size > MAX_LISTED_POINTS:
             return None
         points = None if known is not None else jnp.asarray(self.domain.points(), float)
 
@@ -143,7 +141,7 @@ class AbstractModel(ABC):
     @property
     def has_likelihood(self) -> bool:
         """Whether the constant of every row is known, or a sum over few enough points."""
-        return self.log_normaliser is not None or self.domain.size <= MOST_POINTS
+        return self.log_normaliser is not None or self.domain.size <= MAX_LISTED_POINTS
 
     @property
     def can_simulate(self) -> bool:
@@ -480,7 +478,7 @@ class AbstractModel(ABC):
         if self.varying:
             self.plain.require_possible(data, neighbours)
             return
-        if self.user_written and self.domain.d <= MOST_COLUMNS:
+        if self.user_written and self.domain.d <= MAX_COLUMNS_TRIED:
             require_possible(self.name, self.log_mass_at, self.space, self.domain, data, neighbours)
 
     def advise(self, data: Dataset) -> tuple[str, str]:
@@ -570,7 +568,8 @@ def _extreme(data: Dataset) -> str:
     x = data.rows[:, 0].astype(float)
     mean = np.average(x, weights=data.counts)
     variance = np.average((x - mean) ** 2, weights=data.counts)
-    if mean < LOW or (variance < mean and mean < LARGE):
+    # of small counts, and of such as vary less than Poisson's, far ratios are hardly observed
+    if mean < 2.0 or (variance < mean and mean < 5.0):
         return "counts are low or vary little"
     return "counts vary more than a geometric distribution's" if variance > mean * (1.0 + mean) else ""
 

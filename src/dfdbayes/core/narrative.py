@@ -12,6 +12,7 @@ import numpy as np
 
 from .._util.words import Estimate, also, counted, listed, multiplied, named
 from .parameters import ZEROS, Parameter
+from .registry import Registry
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,6 +116,10 @@ class Narrative:
     def spread(self, fit: Any) -> list[str]:
         """How much observations vary at given covariates, where the model says so."""
         return []
+
+
+NARRATIVES: Registry[Narrative] = Registry("narrative")
+"""Narratives that need their family's models, which so know them by name only."""
 
 
 def main_of(model: Any) -> Parameter:

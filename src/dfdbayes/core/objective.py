@@ -25,8 +25,8 @@ from .terms import AbstractTerms, Prepared, SecondOrder
 OnHost = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 BATCH = 50  # minimisations or evaluations that run as one compiled call
-FEW = 256  # terms times parameters, up to which each term's gradient is taken alone, by code that is compiled already
-MOST_CELLS = 2**26  # numbers of terms times evaluations at once
+FEW_DERIVATIVES = 256  # up to so many, each term's gradient is taken alone, by code that is compiled already
+MAX_CELLS = 2**26  # numbers of terms times evaluations at once
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ class Objective:
         """How many parameters are evaluated at once: fewer where terms are so many that all would fill memory."""
         cells = min(sum(leaf.size for leaf in jax.tree.leaves(self.terms)), 6 * self._moves)
         cells = max(cells, 8 * self.model.space.size**2)  # Hessians, and what their factorisation needs
-        return max(1, min(BATCH, 2 ** (MOST_CELLS // max(cells, 1)).bit_length() // 2))
+        return max(1, min(BATCH, 2 ** (MAX_CELLS // max(cells, 1)).bit_length() // 2))
 
     @property
     def size(self) -> float:
@@ -376,8 +376,8 @@ class Objective:
     def _per_term_gradients(self, theta: Theta) -> Any:
         """The gradient of every term, in the shape of the weights."""
         terms = sum(leaf.size for leaf in jax.tree.leaves(self.own_weights))
-        if terms * len(theta) > FEW:
-            at_once = max(1, min(len(theta), MOST_CELLS // max(self._moves, 1)))
+        if terms * len(theta) > FEW_DERIVATIVES:
+            at_once = max(1, min(len(theta), MAX_CELLS // max(self._moves, 1)))
             return _per_term_gradients(self.problem, at_once, theta, self.terms, self.own_weights)
         leaves, structure = jax.tree.flatten(self.own_weights)
         ends = np.cumsum([leaf.size for leaf in leaves])[:-1]

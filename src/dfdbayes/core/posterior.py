@@ -192,7 +192,7 @@ def _copies(named: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: np.array(values) for name, values in named.items()}
 
 
-NOISE = 2.0  # standard deviations that an estimate may lie beyond an edge by chance: one side of a 95 % interval
+ERRORS_BEYOND_EDGE = 2.0  # that an estimate may lie beyond an edge by chance: one side of a 95 % interval
 
 
 def beyond(objective: Objective, minimum: Minimum) -> tuple[Objective, Minimum]:
@@ -211,7 +211,7 @@ def clipped(space: Space, shape: Curvature, theta: Float[np.ndarray, "*batch p"]
     """Draws of the whole line, each parameter at its edge where it is beyond.
 
     Where data contradict the support, an estimate lies beyond the edge by more than chance explains. Then all draws
-    move first, by as much as brings the estimate within `NOISE` of the edge, and what goes with it follows.
+    move first, by as much as brings the estimate within `ERRORS_BEYOND_EDGE` of it, and what goes with it follows.
     """
     if not space.beyond.any():
         return theta
@@ -219,7 +219,13 @@ def clipped(space: Space, shape: Curvature, theta: Float[np.ndarray, "*batch p"]
     y = wide.to_y(theta)
     sd = np.sqrt(np.diag(shape.covariance))
     centre = np.median(y.reshape(1, -1, space.size), axis=1)
-    y = y + (_nearest(shape.covariance, centre, held, low - NOISE * sd, high + NOISE * sd) - centre)[0]
+    y = (
+        y
+        + (
+            _nearest(shape.covariance, centre, held, low - ERRORS_BEYOND_EDGE * sd, high + ERRORS_BEYOND_EDGE * sd)
+            - centre
+        )[0]
+    )
     return wide.from_y(np.clip(y, low, high))
 
 

@@ -72,34 +72,33 @@ class Registry(Generic[T]):
         """
         if not isinstance(name, str) or name not in self._known:
             raise self.error(
-                f"there is no {self.kind} {name!r}; known: {', '.join(self._known)}{self.hint}"
-                f"{close(name, self._known)}"
+                f"there is no {self.kind} {name!r}; known: {', '.join(self)}{self.hint}{close(name, self._known)}"
             )
         return self._known[name]
 
     def names(self) -> tuple[str, ...]:
-        """All names, in the order in which they were added."""
-        return tuple(self._known)
+        """All names in alphabetical order: that in which modules were imported says nothing."""
+        return tuple(sorted(self._known))
 
     def name_of(self, thing: Any) -> str | None:
         """The first name under which something equal was added; None if there is none."""
         return next((name for name, known in self._known.items() if _same(known, thing)), None)
 
     def items(self) -> tuple[tuple[str, T], ...]:
-        """All names with what they stand for."""
-        return tuple(self._known.items())
+        """All names with what they stand for, in alphabetical order."""
+        return tuple(sorted(self._known.items(), key=lambda item: item[0]))
 
     def __contains__(self, name: object) -> bool:
         return name in self._known
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._known)
+        return iter(self.names())
 
     def __len__(self) -> int:
         return len(self._known)
 
     def __repr__(self) -> str:
-        return f"Registry({self.kind!r}: {', '.join(self._known) or 'nothing'})"
+        return f"Registry({self.kind!r}: {', '.join(self) or 'nothing'})"
 
 
 def _same(known: Any, thing: Any) -> bool:

@@ -19,12 +19,12 @@ from jaxtyping import Array, Bool, Float
 
 from .dataset import Dataset
 from .linalg import contract, free_of, inverse_among, newton_traced
-from .minimise import AIM, ENOUGH, Ends, Minima, Minimum, evaluate, judged
+from .minimise import SUFFICIENT_GRADIENT, WANTED_GRADIENT, Ends, Minima, Minimum, evaluate, judged
 from .objective import Objective, Problem
 from .parameters import Space
 from .terms import doubled_size, second_order
 
-FEW = 16  # parameters up to which replicates have Hessians of their own: benchmarks/results/bootstrap.md
+FEW_PARAMETERS = 16  # parameters up to which replicates have Hessians of their own: benchmarks/results/bootstrap.md
 
 
 class Shared(NamedTuple):
@@ -69,7 +69,7 @@ def _search_each(
     """
     space = objective.space
     start = np.clip(space.to_y(around.vector), lower, upper)
-    alike = space.size > FEW and not objective.held
+    alike = space.size > FEW_PARAMETERS and not objective.held
     shared = _shared(objective, around, start, lower, upper) if alike else None
     if shared is None:
         return _search(objective, weights, start, lower, upper, advance)
@@ -97,7 +97,7 @@ def _search_shared(
     advance: Callable[[int], None],
 ) -> Ends:  # fmt: skip
     """Minimise under each row of ``weights`` by one Hessian; those that are not convex were not found."""
-    parts, aim = [], AIM * objective.size
+    parts, aim = [], WANTED_GRADIENT * objective.size
     for wanted, term_weights in _batches(objective, weights):
         ends = _contract_batch(
             objective.problem,
@@ -146,7 +146,7 @@ def _together(objective: Objective) -> bool:
 
     One after the other, what is computed of many terms stays in the processor's cache, and none waits for another.
     """
-    return objective.elsewhere or objective.space.size <= FEW
+    return objective.elsewhere or objective.space.size <= FEW_PARAMETERS
 
 
 def _joined(parts: Sequence[Sequence[np.ndarray]]) -> Ends:
@@ -170,7 +170,7 @@ def descend(
             y,
             lower,
             upper,
-            AIM * n,
+            WANTED_GRADIENT * n,
             objective.terms if each_terms is None else None,
             wanted,
             term_weights,
@@ -179,7 +179,7 @@ def descend(
         )
         *ends, hessians = map(np.array, found)
         y, values, norms, _, convex = ends
-        saddles = np.flatnonzero(wanted & ~convex & (norms <= ENOUGH * n) & np.isfinite(values))
+        saddles = np.flatnonzero(wanted & ~convex & (norms <= SUFFICIENT_GRADIENT * n) & np.isfinite(values))
         if not len(saddles):
             break
         for b in saddles:
@@ -252,7 +252,7 @@ def _contract_batch(
 # and brings its own table; tables are filled up to one size and go through compiled code side by side. The prior is
 # part of what is minimised: a simulated graph without triangles has no finite estimate.
 
-MOST = 64  # data sets that go through compiled code together; a cluster's jobs are as large
+MAX_DATASETS = 64  # data sets that go through compiled code together; a cluster's jobs are as large
 
 
 def refit_many(
@@ -292,7 +292,9 @@ def refit_many(
     lower, upper = around.box_at_y(space)
     start = np.clip(space.to_y(around.vector), lower, upper)
     length = doubled_size(max(len(data.rows) for data in datasets))
-    size = min(MOST, len(datasets), max(1, 2**22 // (length * space.size)))  # tables that fit the memory together
+    size = min(
+        MAX_DATASETS, len(datasets), max(1, 2**22 // (length * space.size))
+    )  # tables that fit the memory together
     parts = []
     for first in range(0, len(datasets), size):
         some = datasets[first : first + size]

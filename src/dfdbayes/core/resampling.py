@@ -29,7 +29,7 @@ from .._util.checkpoint import NOTHING, Checkpoint
 from .._util.resources import require_unforked
 from ..errors import CalibrationError, DataError, ModelError, SettingError
 from .dataset import BUCKETS, PLACE, Dataset, Units, bucket_of, clusters_of, rows_of, windows_of
-from .linear import LARGE
+from .linear import MANY_ROWS
 from .minimise import Minima, Minimum, Outcome, interior, mode
 from .model import AbstractModel
 from .objective import Objective
@@ -39,7 +39,7 @@ from .simulators.replicas import replicas
 from .windows import length_of, of_windows, starts_of
 
 KINDS = ("multinomial", "dirichlet")
-FEWEST_CLUSTERS = 10
+MIN_CLUSTERS = 10
 
 
 class Fits:
@@ -163,9 +163,9 @@ class Clusters(Reweighting):
         if data.cluster is None:
             raise SettingError("the data have no clusters; name their column with cluster=...")
         units = clusters_of(data)
-        if len(units.weights) < FEWEST_CLUSTERS:
+        if len(units.weights) < MIN_CLUSTERS:
             raise DataError(
-                f"there are {len(units.weights)} clusters; at least {FEWEST_CLUSTERS} are needed to see how an "
+                f"there are {len(units.weights)} clusters; at least {MIN_CLUSTERS} are needed to see how an "
                 "estimate varies between them. What to do: treat rows as independent (leave out cluster=) and say so, "
                 "or make the cluster a factor of the model."
             )
@@ -220,7 +220,7 @@ RESAMPLINGS: Registry[Callable[[AbstractModel, Dataset], AbstractResampling]] = 
 
 def _by_weights(kind: str) -> Callable[[AbstractModel, Dataset], AbstractResampling]:
     def chosen(model: AbstractModel, data: Dataset) -> AbstractResampling:
-        few = data.cluster is None or len(np.unique(data.cluster)) < FEWEST_CLUSTERS
+        few = data.cluster is None or len(np.unique(data.cluster)) < MIN_CLUSTERS
         if PLACE in data.given_columns and few:
             return Windows(kind)
         if data.cluster is not None:
@@ -251,7 +251,7 @@ def require_size(size: Any) -> None:
 def resample(objective: Objective, seed: int, size: int, kind: str = "multinomial") -> Float[np.ndarray, "size v"]:
     """Random weights of the objective's units in ``size`` replicates."""
     units = objective.units
-    if not objective.rowwise or len(units.weights) <= LARGE:
+    if not objective.rowwise or len(units.weights) <= MANY_ROWS:
         return draw([seed, 1], units.observations, size, kind) * units.each
     buckets = bucket_of(objective.data.rows.T)
     shares = of_buckets(seed, np.bincount(buckets, weights=units.observations, minlength=BUCKETS), size, kind)
@@ -297,7 +297,7 @@ def draw(
 
 def degenerate(objective: Objective, weights: Float[np.ndarray, "b u"]) -> int:
     """How many replicates hold a single value of a column that has several in the data."""
-    if not objective.rowwise or len(weights[0]) > LARGE:
+    if not objective.rowwise or len(weights[0]) > MANY_ROWS:
         return 0
     rows = objective.data.rows.astype(float)
     rows = rows - rows[0]

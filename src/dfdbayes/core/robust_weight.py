@@ -26,7 +26,7 @@ from .objective import Objective
 from .simulators.exact import listed
 from .simulators.given import tails
 
-FEWEST = 20  # observations, to tell where the tails are
+MIN_OBSERVATIONS = 20  # observations, to tell where the tails are
 ALONE = "a robust loss chooses its weight from the data of many rows"
 BY_HAND = "What to do: give a weight, dfd.losses.Robust('ratio', weight=function of an array of rows), or another loss."
 
@@ -106,8 +106,8 @@ def weight_for(model: AbstractModel, data: Dataset) -> AbstractWeight:
     """The default weight for a model and its data."""
     if not model.independent:
         raise SettingError(f"{ALONE}, and these are one graph. {BY_HAND}")
-    if data.n < FEWEST:
-        raise SettingError(f"{ALONE} (at least {FEWEST}), and there are {data.n}. {BY_HAND}")
+    if data.n < MIN_OBSERVATIONS:
+        raise SettingError(f"{ALONE} (at least {MIN_OBSERVATIONS}), and there are {data.n}. {BY_HAND}")
     if model.domain.has_categories:
         raise SettingError(f"{ALONE} that have an order, and these have categories without one. {BY_HAND}")
     if model.domain.d > 1:

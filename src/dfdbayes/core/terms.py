@@ -48,7 +48,7 @@ from .domain import Domain, side_by_side
 from .log_mass_errors import without_constant
 from .parameters import Rows, Space, Theta, over_rows
 
-MOST_POINTS = 2**20  # of a domain that is listed
+MAX_LISTED_POINTS = 2**20  # of a domain that is listed
 BLOCK = 2**14  # rows that are worked on together: the memory of a gradient or a Hessian is that of a block
 Function = Callable[[Array], Array]
 SecondOrder = tuple[Array, Array, Array]
@@ -453,10 +453,10 @@ def candidates(domain: Domain, rows: np.ndarray) -> tuple[Float[np.ndarray, "d s
 
 def all_points(model: Model) -> np.ndarray:
     """Every point of a model's domain, for its constant."""
-    if model.domain.size > MOST_POINTS:
+    if model.domain.size > MAX_LISTED_POINTS:
         points = f"{model.domain.size:.3g}" if model.domain.is_finite else "infinitely many"
         raise ModelError(
             f"the likelihood of '{model.name}' needs a sum over {points} points of {model.domain!r}; "
-            f"at most {MOST_POINTS} can be listed. {without_constant(model.user_written)}"
+            f"at most {MAX_LISTED_POINTS} can be listed. {without_constant(model.user_written)}"
         )
     return model.domain.points()

@@ -12,6 +12,7 @@ from .lattice.model import Ising, Potts
 from .map import accessor as _map  # noqa: F401
 from .map.model import Autologistic
 from .named import MODELS, by_name, named, named_model, names, paper_priors, plain_options
+from .network import narrative as _network  # noqa: F401 - as accessors do
 from .network.mixed import Network
 from .network.model import ConwayMaxwellPoissonGraphical, IsingNetwork, Pairwise, PoissonGraphical
 

@@ -18,7 +18,7 @@ from .._util.files import require_writable
 from .._util.identity import fingerprint
 from .._util.progress import on_screen
 from .._util.resources import kept, require_seed, require_unforked
-from ..backends.local import Local, by_client
+from ..backends.local import Local
 from ..core.calibration import Curvature
 from ..core.model import AbstractModel
 from ..core.parameters import Space
@@ -29,6 +29,7 @@ from ..results.predictive import parameters_of
 from ..results.saving import versions
 from ..results.tree import LINE
 from .fit import fit
+from .plan import backend_of
 from .progress import Silent
 
 
@@ -151,7 +152,7 @@ def coverage(
     job = _Job(uuid.uuid4().hex, model, theta, truth, n, simulation, source, {"check": False} | settings)
     missing = [r for r in range(replicates) if r not in done]
     advance(replicates - len(missing))
-    backend = Local(workers) if client is None else by_client(client)
+    backend = Local(workers) if client is None else backend_of(client)
     kept = (
         "give path= (on the command line --out), so that"
         if path is None

@@ -17,7 +17,7 @@ from .._util.checkpoint import FITTED, NOTHING, Checkpoint, keeping
 from .._util.codec import plain_or_none
 from .._util.identity import fingerprint
 from .._util.resources import Clock, estimate, forget_compiled, require_memory, require_unforked, threads
-from ..backends.local import Backend, Source, by_client
+from ..backends.local import Backend, Source
 from ..core import losses
 from ..core import resampling as resamplings
 from ..core import samplers as sampling
@@ -47,7 +47,7 @@ from ..results.saving import versions
 from ..results.tree import assemble
 from ..results.uncalibrated import uncalibrated_intervals
 from .fit_result import Fit
-from .plan import Plan
+from .plan import Plan, backend_of
 from .progress import Progress, by_percent, shown_on
 from .regressions import own_priors, read_regression
 from .whole import objective_of, read_whole
@@ -183,7 +183,7 @@ def fit(
     require_unforked()
     forget_compiled()
     plan = Plan.of(loss, calibration, beta, on_failure, sampler, draws, warmup, chains, bootstrap, resampling, seed)
-    clock, shown, backend = Clock(), shown_on(progress), by_client(client)
+    clock, shown, backend = Clock(), shown_on(progress), backend_of(client)
     watched = partial(backend.watched, _kept_in(checkpoint))
     with clock.stage("read"), watched():
         data = opened(data, missing_codes, decimal)

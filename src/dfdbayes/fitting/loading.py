@@ -16,12 +16,9 @@ from .. import families as models
 from .._util.codec import LackingError, from_plain, to_plain
 from .._util.resources import fits_memory
 from .._util.tables import Table
-from ..core.calibration import Calibration, Curvature
+from ..core.calibration import Curvature
 from ..core.dataset import Dataset
-from ..core.influence import ClusterSummary
 from ..core.losses.base import AbstractLoss
-from ..core.minimise import Minimum
-from ..core.missing import Imputation
 from ..core.mixing import entries_of
 from ..core.model import AbstractModel
 from ..core.objective import Objective, arranged
@@ -30,9 +27,8 @@ from ..data.formulas import Design, parse
 from ..data.observed import Observed
 from ..errors import DataError, DfdbayesError, ModelError
 from ..results import selections
-from ..results.checks import Checks
 from ..results.fitted import Chosen
-from ..results.saving import FORMAT, POSTERIOR, UNFINISHED, structure_of
+from ..results.saving import BESIDE, FORMAT, OWN, POSTERIOR, UNFINISHED, structure_of
 from .fit_result import Fit
 
 if TYPE_CHECKING:
@@ -165,11 +161,9 @@ def _loss(described: Any, model: AbstractModel | None) -> AbstractLoss | None:
         return None
 
 
-def _curvature(tree: xr.DataTree) -> Curvature | None:
-    if "curvature" not in tree:
+def _curvature(saved: xr.Dataset | None) -> Curvature | None:
+    if saved is None:
         return None
-    saved = tree["curvature"].to_dataset()
-    del tree["curvature"]
     parts: dict[str, Any] = {field.name: saved[field.name].values for field in fields(Curvature)}
     return Curvature(**parts | {"beta": float(parts["beta"])})
 
@@ -227,79 +221,51 @@ def up_to_date(about: dict[str, Any], tree: xr.DataTree) -> dict[str, Any]:
     return found
 
 
-def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | None) -> Fit:
+def _model_and_lost(
+    about: dict[str, Any], data: Dataset, tree: xr.DataTree, model: AbstractModel | None
+) -> tuple[AbstractModel | None, list[str]]:
+    """The model of a file, or the one given for it, and what is lost of it."""
     settings = about["settings"]
-    data = _data(tree["observed_data"].to_dataset(), about["data"])
-    incomplete = None
-    if "incomplete_data" in tree:
-        incomplete = _data(tree["incomplete_data"].to_dataset(), about["data"])
-        del tree["incomplete_data"]
-    lost = [f"prior of {name}" for name, plain in settings["prior_arguments"].items() if plain is None]
-    if model is None:
-        try:
-            model = _model_of(settings, data, tree, about)
-        except ModelError:
-            lost = ["model"]
-        else:
-            if _is_of_the_file(model, about, data):
-                kept = {name: plain for name, plain in settings["prior_arguments"].items() if plain is not None}
-                kept = {name: from_plain(plain, Distribution, name) for name, plain in kept.items()}
-                model = model.with_space(model.space.with_priors(kept))
-            else:  # a model of one's own that has the name of a built-in one
-                model, lost = None, ["model"]
-    else:
+    if model is not None:
         if settings.get("formulas") and not model.designs:
             model = _model_of(settings, data, tree, about, model)
-        if model.labelled(data.columns).space.names != tuple(about["minimum"]["names"]):
+        model = model.labelled(data.columns)
+        names = tuple(about["minimum"]["names"])
+        if model.space.names != names:
             raise ModelError(
                 f"the model given has the parameters {', '.join(model.space.names[:6])}; those of the file are "
-                f"{', '.join(about['minimum']['names'][:6])}"
+                f"{', '.join(names[:6])}"
             )
-        lost = []
-    if model is not None:
-        model = model.labelled(data.columns)
-    loss = _loss(settings["loss_arguments"], model)
-    if loss is None:
-        lost.append("loss")
+        return model, []
+    try:
+        model = _model_of(settings, data, tree, about)
+    except ModelError:
+        return None, ["model"]
+    if not _is_of_the_file(model, about, data):  # a model of one's own that has the name of a built-in one
+        return None, ["model"]
+    priors = settings["prior_arguments"]
+    known = {name: from_plain(plain, Distribution, name) for name, plain in priors.items() if plain is not None}
+    model = model.with_space(model.space.with_priors(known)).labelled(data.columns)
+    return model, [f"prior of {name}" for name, plain in priors.items() if plain is None]
+
+
+def _restored(tree: xr.DataTree, about: dict[str, Any], model: AbstractModel | None) -> Fit:
+    parts = {title: group.to_dataset() for title, group in tree.children.items()}
+    data = _data(parts["observed_data"], about["data"])
+    model, lost = _model_and_lost(about, data, tree, model)
+    loss = _loss(about["settings"]["loss_arguments"], model)
     theta = from_plain(about["minimum"]["theta"], dict[str, float | Float[np.ndarray, "..."]], "theta")
-    minimum = from_plain(about["minimum"] | {"theta": theta}, Minimum)
-    replicates = tree["calibration"].to_dataset()
-    calibration = from_plain(
-        about["calibration"],
-        Calibration,
-        names=minimum.names,
-        minimisers=replicates["minimisers"].values,
-        outcomes=tuple(str(outcome) for outcome in replicates["outcomes"].values),
-        curvature=_curvature(tree),
-    )
-    del tree["calibration"]
-    drawn = {}
-    if "selections" in tree:
-        drawn = selections.from_table(Table.of_dataset(tree["selections"].to_dataset()))
-        del tree["selections"]
-    if "regression" in tree:
-        del tree["regression"]
-    groups = {title: Table.of_dataset(group.to_dataset()) for title, group in tree.children.items()}
-    edges = () if model is None else tuple(entry for p in model.space.of_role(EDGE) for entry in p.entries)
-    found = Fit(
-        model,
-        data,
-        minimum,
-        calibration,
-        groups,
-        settings,
-        tuple(about["warnings"]),
-        about["timings"],
-        about["versions"],
-        loss,
-        from_plain(about["checks"], Checks | None, "checks", edges=edges),
-        from_plain(about["uncalibrated"], pd.DataFrame | None, "uncalibrated"),
-        tuple(lost),
-        from_plain(about.get("imputation"), Imputation | None, "imputation"),
-        incomplete,
-        from_plain(about.get("clusters"), ClusterSummary | None, "clusters"),
-        from_plain(about.get("influential"), pd.DataFrame | None, "influential"),
-        drawn,
-    )
+    written = about | {"minimum": about["minimum"] | {"theta": theta}}
+    kept, drawn = parts["calibration"], parts.get("selections")
+    found = from_plain(
+        {name: part for name, part in written.items() if name not in BESIDE}, Fit,
+        model=model, data=data, loss=loss, missing=(*lost, *(["loss"] if loss is None else [])),
+        incomplete=_data(parts["incomplete_data"], about["data"]) if "incomplete_data" in parts else None,
+        groups={title: Table.of_dataset(own) for title, own in parts.items() if title not in OWN},
+        selections={} if drawn is None else selections.from_table(Table.of_dataset(drawn)),
+        names=tuple(about["minimum"]["names"]), minimisers=kept["minimisers"].values,
+        outcomes=tuple(map(str, kept["outcomes"].values)), curvature=_curvature(parts.get("curvature")),
+        edges=() if model is None else tuple(entry for p in model.space.of_role(EDGE) for entry in p.entries),
+    )  # fmt: skip
     _require_declared(found)
     return found.prepared()  # what a file has not, before anybody looks at it

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._util.resources import require_seed
+from ..backends.local import Backend, Local
 from ..core import calibration as calibrations
 from ..core import losses
 from ..core import resampling as resamplings
@@ -20,6 +21,18 @@ from ..core.model import AbstractModel
 from ..core.resampling import Parametric
 from ..core.robust_weight import decided
 from ..errors import SettingError
+
+
+def backend_of(client: Any) -> Backend:
+    """The backend of a Dask client; this machine without one; a backend as it is."""
+    if client is None:
+        return Local()
+    if hasattr(client, "bootstrap") and hasattr(client, "each"):
+        backend: Backend = client
+        return backend
+    from ..backends.dask import Dask  # the only place that names it
+
+    return Dask(client)
 
 
 @dataclass(frozen=True)

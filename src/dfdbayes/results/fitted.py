@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 import pandas as pd
 
+from .._util.codec import APART
 from .._util.tables import Table
 from .._util.words import counted
 from ..core.calibration import Calibration
@@ -107,24 +108,24 @@ class Fitted:
         `dfdbayes.families.network.selection`. `fit` draws those that printing a fit needs, and files keep these.
     """
 
-    model: AbstractModel | None
-    data: Dataset
+    model: AbstractModel | None = field(metadata=APART)
+    data: Dataset = field(metadata=APART)
     minimum: Minimum
     calibration: Calibration
-    groups: Mapping[str, Table]
+    groups: Mapping[str, Table] = field(metadata=APART)
     settings: dict[str, Any]
     warnings: tuple[str, ...]
     timings: dict[str, dict[str, float]]
     versions: dict[str, str]
-    loss: AbstractLoss | None = None
+    loss: AbstractLoss | None = field(default=None, metadata=APART)
     checks: Checks | None = None
     uncalibrated: pd.DataFrame | None = None
-    missing: tuple[str, ...] = ()
+    missing: tuple[str, ...] = field(default=(), metadata=APART)
     imputation: Imputation | None = None
-    incomplete: Dataset | None = None
+    incomplete: Dataset | None = field(default=None, metadata=APART)
     clusters: ClusterSummary | None = None
     influential: pd.DataFrame | None = None
-    selections: dict[Any, Any] = field(default_factory=dict, compare=False)
+    selections: dict[Any, Any] = field(default_factory=dict, compare=False, metadata=APART)
 
     @property
     def as_read(self) -> Dataset:

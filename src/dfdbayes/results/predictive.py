@@ -16,7 +16,7 @@ from ..core.graphs import Graph
 from ..core.mixing import evenly
 from ..core.model import AbstractModel
 from ..core.simulators.base import Mixing
-from ..core.simulators.exact import MOST_POINTS
+from ..core.simulators.exact import MAX_SIMULATED_POINTS
 from ..core.simulators.given import is_listable, width
 from ..errors import ModelError, SettingError
 from .goodness_of_fit import GoodnessOfFit, goodness_of_fit, some
@@ -193,7 +193,7 @@ def _is_quick(model: AbstractModel) -> bool:
     """Whether observations can be drawn exactly and at once."""
     if model.designs:
         return is_listable(model)
-    return model.domain.d == 1 or (model.domain.is_finite and model.domain.size <= MOST_POINTS)
+    return model.domain.d == 1 or (model.domain.is_finite and model.domain.size <= MAX_SIMULATED_POINTS)
 
 
 def affordable(model: AbstractModel, data: Dataset) -> dict[str, Any]:

@@ -24,6 +24,8 @@ POSTERIOR, UNFINISHED = (
     "posterior.nc",
     "UNFINISHED",
 )  # a fit in the folder of its run; a mark while that is written
+BESIDE = ("format", "identity", "data", "regression")  # what stands beside the fields of a fit
+OWN = ("calibration", "curvature", "selections", "incomplete_data", "regression")  # groups that are no group of a fit
 
 
 def versions() -> dict[str, str]:
@@ -63,43 +65,25 @@ def written(fit: Fitted) -> bytes:
         of_data = ("index", "place")  # of all rows, also those that were left out
         axes_of = {name: ("line",) if name.startswith(of_data) else ("row",) for name in arrays}
         groups["regression"] = Table.of({name: (axes_of[name], a) for name, a in arrays.items()})
-    kept = {
-        "regression": observed,
-        "checks": to_plain(fit.checks),
-        "uncalibrated": to_plain(fit.uncalibrated),
-        "imputation": to_plain(fit.imputation),
-        "clusters": to_plain(fit.clusters),
-        "influential": to_plain(fit.influential),
-    }
-    return netcdf(groups, dfdbayes=json.dumps(_description(fit) | kept))
+    return netcdf(groups, dfdbayes=json.dumps(_beside(fit) | {"regression": observed} | to_plain(fit)))
 
 
-def _description(fit: Fitted) -> dict[str, Any]:
-    """All but the arrays, as JSON can hold it."""
+def _beside(fit: Fitted) -> dict[str, Any]:
+    """What is said of a fit beside its fields: of its model and its data, whose arrays are groups."""
+    data = fit.data
     return {
         "format": FORMAT,
-        "settings": fit.settings,
-        "warnings": list(fit.warnings),
-        "timings": fit.timings,
-        "versions": fit.versions,
         "identity": None if fit.model is None else structure_of(fit.model),
         "data": {
-            "columns": list(fit.data.columns),
-            "dropped": fit.data.dropped,
-            "source": fit.data.source,
-            "named": fit.data.named,
-            "notes": list(fit.data.notes),
-            "given": list(fit.data.given_columns),
+            "columns": list(data.columns), "dropped": data.dropped, "source": data.source, "named": data.named,
+            "notes": list(data.notes), "given": list(data.given_columns),
         },
-        "minimum": to_plain(fit.minimum),
-        "calibration": to_plain(fit.calibration),
-    }
+    }  # fmt: skip
 
 
 def plain(fit: Fitted, interval: float = 0.95) -> dict[str, Any]:
     """The run in plain values, for JSON: estimates, weight, minimum, settings, warnings, versions."""
-    table = fit.summary(interval)
-    about = _description(fit)
+    table, own = fit.summary(interval), to_plain(fit)
     return _finite({
         "answer": fit.answer,
         "converged": fit.converged,
@@ -110,14 +94,9 @@ def plain(fit: Fitted, interval: float = 0.95) -> dict[str, Any]:
         "dropped_rows": fit.data.dropped,
         "beta": fit.beta,
         "parameters": {str(name): row.to_dict() for name, row in table.iterrows()},
-        "calibration": about["calibration"] | {"outcomes": fit.calibration.tally},
-        "minimum": {k: about["minimum"][k] for k in ("theta", "value", "gradient_norm", "outcome")},
-        "imputation": to_plain(fit.imputation),
-        "clusters": to_plain(fit.clusters),
-        "settings": fit.settings,
-        "warnings": list(fit.warnings),
-        "timings": fit.timings,
-        "versions": fit.versions,
+        "calibration": own["calibration"] | {"outcomes": fit.calibration.tally},
+        "minimum": {name: own["minimum"][name] for name in ("theta", "value", "gradient_norm", "outcome")},
+        **{name: own[name] for name in ("imputation", "clusters", "settings", "warnings", "timings", "versions")},
     })  # fmt: skip
 
 

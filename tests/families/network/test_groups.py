@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import dfdbayes as dfd
-from dfdbayes.backends.local import by_client
+from dfdbayes.backends.local import Local
 from dfdbayes.core.dataset import Sites, rows_of
 from dfdbayes.core.terms import Conditionals, Neighbours, View
 from dfdbayes.data.formulas import Design
@@ -29,9 +29,7 @@ ITEMS = ["a", "b", "c"]
 
 def regression(model, frame, options=None, formula=None, **formulas):
     reading = {"columns": ITEMS, "weights": None, "missing": "refuse", "cluster": None, "weighting": "auto"}
-    source, made = read_regression(
-        by_client(None), model, frame, options, formula, formulas, reading, lambda done, total: None
-    )
+    source, made = read_regression(Local(), model, frame, options, formula, formulas, reading, lambda done, total: None)
     return made, source.data
 
 
@@ -212,7 +210,7 @@ def test_an_age_among_scales_looks_like_a_covariate():
     def told(*columns):
         reading = {"columns": list(columns), "weights": None, "missing": "refuse", "cluster": None, "weighting": "auto"}
         source, made = read_regression(
-            by_client(None), "network", frame, None, "~ group", {}, reading, lambda done, total: None
+            Local(), "network", frame, None, "~ group", {}, reading, lambda done, total: None
         )
         return " ".join(made.remarks(source.data))
 

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..mixing import MAX_R_HAT, MIN_EFFECTIVE, bulk_size, r_hat
-from .base import SAMPLERS, AbstractSampler, Draws, Task, cells
-from .hamiltonian import HOPELESS, Hamiltonian
-from .independence import HEAVY, Independence
-from .nuts import NUTS
+from .base import SAMPLERS, AbstractSampler, Draws, Task, cells, in_blocks
+from .hamiltonian import HOPELESS_RATE, Hamiltonian
+from .independence import HEAVY_TAIL_K, Independence
+from .nuts import BLOCK, NUTS
 
 
 @SAMPLERS.register("auto")
@@ -58,14 +58,14 @@ class Auto(AbstractSampler):
 
     @property
     def transitions(self) -> int:
-        return self._adapting.transitions
+        return in_blocks(self.warmup, self.draws, BLOCK)  # those of `NUTS`, the longest of them
 
 
 def _good(found: Draws, least: float) -> bool:
     """Whether draws are to be relied on: even weights, or chains that move and agree, and enough of them."""
     k = found.stats.get("pareto_k")
     if k is not None:
-        return bool(k[0, 0] < HEAVY and bulk_size(found.z).min() > least)
-    if found.stats["acceptance_rate"].mean() < HOPELESS or bulk_size(found.z).min() < least:
+        return bool(k[0, 0] < HEAVY_TAIL_K and bulk_size(found.z).min() > least)
+    if found.stats["acceptance_rate"].mean() < HOPELESS_RATE or bulk_size(found.z).min() < least:
         return False
     return len(found.z) == 1 or bool((r_hat(found.z) < MAX_R_HAT).all())

@@ -18,7 +18,7 @@ from ...errors import SettingError
 from ..linalg import inverse
 from ..registry import Registry
 
-CLOSE = 1e-4  # how much higher the log density may be at its mode
+MODE_TOLERANCE = 1e-4  # how much higher the log density may be at its mode
 
 
 class LogDensity(Protocol):
@@ -127,6 +127,11 @@ class AbstractSampler(ABC):
         return self.draws
 
 
+def in_blocks(warmup: int, draws: int, block: int) -> int:
+    """Transitions of a run whose warm-up and draws are made in blocks of one size."""
+    return block * (max(1, -(-warmup // block)) + -(-draws // block))
+
+
 SAMPLERS: Registry[type[AbstractSampler]] = Registry("sampler")
 
 
@@ -182,7 +187,7 @@ def centre(log_density: LogDensity, inputs: Any, start: np.ndarray, steps: int =
         gain = -0.5 * gradient @ move
         # what a step gains below the digits of a log density is not seen
         if gain < 1e-13 * (1.0 + abs(value)):
-            if gain < CLOSE:  # no value can judge it; without it half of the mode's digits depend on rounding
+            if gain < MODE_TOLERANCE:  # no value can judge it; without it half of the mode's digits depend on rounding
                 mode = mode + move
             break
         for shrink in 0.5 ** np.arange(12):
@@ -192,7 +197,7 @@ def centre(log_density: LogDensity, inputs: Any, start: np.ndarray, steps: int =
         else:
             break
         gained, mode, (value, gradient, hessian) = value - trial[0], mode + shrink * move, trial
-        if gained < CLOSE:
+        if gained < MODE_TOLERANCE:
             break
     return Centre(mode, np.linalg.cholesky(_covariance(hessian)))
 

@@ -19,11 +19,11 @@ import numpy as np
 from jaxtyping import Array
 
 from ..mixing import bulk_size
-from .base import SAMPLERS, AbstractSampler, Draws, LogDensity, Task, at_once, cells, scattered
+from .base import SAMPLERS, AbstractSampler, Draws, LogDensity, Task, at_once, cells, in_blocks, scattered
 
 BLOCK = 25  # transitions in one compiled call
 KICKS = (2, 4, 8, 16)  # in a quarter of a turn: the first number that is accepted often enough
-HOPELESS = 0.5  # rate below which chains about the normal approximation are of no use
+HOPELESS_RATE = 0.5  # rate below which chains about the normal approximation are of no use
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -123,7 +123,7 @@ class Hamiltonian(AbstractSampler):
                     kicks = KICKS[min(KICKS.index(kicks) + 1, len(KICKS) - 1)]
                 continue
             kept.append(found)
-            if not self.patient and found["acceptance_rate"].mean() < HOPELESS:
+            if not self.patient and found["acceptance_rate"].mean() < HOPELESS_RATE:
                 break
             if len(kept) % 4 == 0 and np.isfinite(self.enough) and bulk_size(_joined(kept, "z")).min() > self.enough:
                 break
@@ -132,7 +132,7 @@ class Hamiltonian(AbstractSampler):
 
     @property
     def transitions(self) -> int:
-        return BLOCK * (max(1, -(-self.warmup // BLOCK)) + -(-self.draws // BLOCK))
+        return in_blocks(self.warmup, self.draws, BLOCK)
 
 
 def _joined(blocks: list[dict[str, np.ndarray]], name: str) -> np.ndarray:

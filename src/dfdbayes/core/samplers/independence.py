@@ -25,8 +25,8 @@ from ..mixing import smoothed
 from .base import SAMPLERS, AbstractSampler, Centre, Draws, LogDensity, Task, at_once
 
 BLOCK = 128  # densities evaluated in one compiled call, by one thread
-HEAVY = 0.5  # Pareto k from which importance weights have no finite variance, and are not to be trusted
-GOOD = 0.5  # share of pilot draws that importance weights are worth from which an approximation stays as it is
+HEAVY_TAIL_K = 0.5  # Pareto k from which importance weights have no finite variance, and are not to be trusted
+GOOD_SHARE = 0.5  # share of pilot draws that importance weights are worth from which an approximation stays as it is
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -62,7 +62,7 @@ class Independence(AbstractSampler):
             after, share = _refined(proposed[0], weights[0], trial)
             if share > best:
                 kept, best, learned = trial, share, after
-            if best > GOOD or (step > 0 and learned is kept):
+            if best > GOOD_SHARE or (step > 0 and learned is kept):
                 break
             trial = _straight(task.log_density, _balanced(task, rng)) if step == 0 else learned
         return kept, best
@@ -149,7 +149,7 @@ def _refined(points: np.ndarray, weights: np.ndarray, around: Centre) -> tuple[C
     share = np.exp(smooth - smooth.max())
     share /= share.sum()
     worth = 1.0 / np.sum(share**2)
-    if worth > GOOD * len(points):
+    if worth > GOOD_SHARE * len(points):
         return around, worth / len(points)
     trust = worth / (worth + 5.0 * points.shape[1])
     mean = share @ points

@@ -9,7 +9,7 @@ from ..._util.resources import require_unforked
 from ...errors import ModelError, SettingError
 from .base import Mixing, Sample, Simulable, mixing_of
 from .cluster import by_swendsen_wang
-from .exact import MOST_POINTS, by_enumeration, by_inversion
+from .exact import MAX_SIMULATED_POINTS, by_enumeration, by_inversion
 from .gibbs import by_gibbs
 from .given import by_listing, is_listable
 from .metropolis import by_metropolis
@@ -76,6 +76,6 @@ def _sweeps(model: Simulable, method: str) -> int:
 
 
 def _default(model: Simulable) -> str:
-    if model.domain.is_finite and model.domain.size <= MOST_POINTS:
+    if model.domain.is_finite and model.domain.size <= MAX_SIMULATED_POINTS:
         return "enumeration"
     return "inversion" if model.domain.is_one_count else "gibbs"

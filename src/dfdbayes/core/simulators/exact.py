@@ -13,7 +13,7 @@ from ...errors import ModelError
 from ..domain import beyond, until_negligible
 from .base import Simulable
 
-MOST_POINTS = 2**16  # whose chances at some thousand parameters fit into memory
+MAX_SIMULATED_POINTS = 2**16  # whose chances at some thousand parameters fit into memory
 
 
 @partial(jax.jit, static_argnums=0)
@@ -38,8 +38,10 @@ def by_enumeration(
     model: Simulable, thetas: Float[np.ndarray, "c p"], per: int, rng: np.random.Generator
 ) -> Int[np.ndarray, "c per d"]:
     """Draws from the listed probabilities of a finite domain."""
-    if model.domain.size > MOST_POINTS:
-        raise ModelError(f"{model.domain!r} has {model.domain.size:.3g} points; at most {MOST_POINTS} can be listed")
+    if model.domain.size > MAX_SIMULATED_POINTS:
+        raise ModelError(
+            f"{model.domain!r} has {model.domain.size:.3g} points; at most {MAX_SIMULATED_POINTS} can be listed"
+        )
     points, chance = listed(model, thetas)
     return points[_inverted(chance, per, rng)]
 

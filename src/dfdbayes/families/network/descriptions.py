@@ -52,7 +52,7 @@ def about_counts(kinds: Sequence[Kind], data: Dataset, origin: Sequence[str]) ->
 
 def about_levels(kinds: Sequence[Kind], data: Dataset, origin: Sequence[str]) -> list[str]:
     """Levels that are left out because nobody chose them, that the prior holds, and that few chose."""
-    absent, held, rare = [], [], []
+    absent, empty, rare = [], [], []
     for j, (kind, name) in enumerate(zip(kinds, data.columns, strict=True)):
         if not kind.levels:
             continue
@@ -62,7 +62,7 @@ def about_levels(kinds: Sequence[Kind], data: Dataset, origin: Sequence[str]) ->
         if kind.coordinate.ordered and origin and origin[j] != DECLARED:
             absent += [f"{name} = {v}" for v in range(kind.levels[0], kind.levels[-1]) if v not in kind.levels]
         if kind.has_thresholds:
-            held += [f"{name} = {called[level]}" for level, n in rows.items() if not n]
+            empty += [f"{name} = {called[level]}" for level, n in rows.items() if not n]
         if kind.has_thresholds or len(kind.levels) == 2:
             few = [level for level, n in rows.items() if 0 < round(n) < MIN_OF_LEVEL]
             rare += [f"{name} = {called[level]} ({rows[level]:.0f})" for level in few]
@@ -74,9 +74,9 @@ def about_levels(kinds: Sequence[Kind], data: Dataset, origin: Sequence[str]) ->
             "levels (an ordered pd.Categorical, options={'levels': {...}}, --levels), and the prior holds the "
             "threshold of the empty one."
         )
-    if held:
+    if empty:
         found.append(
-            f"nobody chose {_listed(held)}, though the scale has such a level: the prior alone holds its threshold. "
+            f"nobody chose {_listed(empty)}, though the scale has such a level: the prior alone holds its threshold. "
             "What to do: read of its interval the end nearer to zero, which the data know something about; or merge "
             "the level with its neighbour."
         )

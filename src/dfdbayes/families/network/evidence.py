@@ -33,7 +33,7 @@ data; `dfdbayes.group_differences` tells the groups of a factor apart, by the sa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -67,11 +67,11 @@ class Evidence(pd.DataFrame):
 
     def _repr_html_(self) -> str:
         from ...present.notebook import shown
-        from .figure import network
 
         fit, table = self.of, pd.DataFrame(self)
+        narrative: Any = fit.narrative
         title = f"Edges of {fit.settings['model']}, fitted to {fit.data.source}"
-        return shown(title, fit.sentences[0], table, network(fit, self), "The network", rest="this table")
+        return shown(title, fit.sentences[0], table, narrative.figure(fit, self), "The network", rest="this table")
 
 
 def edges(fit: Fitted, odds: float = 1.0, seed: int = 0) -> pd.DataFrame:

@@ -33,7 +33,7 @@ from jax.scipy.special import gammaln
 from scipy import special
 
 from ...core.domain import Coordinate, Counts, Domain, Finite, Ordinal
-from ...core.parameters import NODE, SHAPE
+from ...core.parameters import NODE, SHAPE, Parameter
 from ...core.registry import Registry
 from ...errors import ModelError
 
@@ -65,6 +65,13 @@ class Coefficient:
     lower: float = -math.inf
     closed: bool = False
     many: bool = False
+
+    def parameter(self, size: int) -> Parameter:
+        """The parameter of a network with so many entries of this kind."""
+        return Parameter(
+            self.name, self.prior, shape=(size,), lower=self.lower, closed=self.closed, role=self.role,
+            spread=self.spread,
+        )  # fmt: skip
 
 
 _LOWEST = "where its neighbours are at their lowest values"

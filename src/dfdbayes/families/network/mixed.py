@@ -17,7 +17,19 @@ from ...core.parameters import EDGE, Parameter, Space
 from ...errors import ModelError
 from ..named import GRAPH, MODELS, Options, named
 from .descriptions import DECLARED, KIND, LEVELS
-from .kinds import INTERCEPT, KINDS, AbstractCount, AbstractScale, Coefficient, Kind, by_name, default_of
+from .kinds import (
+    INTERCEPT,
+    KINDS,
+    AbstractCount,
+    AbstractScale,
+    BinaryKind,
+    Coefficient,
+    CountKind,
+    Kind,
+    OrdinalKind,
+    by_name,
+    default_of,
+)
 from .model import OF_EDGES, Pairwise, graph_of_nodes
 
 MAX_SPAN_OF_SCALE = 10  # between the lowest and the highest value of a scale; what goes further is a count
@@ -43,9 +55,9 @@ def Network(domain: Domain, graph: Any = None, kinds: Any = None) -> Pairwise:
         Other kinds than those: ``"blume-capel"`` (ordinal with two parameters: ``intercept`` and ``quadratic``) and
         ``"poisson"`` (counts with nu = 1), for all columns that can have it, for each, or by the number of a column.
 
-    Normal priors: standard deviation 1 for ``interaction``, 3 for ``intercept`` of binary and 5 of other columns, 10
-    for ``threshold`` (that of a rare level is far below zero), 5 for ``quadratic``; half-normal with scale 3 for
-    ``nu``.
+    Normal priors: standard deviation 1 for ``interaction``; 3 for ``intercept`` if all columns that have one are binary
+    and 5 otherwise; 10 for ``threshold`` (that of a rare level is far below zero); 5 for ``quadratic``; half-normal
+    with scale 3 for ``nu``.
 
     Examples
     --------
@@ -71,19 +83,19 @@ def for_data(data: Dataset, graph: Any = None, kinds: Any = None, scales: Domain
 
     ``scales`` are the coordinates that the columns were read with: ordered levels where these were declared.
     """
-    seen = [tuple(map(int, np.unique(column))) for column in data.rows.T]
-    known = {} if scales is None else {j: c for j, c in enumerate(map(scales.coordinate, range(data.d))) if c.ordered}
+    values = [tuple(map(int, np.unique(column))) for column in data.rows.T]
+    declared = {} if scales is None else {j: c for j in range(data.d) if (c := scales.coordinate(j)).ordered}
     given = {} if isinstance(kinds, str) else _words(kinds, data.columns)
-    words = guess(seen, data.columns, dict.fromkeys(known, "ordinal") | given)
+    words = guess(values, data.columns, dict.fromkeys(declared, OrdinalKind.name) | given)
     if isinstance(kinds, str):
         alike = [j for j, word in enumerate(words) if kinds in KINDS and _kind(word).family == _kind(kinds).family]
         if not alike:
             raise ModelError(f"no column can be of kind '{kinds}'; kinds are {', '.join(KINDS)}")
         given = dict.fromkeys(alike, kinds)
         words = [given.get(j, word) for j, word in enumerate(words)]
-    found = [_column(data.columns[j], words[j], seen[j], known.get(j)) for j in range(data.d)]
-    origin = [DECLARED if j in known else LEVELS if j in given else KIND for j in range(data.d)]
-    return replace(_of_kinds(tuple(found), graph), origin=tuple(origin))
+    columns = [_column(data.columns[j], words[j], values[j], declared.get(j)) for j in range(data.d)]
+    origin = [DECLARED if j in declared else LEVELS if j in given else KIND for j in range(data.d)]
+    return replace(_of_kinds(tuple(columns), graph), origin=tuple(origin))
 
 
 def _is_known(options: Options) -> bool:
@@ -118,31 +130,30 @@ def _kind(word: str) -> type[Kind]:
     return KINDS.by_name(word)
 
 
-def _column(name: str, word: str, seen: tuple[int, ...], known: Coordinate | None) -> Kind:
+def _column(name: str, word: str, values: tuple[int, ...], declared: Coordinate | None) -> Kind:
     """A column's kind, with the levels that were declared or that the data have."""
-    if known is not None and not _kind(word).serves(known):
+    if declared is not None and not _kind(word).serves(declared):
         raise ModelError(f"'{name}' has levels with an order, and cannot be of kind '{word}'")
     if not issubclass(_kind(word), AbstractScale):
         found = by_name(word)
-        outside = [
-            value for value, inside in zip(seen, found.coordinate.contains(np.array(seen)), strict=True) if not inside
-        ]
+        possible = found.coordinate.contains(np.array(values))
+        outside = [value for value, inside in zip(values, possible, strict=True) if not inside]
         if outside:
             raise ModelError(f"column '{name}' has the value {outside[0]}, and cannot be of kind '{word}'")
         return found
-    if len(seen) < 2:
-        own = seen[0] if known is None else known.names[known.levels.index(seen[0])]
+    if len(values) < 2:
+        own = values[0] if declared is None else declared.names[declared.levels.index(values[0])]
         raise ModelError(
             f"column '{name}' has the same value, {own}, in every row: a network can say nothing about it. What to do: "
             "leave it out (columns=[...])."
         )
-    if known is None and seen[-1] - seen[0] > MAX_SPAN_OF_SCALE:
+    if declared is None and values[-1] - values[0] > MAX_SPAN_OF_SCALE:
         raise ModelError(
-            f"column '{name}' has levels from {seen[0]} to {seen[-1]}, which enter a network by their rank, and a "
+            f"column '{name}' has levels from {values[0]} to {values[-1]}, which enter a network by their rank, and a "
             "Dataset holds values. What to do: give the table itself to fit; or, where levels are scores, a model of "
-            f"your own, such as dfd.models.Network(dfd.Ordinal(1, [{', '.join(map(str, seen[:3]))}, ...]) * ...)."
+            f"your own, such as dfd.models.Network(dfd.Ordinal(1, [{', '.join(map(str, values[:3]))}, ...]) * ...)."
         )
-    return by_name(word, seen if known is None else known)
+    return by_name(word, values if declared is None else declared)
 
 
 def guess(values: Sequence[tuple[int, ...]], columns: Sequence[str], words: Mapping[int, str]) -> list[str]:
@@ -166,11 +177,11 @@ def guess(values: Sequence[tuple[int, ...]], columns: Sequence[str], words: Mapp
         if j in words:
             found.append(words[j])
         elif own in ((0,), (1,), (0, 1)):
-            found.append("binary")
+            found.append(BinaryKind.name)
         elif j in long or (long and own[0] == 0):
-            found.append("count")
+            found.append(CountKind.name)
         else:
-            found.append("ordinal")
+            found.append(OrdinalKind.name)
     return found
 
 
@@ -230,22 +241,17 @@ def _made(graph: Graph, found: tuple[Kind, ...], options: Mapping[str, Any]) -> 
     )  # fmt: skip
 
 
-def _parameters(found: Sequence[Kind]) -> list[Parameter]:
+def _parameters(columns: Sequence[Kind]) -> list[Parameter]:
     """The parameters of the columns' kinds, in the order in which kinds are known; those with many entries last."""
-    order, known = KINDS.names(), dict[str, list[Coefficient]]()
-    for kind in sorted(found, key=lambda kind: order.index(kind.name)):
+    order, entries = KINDS.names(), dict[str, list[Coefficient]]()
+    for kind in sorted(columns, key=lambda kind: order.index(kind.name)):
         for coefficient in filter(None, kind.coefficients):
-            known.setdefault(coefficient.name, []).append(coefficient)
-    made = []
-    for own in sorted(known.values(), key=lambda own: own[0].many):
-        one = max(own, key=lambda coefficient: float(coefficient.prior.variance))
-        made.append(
-            Parameter(
-                one.name, one.prior, shape=(len(own),), lower=one.lower, closed=one.closed, role=one.role,
-                spread=one.spread,
-            )
-        )  # fmt: skip
-    return made
+            entries.setdefault(coefficient.name, []).append(coefficient)
+    found = []
+    for alike in sorted(entries.values(), key=lambda alike: alike[0].many):
+        widest = max(alike, key=lambda coefficient: float(coefficient.prior.variance))
+        found.append(widest.parameter(len(alike)))
+    return found
 
 
 def described(found: Sequence[Kind]) -> str:

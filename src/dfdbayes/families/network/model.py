@@ -50,7 +50,7 @@ from ...core.domain import Domain
 from ...core.graphs import Graph, complete, edge_labels, of
 from ...core.minimise import logistic
 from ...core.model import AbstractModel, Row, against
-from ...core.narrative import Narrative
+from ...core.narrative import NARRATIVES, Narrative
 from ...core.parameters import EDGE, NODE, SHAPE, Parameter, Space
 from ...core.simulators.base import Interactions
 from ...core.terms import Prepared, View
@@ -62,7 +62,6 @@ from ..lattice.model import _two_states
 from ..named import GRAPH, named
 from . import descriptions as remarks
 from .kinds import BinaryKind, CountKind, Kind, PoissonKind, domain_of
-from .narrative import NetworkNarrative
 from .simulate import by_levels, by_levels_given
 from .terms import (
     BinaryConditionals,
@@ -102,7 +101,10 @@ class Pairwise(AbstractModel):
     with_shape: str = field(default="", compare=False)
     """The model like this one in which the spread of counts is a parameter, where it is none here."""
     derived: None = None
-    narrative: Narrative = field(default=NetworkNarrative(), compare=False)
+
+    @property
+    def narrative(self) -> Narrative:  # type: ignore[override]
+        return NARRATIVES.by_name("network")
 
     @property
     def paper_priors(self) -> dict[str, Any]:
@@ -214,7 +216,7 @@ class Pairwise(AbstractModel):
         return xp.moveaxis(xp.concatenate(parts, axis=-1)[..., order], -1, 0)
 
     def node_statistics(self, x: Any) -> Any:
-        """T (f, d, ...) of values x (..., d), arrays of NumPy or of JAX; zero where a column has fewer than others."""
+        """The statistics t (f, d, ...) of values x (..., d), NumPy or JAX; zero where a column has fewer."""
         xp: Any = np if isinstance(x, np.ndarray) else jnp
         parts = []
         for kind, columns in self._alike:
@@ -223,7 +225,7 @@ class Pairwise(AbstractModel):
         return xp.moveaxis(self._by_column(parts, x), 0, 1)
 
     def edge_statistics(self, x: Any) -> Any:
-        """S (d, ...) of values x (..., d), arrays of NumPy or of JAX: what neighbours see of them."""
+        """The statistics s (d, ...) of values x (..., d) of NumPy or of JAX: what neighbours see of them."""
         xp: Any = np if isinstance(x, np.ndarray) else jnp
         return self._by_column(
             [kind.edge_statistic(xp.asarray(x[..., columns], float)) for kind, columns in self._alike], x

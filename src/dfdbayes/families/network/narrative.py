@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ..._util.words import Estimate, counted, listed, named
-from ...core.narrative import CLEAREST, Narrative, by_parameter
+from ...core.narrative import CLEAREST, NARRATIVES, Narrative, by_parameter
+from . import evidence, groups
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,65 +25,55 @@ class NetworkNarrative(Narrative):
     editable = False
 
     def sentences(self, fit: Fitted) -> list[str]:
-        from . import evidence
-
         return network(fit) if evidence.is_network(fit) else by_parameter(fit)
 
-    def figure(self, fit: Fitted) -> Figure:
+    def figure(self, fit: Fitted, table: pd.DataFrame | None = None) -> Figure:
+        """The network; ``table`` has its edges where they were judged before."""
         from .figure import network
 
-        return network(fit)
+        return network(fit, table)
 
     def estimates(self, fit: Fitted, summary: pd.DataFrame) -> pd.DataFrame:
         """The edges first, the strongest on top, with what is said of them."""
-        from .evidence import edges_first
-
-        return edges_first(fit, summary)
+        return evidence.edges_first(fit, summary)
 
     def elsewhere(self, fit: Fitted) -> tuple[list[str], str]:
-        from .evidence import entries_of_edges, is_network, varies
-
-        if not is_network(fit) or varies(fit) or not fit.converged:
+        if not evidence.is_network(fit) or evidence.varies(fit) or not fit.converged:
             return [], ""
-        return entries_of_edges(fit), "Edges are in the section Network, above."
+        return evidence.entries_of_edges(fit), "Edges are in the section Network, above."
 
     def findings(self, fit: Fitted) -> dict[str, list[Block]]:
-        from .evidence import is_network
         from .report import network
 
-        return {"Network": network(fit)} if is_network(fit) else {}
+        return {"Network": network(fit)} if evidence.is_network(fit) else {}
 
     def comparisons(self, fit: Fitted) -> dict[str, list[Block]]:
-        from .groups import factors
         from .report import differences
 
-        return {"Groups": [block for factor in factors(fit) for block in differences(fit, factor)]}
+        return {"Groups": [block for factor in groups.factors(fit) for block in differences(fit, factor)]}
 
     def draws_intervals(self, fit: Fitted) -> bool:
-        from .evidence import is_network
-
-        return not is_network(fit)
+        return not evidence.is_network(fit)
 
     def methods(self, fit: Fitted) -> tuple[str, tuple[str, ...]]:
         """How edges were judged."""
-        from .evidence import chooses, is_network, rule
-
-        if not is_network(fit):
+        if not evidence.is_network(fit):
             return "", ()
         way, even = "a region of practical equivalence (Kruschke, 2018)", ""
-        if chooses(fit):
+        if evidence.chooses(fit):
             way, even = "inclusion Bayes factors", " Each edge was as likely there as not beforehand."
         told = (
-            f"Edges were judged by {way}. {rule(fit)}{even} Predictability of nodes is the Bayesian R-squared (Gelman "
-            "et al., 2019)."
+            f"Edges were judged by {way}. {evidence.rule(fit)}{even} Predictability of nodes is the Bayesian R-squared "
+            "(Gelman et al., 2019)."
         )
-        return told, ("gelman",) if chooses(fit) else ("gelman", "kruschke")
+        return told, ("gelman",) if evidence.chooses(fit) else ("gelman", "kruschke")
+
+
+NARRATIVES.register("network")(NetworkNarrative())
 
 
 def network(fit: Fitted) -> list[str]:
     """How many edges are present, absent and inconclusive; the strongest that are present; how groups differ."""
-    from . import evidence
-
     table = evidence.edges(fit)
     strongest = table[table["evidence"] == evidence.PRESENT].head(CLEAREST)
     told = [_verdicts(table, "At the average of the covariates, of" if evidence.varies(fit) else "Of")]
@@ -96,8 +87,6 @@ def network(fit: Fitted) -> list[str]:
 
 def _verdicts(table: pd.DataFrame, where: str) -> str:
     """How many edges are what, those that are none left out, and how many of those found are expected to be wrong."""
-    from . import evidence
-
     count = table["evidence"].value_counts()
     there, gone, open_ = (
         int(count.get(kind, 0)) for kind in (evidence.PRESENT, evidence.ABSENT, evidence.INCONCLUSIVE)
@@ -111,8 +100,6 @@ def _verdicts(table: pd.DataFrame, where: str) -> str:
 
 def _groups(fit: Fitted) -> list[str]:
     """Where edges depend on a factor, what differs between its levels."""
-    from . import groups
-
     told = []
     for factor in groups.factors(fit):
         found = groups.group_differences(fit, factor)

@@ -99,13 +99,13 @@ def by_chance(
 
 
 class Listed(NamedTuple):
-    """The values that each column may have, and how far what neighbours see and what nodes own goes with them."""
+    """The values that each column may have, with their edge statistics s and node statistics t (see `model`)."""
 
-    values: Float[np.ndarray, "d k"]
-    mass: Float[np.ndarray, "d k"]
+    values: Float[np.ndarray, "d l"]
+    multiplicity: Float[np.ndarray, "d l"]
     """How many values each stands for: 1, more among very large counts, 0 for none."""
-    seen: Float[np.ndarray, "d k"]
-    own: Float[np.ndarray, "f d k"]
+    s: Float[np.ndarray, "d l"]
+    t: Float[np.ndarray, "f d l"]
     last: Int[np.ndarray, " d"]
     """Where the largest listed count is; -1 of columns that end."""
 
@@ -114,21 +114,21 @@ class Listed(NamedTuple):
         """All levels, and counts up to ``reach``."""
         counts = listing(reach)
         found = [counts if k.counts else (np.array(k.levels, float), np.ones(len(k.levels))) for k in model.kinds]
-        values, allowed = side_by_side([values for values, _ in found])
-        mass = np.where(allowed, side_by_side([weights for _, weights in found])[0], 0.0)
+        values, is_value = side_by_side([values for values, _ in found])
+        multiplicity = np.where(is_value, side_by_side([weights for _, weights in found])[0], 0.0)
         last = np.array([len(counts[0]) - 1 if kind.counts else -1 for kind in model.kinds])
-        return cls(values, mass, model.edge_statistics(values.T), model.node_statistics(values.T), last)
+        return cls(values, multiplicity, model.edge_statistics(values.T), model.node_statistics(values.T), last)
 
 
 def explained(model: AbstractModel, thetas: Float[np.ndarray, "s p"], data: Dataset) -> Float[np.ndarray, "s d"]:
     """Predictability of every column at each of the parameters; NaN where a count may be larger than can be listed."""
     assert isinstance(model, Pairwise)
-    base = model.plain
-    endless = [j for j, kind in enumerate(base.kinds) if kind.counts]
+    plain = model.plain
+    endless = [j for j, kind in enumerate(plain.kinds) if kind.counts]
     reach = Counts(1).coordinate(0).reach(data.rows[:, endless], 2.0, 30) - 1 if endless else 0
     while True:
-        listed = Listed.of(base, reach)
-        share, tail = _explained(model, base, thetas, listed, data)
+        listed = Listed.of(plain, reach)
+        share, tail = _explained(model, plain, thetas, listed, data)
         listed_enough = tail < 1e-5  # of a count's variance the last listed value
         if listed_enough.all() or 4 * reach > 2**20:
             return np.where(listed_enough.all(axis=0), share, np.nan)
@@ -136,7 +136,7 @@ def explained(model: AbstractModel, thetas: Float[np.ndarray, "s p"], data: Data
 
 
 def _explained(
-    model: AbstractModel, base: Pairwise, thetas: np.ndarray, listed: Listed, data: Dataset
+    model: AbstractModel, plain: Pairwise, thetas: np.ndarray, listed: Listed, data: Dataset
 ) -> tuple[Float[np.ndarray, "s d"], Float[np.ndarray, "s d"]]:
     """Predictability, and what share of the variance the last listed count has."""
     data = data.thinned(max(MIN_ROWS, int(MAX_CELLS / (len(thetas) * listed.values.size))))
@@ -148,28 +148,29 @@ def _explained(
         return np.pad(rows, ((0, missing), (0, 0)), mode="edge").reshape(blocks, width, -1)
 
     weights = np.pad(data.counts / data.counts.sum(), (0, missing)).reshape(blocks, width)
-    given = None if data.given is None or not model.designs else cut(data.given)
-    scores = cut(base.edge_statistics(data.rows).T).transpose(0, 2, 1)
+    z = None if data.given is None or not model.designs else cut(data.given)
+    s = cut(plain.edge_statistics(data.rows).T).transpose(0, 2, 1)
     centred = listed._replace(values=listed.values - (weights.reshape(-1)[: len(data.rows)] @ data.rows)[:, None])
-    share, tail = _moments(model, base, thetas, centred, (scores, weights, given))
+    share, tail = _moments(model, plain, thetas, centred, (s, weights, z))
     return np.asarray(share), np.asarray(tail)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _moments(model: AbstractModel, base: Pairwise, thetas: Array, listed: Listed, blocks: Any) -> tuple[Array, Array]:
-    each = np.arange(base.graph.size)
-    powers = jnp.stack([listed.mass, listed.mass * listed.values, listed.mass * listed.values**2], axis=1)
+def _moments(model: AbstractModel, plain: Pairwise, thetas: Array, listed: Listed, blocks: Any) -> tuple[Array, Array]:
+    each = np.arange(plain.graph.size)
+    count = listed.multiplicity
+    powers = jnp.stack([count, count * listed.values, count * listed.values**2], axis=1)
 
     def of(theta: Array) -> tuple[Array, Array]:
         def add(sums: Array, block: Any) -> tuple[Array, None]:
-            scores, weights, given = block
-            local, level = _predictors(model, base, theta, listed.own, scores, given)
-            level = jnp.where(listed.mass[:, :, None] > 0, level, -jnp.inf)
-            log = level + listed.seen[:, :, None] * local[:, None, :]
-            height = jnp.exp(log - jnp.max(log, axis=1, keepdims=True))
-            total, mean, square = jnp.moveaxis(powers @ height, 1, 0)
+            s, weights, z = block
+            field, nodes = _predictors(model, plain, theta, listed.t, s, z)
+            nodes = jnp.where(listed.multiplicity[:, :, None] > 0, nodes, -jnp.inf)
+            log = nodes + listed.s[:, :, None] * field[:, None, :]
+            mass = jnp.exp(log - jnp.max(log, axis=1, keepdims=True))
+            total, mean, square = jnp.moveaxis(powers @ mass, 1, 0)
             mean, square = mean / total, square / total
-            new = [mean, mean**2, square - mean**2, height[each, listed.last] / total]
+            new = [mean, mean**2, square - mean**2, mass[each, listed.last] / total]
             return sums + jnp.stack([part @ weights for part in new]), None
 
         (mean, square, within, end), _ = jax.lax.scan(add, jnp.zeros((4, len(each))), blocks)
@@ -181,15 +182,15 @@ def _moments(model: AbstractModel, base: Pairwise, thetas: Array, listed: Listed
 
 
 def _predictors(
-    model: AbstractModel, base: Pairwise, theta: Array, own: Any, scores: Float[Array, "d w"], given: Array | None
-) -> tuple[Float[Array, "d w"], Float[Array, "d k w"]]:
-    """What multiplies what neighbours see of each value, and what else its log probability given the others has."""
+    model: AbstractModel, plain: Pairwise, theta: Array, t: Any, s: Float[Array, "d w"], z: Array | None
+) -> tuple[Float[Array, "d w"], Float[Array, "d l w"]]:
+    """The field of every node, and the log mass that each listed value has of its own."""
     named = model.space.unflatten(theta)
-    if given is None or not model.designs:
-        level = jnp.einsum("fd,fdk->dk", base.coefficients(theta), own)
-        return base.matrix(base.interaction_of(named)) @ scores, level[:, :, None]
-    rows, width = model.at_rows(named, given), scores.shape[1]
-    each = {p.name: jnp.broadcast_to(rows[p.name], (width, p.size)) for p in base.space.parameters}
+    if z is None or not model.designs:
+        nodes = jnp.einsum("fd,fdl->dl", plain.coefficients(theta), t)
+        return plain.matrix(plain.interaction_of(named)) @ s, nodes[:, :, None]
+    rows, width = model.at_rows(named, z), s.shape[1]
+    each = {p.name: jnp.broadcast_to(rows[p.name], (width, p.size)) for p in plain.space.parameters}
     flat = jnp.concatenate(list(each.values()), axis=1)
-    local = jax.vmap(lambda edges, scores: base.matrix(edges) @ scores, (0, 1), 1)(each["interaction"], scores)
-    return local, jnp.einsum("wfd,fdk->dkw", jax.vmap(base.coefficients)(flat), own)
+    field = jax.vmap(lambda edges, s: plain.matrix(edges) @ s, (0, 1), 1)(each["interaction"], s)
+    return field, jnp.einsum("wfd,fdl->dlw", jax.vmap(plain.coefficients)(flat), t)
