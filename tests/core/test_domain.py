@@ -3,6 +3,7 @@ import pytest
 
 import dfdbayes as dfd
 import oracles
+from dfdbayes.core.domain import beyond, until_negligible
 
 DOMAINS = {
     "integers": dfd.Integers(1),
@@ -110,3 +111,33 @@ def test_categories_that_are_numbers_are_given_as_texts():
     """What the refusal of ``Categories(2, 3)`` advises."""
     answers = np.random.default_rng(0).integers(0, 3, (50, 2))
     assert dfd.Dataset.of(answers, dfd.Categories(2, ["0", "1", "2"])).rows.max() == 2
+
+
+def test_values_are_listed_from_the_end_on():
+    above, below, ordered = (
+        domain.coordinate(0) for domain in (dfd.Counts(1, 2), dfd.CountsBelow(1, 3), dfd.Ordinal(1, (1, 4, 9)))
+    )
+    assert above.listed(3).tolist() == [2, 3, 4] and above.listed(2, first=5).tolist() == [7, 8]
+    assert below.listed(3).tolist() == [3, 2, 1] and ordered.listed(100).tolist() == [1, 4, 9]
+    assert above.reach(np.array([2, 7]), 1.5, 5) == 14 and below.reach(np.array([-1, 3]), 1.0, 0) == 5
+    with pytest.raises(dfd.errors.ModelError, match=r"dfd\.Counts"):
+        dfd.Integers(1).coordinate(0).listed(3)
+
+
+def test_what_lies_beyond_a_list_is_that_of_a_geometric_distribution():
+    masses = 0.25 * 0.75 ** np.arange(40)
+    assert beyond(masses[-1], masses[-2]) == pytest.approx(0.75**40)
+    assert np.isinf(beyond(0.2, 0.1)) and beyond(0.0, 0.0) == 0.0
+
+
+def test_lists_double_until_what_is_left_out_is_negligible():
+    tried = []
+
+    def attempt(number):
+        tried.append(number)
+        return number, 0.5**number
+
+    assert until_negligible(attempt, 8, 2**10, "too many") == 64 and tried == [8, 16, 32, 64]
+    with pytest.raises(dfd.errors.ModelError, match="too many"):
+        until_negligible(attempt, 8, 32, "too many")
+    assert until_negligible(attempt, 8, 32, None) == 32

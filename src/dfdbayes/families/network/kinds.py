@@ -169,7 +169,8 @@ class Kind(ABC):
     @property
     def is_even(self) -> bool:
         """Whether neighbours see its levels, which are few, at equal distances."""
-        return 0 < len(self.levels) <= MOST_POWERS and np.ptp(np.diff(self._seen_levels)) == 0.0
+        few = 0 < len(self.levels) <= 32  # a sum over levels is written out as a polynomial of so many powers
+        return few and np.ptp(np.diff(self._seen_levels)) == 0.0
 
     @property
     def has_thresholds(self) -> bool:
@@ -199,7 +200,6 @@ class Kind(ABC):
         return self.levels[0] if self.coordinate.ordered else 0
 
 
-MOST_POWERS = 32  # levels up to which a sum over them is written out as a polynomial
 KINDS: Registry[type[Kind]] = Registry("kind of column", ModelError)
 
 
