@@ -12,9 +12,9 @@ MOST = {
     "names compared": 0,
     "imports in circles": 0,
     "numbers with a name": 145,
-    "counts": 47,
-    "regression": 56,
-    "graph": 50,
+    "counts": 45,
+    "regression": 51,
+    "graph": 47,
 }
 """Numbers reached, of which each only ever gets smaller; the last three are modules that a fit enters."""
 

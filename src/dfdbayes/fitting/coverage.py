@@ -29,8 +29,7 @@ from ..results.predictive import parameters_of
 from ..results.saving import versions
 from ..results.tree import LINE
 from .fit import fit
-from .plan import backend_of
-from .progress import Silent
+from .plan import Silent, backend_of
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,7 @@ from ..results.saving import versions
 from ..results.tree import assemble
 from ..results.uncalibrated import uncalibrated_intervals
 from .fit_result import Fit
-from .plan import Plan, backend_of
-from .progress import Progress, by_percent, shown_on
+from .plan import Plan, Progress, backend_of, by_percent, shown_on
 from .reading import objective_of, own_priors, read_regression, read_rows, read_whole
 
 

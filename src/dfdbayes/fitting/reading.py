@@ -45,8 +45,7 @@ from ..data.read.text import ROWS_LOOKED_AT, are_numbers
 from ..data.series import Ordered, canonical, lags_of, ordered
 from ..errors import DataError, ModelError, SettingError, close, require_known, some
 from ..families.named import how_to_make
-from .plan import Plan
-from .progress import Progress, by_percent
+from .plan import Plan, Progress, by_percent
 
 
 def read_rows(
