@@ -302,3 +302,9 @@ def test_the_command_line_takes_kinds():
 
     assert kinds_of("calm=blume-capel, visits=poisson") == {"calm": "blume-capel", "visits": "poisson"}
     assert kinds_of("blume-capel") == "blume-capel"
+
+
+def test_the_default_kinds_of_columns_are_not_those_first_in_the_alphabet():
+    model = dfd.models.Network(dfd.Ordinal(1, 3) * dfd.Binary(1) * dfd.Counts(1) * dfd.Ordinal(1, 3))
+    assert [kind.name for kind in model.kinds] == ["ordinal", "binary", "count", "ordinal"]
+    assert [p.name for p in model.space.parameters] == ["intercept", "interaction", "nu", "threshold"]

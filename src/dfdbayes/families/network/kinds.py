@@ -201,6 +201,12 @@ class Kind(ABC):
 
 
 KINDS: Registry[type[Kind]] = Registry("kind of column", ModelError)
+FIRST = ("binary", "ordinal", "count", "poisson", "blume-capel")
+
+
+def names() -> tuple[str, ...]:
+    """Kinds in the order of their parameters; the first that serves a column's values is its default."""
+    return *FIRST, *(name for name in KINDS if name not in FIRST)
 
 
 def log_factorial(x: Any) -> Any:
@@ -388,7 +394,9 @@ def by_name(name: str, levels: Levels = ()) -> Kind:
 
 def default_of(coordinate: Coordinate) -> Kind | None:
     """A column of the first kind that serves these values; None if there is none."""
-    return next((kind.of(coordinate) for _, kind in KINDS.items() if kind.serves(coordinate)), None)
+    return next(
+        (KINDS.by_name(name).of(coordinate) for name in names() if KINDS.by_name(name).serves(coordinate)), None
+    )
 
 
 def domain_of(kinds: tuple[Kind, ...]) -> Domain:

@@ -29,6 +29,7 @@ from .kinds import (
     OrdinalKind,
     by_name,
     default_of,
+    names,
 )
 from .model import OF_EDGES, Pairwise, graph_of_nodes
 
@@ -243,7 +244,7 @@ def _made(graph: Graph, found: tuple[Kind, ...], options: Mapping[str, Any]) -> 
 
 def _parameters(columns: Sequence[Kind]) -> list[Parameter]:
     """The parameters of the columns' kinds, in the order in which kinds are known; those with many entries last."""
-    order, entries = KINDS.names(), dict[str, list[Coefficient]]()
+    order, entries = names(), dict[str, list[Coefficient]]()
     for kind in sorted(columns, key=lambda kind: order.index(kind.name)):
         for coefficient in filter(None, kind.coefficients):
             entries.setdefault(coefficient.name, []).append(coefficient)
