@@ -9,12 +9,12 @@ import house
 
 MOST = {
     "a model's class asked outside families": 0,
-    "names compared": 9,
-    "imports in circles": 6,
-    "numbers with a name": 196,
-    "counts": 51,
-    "regression": 60,
-    "graph": 54,
+    "names compared": 0,
+    "imports in circles": 0,
+    "numbers with a name": 146,
+    "counts": 47,
+    "regression": 56,
+    "graph": 50,
 }
 """Numbers reached, of which each only ever gets smaller; the last three are modules that a fit enters."""
 

@@ -141,7 +141,7 @@ def slow_sum(domain, data, log_mass, power):
 
 
 @pytest.mark.parametrize("loss", ["dfd", "ratio"])
-@pytest.mark.daily("cmp-*", "ising torus-ratio", "poisson graphical-dfd", "poisson mixture-ratio")
+@pytest.mark.daily("cmp-*", "ising torus-ratio", "potts-dfd", "poisson mixture-ratio")
 def test_derivatives_are_those_of_the_general_path(case, loss):
     model, theta, data, _ = case
     data = dfd.Dataset(data.rows[:40], data.counts[:40], data.columns, data.first[:40])

@@ -85,6 +85,9 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+WRITING = [text for text in HOSTILE if "canary" in text]  # a file, if it were code
+
+
 @pytest.mark.parametrize("right", HOSTILE, ids=lambda right: right[:60])
 def test_a_hostile_formula_is_refused_in_words(frame, canary, right):
     before = frame.copy()
@@ -249,7 +252,11 @@ def _tried(call, folder, frame, tmp_path):
     return found
 
 
-@pytest.mark.parametrize("right", [text for text in HOSTILE if "canary" in text], ids=lambda right: right[:60])
+@pytest.mark.parametrize(
+    "right",
+    [pytest.param(text, marks=() if k % 5 == 0 else pytest.mark.slow) for k, text in enumerate(WRITING)],
+    ids=[text[:60] for text in WRITING],
+)
 def test_a_saved_fit_with_a_hostile_formula_is_refused(copied, canary, right):
     folder = copied(lambda about: about["settings"].update(formulas={"mean": f"~ {right}"}))
     with pytest.raises(dfd.errors.DataError, match="not a fit saved by dfdbayes, or it is damaged"):

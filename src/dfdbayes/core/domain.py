@@ -304,12 +304,12 @@ def until_negligible(
     """
     number = first
     while True:
+        if refusal is not None and number > most:  # also of those to begin with
+            raise ModelError(refusal)
         found, left = attempt(number)
         if np.all(left <= share) or (refusal is None and 2 * number > most):
             return found
         number *= 2
-        if number > most:
-            raise ModelError(refusal)
 
 
 def _repeated(d: int, coordinate: Coordinate) -> Domain:

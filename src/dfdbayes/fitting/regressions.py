@@ -14,7 +14,6 @@ from ..backends.local import Backend, Source
 from ..core.dataset import PLACE, match
 from ..core.model import AbstractModel
 from ..core.parameters import EDGE, ZEROS
-from ..data.covariates import notes_of, require_plain
 from ..data.formulas import (
     Design,
     alone,
@@ -27,7 +26,7 @@ from ..data.formulas import (
     variables,
 )
 from ..data.grammar import written
-from ..data.observed import BESIDE, Observed, require_kept
+from ..data.observed import BESIDE, Observed, notes_of, require_kept, require_plain
 from ..data.read import profile as scales
 from ..data.read.columns import listed, require_column, weights_for, without_identifiers
 from ..data.read.dataset import read

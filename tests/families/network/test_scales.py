@@ -153,6 +153,7 @@ def test_whole_numbers_that_rise_are_their_own_labels(codes):
 
 
 @pytest.mark.parametrize("how", ["category", "levels", "kinds", "csv", "formula"])
+@pytest.mark.daily("category", "csv", "kinds")
 def test_levels_enter_by_rank_whatever_their_numbers_are(codes, tmp_path, how):
     """Household income in brackets is 2500 ... 200000: neighbours see 0, 1, 2, 3, and the names stay the user's."""
     incomes = [2500, 5000, 17500, 200000]

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..mixing import MAX_R_HAT, MIN_EFFECTIVE, bulk_size, r_hat
-from .base import SAMPLERS, AbstractSampler, Draws, Task, cells
+from .base import SAMPLERS, AbstractSampler, Draws, Task, cells, in_blocks
 from .hamiltonian import HOPELESS_RATE, Hamiltonian
 from .independence import HEAVY_TAIL_K, Independence
-from .nuts import NUTS
+from .nuts import BLOCK, NUTS
 
 
 @SAMPLERS.register("auto")
@@ -58,7 +58,7 @@ class Auto(AbstractSampler):
 
     @property
     def transitions(self) -> int:
-        return self._adapting.transitions
+        return in_blocks(self.warmup, self.draws, BLOCK)  # those of `NUTS`, the longest of them
 
 
 def _good(found: Draws, least: float) -> bool:

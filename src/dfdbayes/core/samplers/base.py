@@ -127,6 +127,11 @@ class AbstractSampler(ABC):
         return self.draws
 
 
+def in_blocks(warmup: int, draws: int, block: int) -> int:
+    """Transitions of a run whose warm-up and draws are made in blocks of one size."""
+    return block * (max(1, -(-warmup // block)) + -(-draws // block))
+
+
 SAMPLERS: Registry[type[AbstractSampler]] = Registry("sampler")
 
 

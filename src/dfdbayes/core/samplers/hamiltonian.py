@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..mixing import bulk_size
-from .base import SAMPLERS, AbstractSampler, Draws, LogDensity, Task, at_once, cells, scattered
+from .base import SAMPLERS, AbstractSampler, Draws, LogDensity, Task, at_once, cells, in_blocks, scattered
 
 BLOCK = 25  # transitions in one compiled call
 KICKS = (2, 4, 8, 16)  # in a quarter of a turn: the first number that is accepted often enough
@@ -132,7 +132,7 @@ class Hamiltonian(AbstractSampler):
 
     @property
     def transitions(self) -> int:
-        return BLOCK * (max(1, -(-self.warmup // BLOCK)) + -(-self.draws // BLOCK))
+        return in_blocks(self.warmup, self.draws, BLOCK)
 
 
 def _joined(blocks: list[dict[str, np.ndarray]], name: str) -> np.ndarray:

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from .base import SAMPLERS, AbstractSampler, Centre, Draws, LogDensity, Task, cells, scattered
+from .base import SAMPLERS, AbstractSampler, Centre, Draws, LogDensity, Task, cells, in_blocks, scattered
 
 BLOCK = 50  # transitions in one compiled call; warm-up and sampling run the same code
 
@@ -152,7 +152,7 @@ class NUTS(AbstractSampler):
     @property
     def transitions(self) -> int:
         """How many steps of work a run is, for progress."""
-        return BLOCK * (max(1, -(-self.warmup // BLOCK)) + -(-self.draws // BLOCK))
+        return in_blocks(self.warmup, self.draws, BLOCK)
 
 
 def _averaging(target: float) -> Any:

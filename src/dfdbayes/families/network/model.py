@@ -216,7 +216,7 @@ class Pairwise(AbstractModel):
         return xp.moveaxis(xp.concatenate(parts, axis=-1)[..., order], -1, 0)
 
     def node_statistics(self, x: Any) -> Any:
-        """The statistics t (f, d, ...) of values x (..., d) of NumPy or JAX; zero where a column has fewer than others."""
+        """The statistics t (f, d, ...) of values x (..., d), NumPy or JAX; zero where a column has fewer."""
         xp: Any = np if isinstance(x, np.ndarray) else jnp
         parts = []
         for kind, columns in self._alike:
