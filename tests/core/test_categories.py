@@ -167,7 +167,7 @@ def test_interchangeable_rows_own_the_same_moves(monkeypatch):
     rows = np.concatenate([rows, (rows + 1) % 3])  # other labels for the same patterns
     plain = dfd.objective(LATTICE, rows)
     assert len(plain.units.weights) > 100
-    monkeypatch.setattr(exponential_tables, "LARGE", 10)
+    monkeypatch.setattr(exponential_tables, "MANY_ROWS", 10)
     classed = dfd.objective(LATTICE, rows)
     assert len(classed.units.weights) <= 60
     assert classed(COLD) == pytest.approx(plain(COLD), rel=1e-12)

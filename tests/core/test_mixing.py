@@ -39,7 +39,7 @@ def draws(request):
 )
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::RuntimeWarning")
 def test_many_at_once_are_those_of_arviz(draws, ours, theirs, monkeypatch):
-    monkeypatch.setattr(mixing, "AT_ONCE", 2 * draws.shape[0] * draws.shape[1])  # two quantities at a time
+    monkeypatch.setattr(mixing, "NUMBERS_AT_ONCE", 2 * draws.shape[0] * draws.shape[1])  # two quantities at a time
     expected = [float(theirs(draws[..., i])) for i in range(draws.shape[2])]
     np.testing.assert_allclose(ours(draws), expected, rtol=1e-9)
 

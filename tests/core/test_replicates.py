@@ -101,9 +101,9 @@ def both_routes(objective, monkeypatch):
 
     monkeypatch.setattr(replicates, "_search_shared", watched)
     done = []
-    monkeypatch.setattr(replicates, "FEW", 0)
+    monkeypatch.setattr(replicates, "FEW_PARAMETERS", 0)
     fast = minimise_many(objective, weights, whole, done.append)
-    monkeypatch.setattr(replicates, "FEW", EVERYTHING)
+    monkeypatch.setattr(replicates, "FEW_PARAMETERS", EVERYTHING)
     full = minimise_many(objective, weights, whole)
     assert sum(done) == REPLICATES
     return fast, full, accepted[0]
@@ -141,7 +141,7 @@ def test_a_minimum_that_is_none_shares_nothing(monkeypatch):
     whole, weights = dfd.minimise(objective), resample(objective, 4, 5)
     assert not whole.usable
     monkeypatch.setattr(replicates, "_search_shared", lambda *_: pytest.fail("nothing to share"))
-    monkeypatch.setattr(replicates, "FEW", 0)
+    monkeypatch.setattr(replicates, "FEW_PARAMETERS", 0)
     assert "escaped" in minimise_many(objective, weights, whole).tally
 
 

@@ -56,7 +56,7 @@ def assert_same(found, wanted):
 @pytest.fixture
 def many(monkeypatch):
     """As if the distinct rows were too many: they are resampled in buckets, and stay with the workers."""
-    monkeypatch.setattr(importlib.import_module("dfdbayes.core.resampling"), "LARGE", 50)
+    monkeypatch.setattr(importlib.import_module("dfdbayes.core.resampling"), "MANY_ROWS", 50)
     monkeypatch.setattr(distributed, "MAX_GATHERED_ROWS", 50)
 
 
@@ -86,7 +86,7 @@ def test_rows_that_stay_with_two_workers_and_come_back_from_them(counts, wanted,
 def test_rows_that_stay_with_two_workers_by_every_road(counts, wanted, cluster, monkeypatch):
     _, client = cluster
     with monkeypatch.context() as by_one:  # from memory, and replicates by the Hessian of the full data
-        by_one.setattr(replicates, "FEW", 0)
+        by_one.setattr(replicates, "FEW_PARAMETERS", 0)
         assert_same(dfd.fit(model(), counts[0], loss="ratio", client=client, **QUICK), wanted)
     here, there = (dfd.fit(model(), counts[1], loss="ratio", client=c, **PLAIN) for c in (None, client))
     assert_same(there, here)  # the default calibration: gradients of single rows are squared where the rows are

@@ -165,7 +165,7 @@ def test_interchangeable_rows_are_one_unit(monkeypatch, loss):
     model, rows = dfd.models.Ising(dfd.graphs.grid(3, 3), intercept=True), lattices()
     plain = dfd.objective(model, rows, loss)
     assert plain.rowwise
-    monkeypatch.setattr(exponential_tables, "LARGE", 10)
+    monkeypatch.setattr(exponential_tables, "MANY_ROWS", 10)
     classed = dfd.objective(model, rows, loss)
     assert not classed.rowwise
     assert len(classed.units.weights) < len(plain.units.weights)
@@ -186,7 +186,7 @@ def test_interchangeable_rows_are_one_unit(monkeypatch, loss):
 def test_resampling_in_buckets_is_multinomial(monkeypatch):
     """Means and covariances of weights, within 5 standard errors; and no matter how rows are ordered."""
     objective = dfd.objective(dfd.models.Poisson(), RNG.poisson(3.0, 200))
-    monkeypatch.setattr(import_module("dfdbayes.core.resampling"), "LARGE", 3)
+    monkeypatch.setattr(import_module("dfdbayes.core.resampling"), "MANY_ROWS", 3)
     size, n, p = 40_000, 200, objective.units.weights / 200
     weights = resample(objective, 0, size)
     assert (weights.sum(axis=1) == n).all()

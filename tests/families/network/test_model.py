@@ -280,7 +280,7 @@ def test_boredom_items_have_the_interactions_that_bgms_found():
 def test_kinds_have_words():
     assert kinds.by_name("count").coefficients == (kinds.INTERCEPT, kinds.NU)
     assert kinds.by_name("poisson").coefficients == (kinds.INTERCEPT, None)
-    with pytest.raises(dfd.errors.ModelError, match="known: binary, ordinal"):
+    with pytest.raises(dfd.errors.ModelError, match="known: binary, blume-capel"):
         kinds.by_name("nominal")
     with pytest.raises(dfd.errors.ModelError, match="needs at least two levels"):
         kinds.by_name("ordinal", (3,))
