@@ -294,7 +294,7 @@ def _complete(model: AbstractModel, asked: dict[str, str], right: str | None) ->
     edges = next((p.name for p in model.space.of_role(EDGE) if p.name in asked), None)
     for name in asked:
         what = f"'{name}' is neither a setting nor a parameter of this model"
-        require_known(name, known, what, "Its parameters are", SettingError)
+        require_known(name, known, what, "Its parameters:", SettingError)
     if right is not None:
         about = [name for name in mains if name not in asked]
         if not about:
