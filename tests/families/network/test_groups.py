@@ -110,7 +110,7 @@ def test_a_layout_is_as_its_example_says(monkeypatch):
 @pytest.mark.daily("network-levels-settings1", "network-mixed-settings2")
 def test_the_conditionals_of_levels_are_the_general_ones(model, kind, settings, monkeypatch):
     """The pseudo-likelihood with its derivatives, in several blocks of rows, against the log mass itself."""
-    monkeypatch.setattr(network_tables, "ROWS_IN_BLOCK", 8)
+    monkeypatch.setattr(network_tables, "ROWS_IN_BLOCK", 4)
     made, data = regression(model, rows(kind), **settings)
     sites = Sites(data, made.domain, rows_of(data))
     quick, slow = (p.terms for p in (made.terms_at(sites, View.CONDITIONALS), Conditionals.of(made, sites)))

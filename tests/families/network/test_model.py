@@ -86,7 +86,7 @@ def test_the_log_mass_is_its_formula(name):
 @pytest.mark.parametrize("name", [*FINITE, *COUNTS])
 @pytest.mark.daily("ordinal-ratio", "mixed-dfd", "poisson-pseudo", "two values each-*")
 def test_losses_and_their_derivatives_are_their_definitions(name, loss, monkeypatch):
-    monkeypatch.setattr(network_tables, "ROWS_IN_BLOCK", 8)
+    monkeypatch.setattr(network_tables, "ROWS_IN_BLOCK", 4)
     model = (FINITE | COUNTS)[name]
     rows, theta = data_of(model), parameters_of(model)
     objective = dfd.objective(model, rows, loss)

@@ -25,7 +25,7 @@ def test_a_sum_of_softplus_is_that_of_its_parts_with_its_derivatives():
 @pytest.mark.parametrize("graph", [4, [(0, 1), (1, 2), (2, 3)]], ids=["all pairs", "a path"])
 @pytest.mark.daily("a path-spins")
 def test_binary_conditionals_in_blocks_are_their_definition(states, graph, monkeypatch):
-    monkeypatch.setattr(network_tables, "ROWS_IN_BLOCK", 8)  # several blocks, the last one of rows that are not there
+    monkeypatch.setattr(network_tables, "ROWS_IN_BLOCK", 4)  # several blocks, the last one of rows that are not there
     rng, model = np.random.default_rng(1), dfd.models.IsingNetwork(graph, states=states)
     rows = np.unique(rng.integers(2, size=(14, 4)), axis=0)
     rows = 2 * rows - 1 if states == "spins" else rows
@@ -53,7 +53,7 @@ def test_binary_conditionals_in_blocks_are_their_definition(states, graph, monke
 @pytest.mark.daily("domain1")
 def test_ordinal_conditionals_in_blocks_are_their_definition(domain, monkeypatch):
     """At parameters and at zero, where every power is one; and far out, where powers would overflow."""
-    monkeypatch.setattr(network_tables, "ROWS_IN_BLOCK", 8)
+    monkeypatch.setattr(network_tables, "ROWS_IN_BLOCK", 4)
     rng, model = np.random.default_rng(2), dfd.models.Network(domain)
     rows = np.unique(np.stack([rng.choice(domain.coordinate(j).levels, 20) for j in range(3)], axis=1), axis=0)
     objective = dfd.objective(model, rows, "pseudo")

@@ -23,7 +23,6 @@ while they are worked on.
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -229,7 +228,9 @@ def bordered(inner: Array, across: Array, among: Array) -> Float[Array, "d s s"]
 
 def blocked(array: np.ndarray, size: int) -> Array:
     """Rows along the last axis, up to ``size`` of them, in blocks that come first."""
-    width = size if size <= ROWS_IN_BLOCK else math.gcd(size, ROWS_IN_BLOCK)
+    # As many blocks as are needed: of up to two the loop over them takes longer than it saves (benchmarks/suite.py).
+    most = size if size <= 2 * ROWS_IN_BLOCK else ROWS_IN_BLOCK
+    width = next(width for width in range(most, 0, -1) if size % width == 0)
     parts = pad(np.asarray(array, float), size, axis=-1).reshape(*array.shape[:-1], -1, width)
     return jax.device_put(np.ascontiguousarray(np.moveaxis(parts, -2, 0)))
 
