@@ -8,7 +8,7 @@ Q being their information and theta_hat = Q^-1 b the estimate without a prior of
 absent (theta_j = 0) or present, with a normal slab theta_j ~ N(0, tau_j^2). With T = diag(tau^2) and prior odds o of an
 edge the interactions integrate out (George and McCulloch, 1997):
 
-    log p(gamma | data) = |gamma| log o - sum_gamma log tau_j - log det(Q_gamma + T_gamma^-1) / 2
+    log p(gamma | data) = size(gamma) log o - sum_gamma log tau_j - log det(Q_gamma + T_gamma^-1) / 2
                           + b_gamma' (Q_gamma + T_gamma^-1)^-1 b_gamma / 2 + constant.
 
 A Gibbs sampler goes over the edges in turn, and is tested against going over all graphs. Where interactions depend on
