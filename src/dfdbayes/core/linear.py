@@ -204,9 +204,9 @@ def summed(function: Callable[[Any], Any], parts: Any) -> Any:
 class Designs(AbstractLinear):
     """A design for each predictor, whose coefficients lie side by side among those of all."""
 
+    @abstractmethod
     def designs_of(self, part: Any) -> Sequence[tuple[int, Float[Array, "n q"]]]:
         """By predictor: where its coefficients begin, and its design."""
-        raise NotImplementedError
 
     def pullback(self, slopes: Slopes, part: Any) -> Float[Array, " p"]:
         designs = self.designs_of(part)

@@ -54,14 +54,11 @@ class ByValue(AbstractTerms):
 
 
 @terms
-class Indexed(AbstractTerms):
+class Indexed:
     """Ratios by row from distinct ones."""
 
     decrements: Dense
     which: Int[Array, "u d"]
-
-    def value(self, loss: Loss, theta: Theta, weights: Any) -> Float[Array, ""]:
-        raise NotImplementedError  # only its ratios are asked for
 
     def row_ratios(self, theta: Theta) -> Float[Array, "u d"]:
         return jnp.where(self.which >= 0, _distinct(self.decrements, theta)[self.which], 0.0)

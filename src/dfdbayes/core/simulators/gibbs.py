@@ -7,7 +7,7 @@ given the rest. Those of models with interactions are here (`OnGraph`), and thos
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
@@ -33,16 +33,16 @@ longer list means another start, so that a smaller share would change the data t
 TOO_LARGE = "at these parameters very large counts are likely: the model cannot be simulated"
 
 
-class Conditionals:
+class Conditionals(ABC):
     """Log masses of some coordinates given all others, at the states of all chains; a pytree (see `terms.terms`)."""
 
     endless: ClassVar[Any] = None
     """By coordinate, whether its list of values may be too short, where a list may be."""
 
     @property
+    @abstractmethod
     def blocks(self) -> Any:
         """Coordinates that are drawn together: rows of an array, or a tuple where their numbers differ."""
-        raise NotImplementedError
 
     @abstractmethod
     def log_masses(self, state: Any, block: Any) -> Float[Array, "... s"]:
